@@ -1,0 +1,12 @@
+/*
+ * err.h - operating errors: codes are those of cellar.h (one X-macro), returned negative; messages travel in a
+ * struct cellar_error of the caller's. Protocol outcomes are not errors (enum cellar_abort_reason), and bugs hit must().
+ */
+#pragma once
+
+#include "cellar.h"
+
+#define NODISCARD CELLAR_NODISCARD
+
+/* Fills *error (NULL is allowed) and returns -code: `return err_set(error, CELLAR_ERR_INVALID, "...", ...)`. */
+int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...) CELLAR_PRINTF(3, 4);

@@ -1,0 +1,18 @@
+/*
+ * zipf.h - Zipf-distributed ranks, exact for any theta in [0, 2), 1 included: P(rank k) ~ 1 / (k + 1)^theta, k in [0, n).
+ * By rejection-inversion (Hormann and Derflinger 1996), without tables; theta 0 is the uniform distribution.
+ */
+#pragma once
+
+#include "prng.h"
+
+#include <stdint.h>
+
+struct zipf {
+    uint64_t n;
+    double theta, h_x1, h_n, s;
+};
+
+/* n >= 1, 0 <= theta < 2; returns 0, or -CELLAR_ERR_INVALID. */
+int zipf_init(struct zipf *zipf, uint64_t n, double theta);
+uint64_t zipf_next(const struct zipf *zipf, struct prng *prng);

@@ -1,0 +1,214 @@
+/*
+ * fabric.h - how compute nodes reach memory nodes: one contract, several backends (shm, sim; verbs).
+ *
+ * Memory nodes (MN) are passive: byte regions with an address (node, offset). A compute node (CN) runs workers; each
+ * worker owns one *endpoint* with one ordered connection to each memory node, shared by its coroutines, and an inbox for
+ * messages. Operations are data (struct fabric_op), posted in batches, reaped by fabric_poll.
+ *
+ * What callers may rely on, and `sim` gives not one bit more:
+ *  1. Operations of one endpoint to one node are executed in post order at the responder, but a WRITE or SEND may pass an
+ *     earlier READ or atomic unless it carries FABRIC_FENCE, and a READ may be passed so. Different connections have no
+ *     mutual order.
+ *  2. READ and WRITE are atomic per aligned 64-byte line at best (`line_atomic`); lines of one READ are fetched in any order.
+ *     Aligned 8-byte words are never torn. A backend without line_atomic fetches and stores the words of one READ or WRITE in
+ *     ascending order, as acquire loads and release stores.
+ *  3. Atomics act on aligned 8-byte words and are atomic against atomics of the same node. A word touched by atomics is
+ *     never touched by WRITE.
+ *  4. A WRITE changes exactly the named bytes. Completion means that later operations on that node see it; it says
+ *     nothing about persistence.
+ *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps), FENCED (this CN was declared dead), INVALID
+ *     (no such node, out of bounds, misaligned; never executed). After a failed operation later ones of the batch may have run.
+ *  6. An operation, its local buffer and its wait belong to the fabric from post until the wait's pending count has dropped.
+ *     Local buffers of READ and WRITE lie in memory given to fabric_register_local.
+ *
+ * A masked CAS compares and swaps under masks: if ((word ^ compare) & compare_mask) == 0 then word = (word & ~swap_mask) |
+ * (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same comparison.
+ */
+#pragma once
+
+#include "coro.h"
+#include "err.h"
+#include "prng.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FABRIC_NODES_MAX 64       /* memory nodes */
+#define FABRIC_CNS_MAX 255        /* compute nodes */
+#define FABRIC_MESSAGE_BYTES 64   /* SEND payload at most */
+#define FABRIC_INBOX_MESSAGES 256 /* a power of two; a SEND to a full inbox completes with FULL: the sender retries */
+
+/* The only remote pointer: node (16 bits) | offset (48 bits). Bits 0 is no address (offset 0 holds the superblock). */
+struct fabric_addr {
+    uint64_t bits;
+};
+
+static inline struct fabric_addr fabric_addr_of(uint32_t node, uint64_t offset)
+{
+    return (struct fabric_addr){(uint64_t)node << 48 | offset};
+}
+static inline uint32_t fabric_addr_node(struct fabric_addr addr) { return (uint32_t)(addr.bits >> 48); }
+static inline uint64_t fabric_addr_offset(struct fabric_addr addr) { return addr.bits & ((1ull << 48) - 1); }
+static inline struct fabric_addr fabric_addr_plus(struct fabric_addr addr, uint64_t bytes)
+{
+    return (struct fabric_addr){addr.bits + bytes};
+}
+
+enum fabric_op_kind { FABRIC_READ, FABRIC_WRITE, FABRIC_CAS, FABRIC_MASKED_CAS, FABRIC_FAA, FABRIC_SEND, FABRIC_KINDS };
+enum fabric_op_flags { FABRIC_FENCE = 1 }; /* executed after all earlier operations of its endpoint to that node */
+
+struct fabric_op {
+    /* set by the caller */
+    uint8_t kind;
+    uint8_t flags;
+    uint8_t phase; /* enum cellar_phase, for the counters */
+    uint8_t pad;
+    uint32_t size_bytes;     /* READ, WRITE; SEND <= FABRIC_MESSAGE_BYTES; atomics: 8 */
+    struct fabric_addr addr; /* SEND: fabric_endpoint_addr of the receiver */
+    void *local;             /* READ: destination; WRITE, SEND: source; atomics: uint64_t that receives the old word */
+    uint64_t compare, compare_mask, swap, swap_mask; /* CAS: compare, swap; FAA: swap is the addend */
+    /* set by the backend, valid once reaped */
+    int32_t status; /* 0 or -CELLAR_ERR_x */
+    /* private to the backend */
+    uint32_t priv;
+};
+_Static_assert(sizeof(struct fabric_op) == 64, "one line per operation");
+
+/* Who waits for a batch. Caller-owned; lives until pending is 0. Several batches may share one. */
+struct fabric_wait {
+    struct coro *co;          /* resumed by the scheduler when pending drops to 0; NULL for waits that are only polled */
+    uint32_t pending;         /* operations posted and not reaped */
+    uint32_t failed;          /* of the reaped ones, how many have a status other than 0 */
+    struct fabric_wait *next; /* private: the list fabric_poll returns */
+};
+
+struct fabric_message {
+    uint32_t from_cn, from_worker, size_bytes, pad;
+    uint8_t bytes[FABRIC_MESSAGE_BYTES];
+};
+
+struct fabric;
+
+/* Operations posted by one endpoint, by node, phase and kind: what reports and tests count. */
+struct fabric_counters {
+    uint64_t ops[FABRIC_NODES_MAX][CELLAR_PHASES][FABRIC_KINDS];
+    uint64_t batches; /* calls of fabric_post */
+};
+
+/* An endpoint: made by fabric_endpoint_open, used by one worker thread only. Backends embed it as their first member. */
+struct fabric_ep {
+    /* read-only for callers */
+    const struct fabric_ops *ops;
+    struct fabric *fabric;
+    uint32_t cn, worker;
+    struct prng prng;
+    struct fabric_counters counters;
+    struct fabric_message inbox[FABRIC_INBOX_MESSAGES]; /* filled by poll, emptied by fabric_recv */
+    uint32_t inbox_head, inbox_tail;
+    /* set by the caller: bulk mode. Operations run at once and cost no (virtual) time; for load, scan and audit only */
+    bool bulk;
+};
+
+typedef void (*fabric_worker_fn)(void *arg);
+
+enum fabric_control_kind {
+    FABRIC_ENDPOINT_OPEN,  /* cn, worker -> ep */
+    FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
+    FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
+    FABRIC_FENCE_CN,       /* cn: from its return on no operation of that CN is executed */
+    FABRIC_NODE_KILL,      /* node: from its return on the node answers nothing (tests, sim) */
+    FABRIC_SYNC,           /* flush the pool file, if there is one */
+};
+struct fabric_control {
+    enum fabric_control_kind kind;
+    uint32_t cn, worker, node;
+    void *base;
+    uint64_t bytes;
+    struct fabric_ep *ep;
+};
+
+/* The backend's table: the whole seam. Keep in call order. */
+struct fabric_ops {
+    const char *name;
+    int (*control)(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error);
+    /* Starts fn(arg), the main loop of the worker that owns ep: a thread in shm, a coroutine in sim. */
+    int (*spawn)(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_fn fn, void *arg);
+    /* From outside any worker: blocks until *word == 0 (32 bits, atomically read). sim runs the cluster meanwhile, and
+       returns -INDETERMINATE if nothing is left to happen while *word != 0. */
+    int (*wait)(struct fabric *fabric, uint32_t *word);
+    /* From any thread: makes ep's idle() return, now or at its next call; a thread in wait() looks at its word again. */
+    void (*wake)(struct fabric *fabric, struct fabric_ep *ep);
+    void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
+    /* Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL. */
+    struct fabric_wait *(*poll)(struct fabric_ep *ep);
+    /* Nothing to do: returns when something was completed, received or woken, or at until_ns (UINT64_MAX: no limit). */
+    void (*idle)(struct fabric_ep *ep, uint64_t until_ns);
+    uint64_t (*now_ns)(struct fabric_ep *ep);
+    void (*close)(struct fabric *fabric);
+};
+
+/* A fabric: made by fabric_shm_open or fabric_sim_open. Backends embed it as their first member. */
+struct fabric {
+    const struct fabric_ops *ops;
+    uint32_t mn_count;
+    uint32_t cn_count;       /* compute nodes that may exist, in all processes */
+    uint64_t mn_bytes;       /* region of each memory node */
+    bool line_atomic;        /* see rule 2 */
+    bool fresh;              /* the memory was made, all zero, by this open */
+    uint64_t apply_min_ns;   /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
+    uint64_t seed;
+};
+
+/* ---- calls, common to all backends (fabric.c, or inline over the table) ---- */
+
+NODISCARD int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t worker, struct fabric_ep **out,
+                                   struct cellar_error *error);
+void fabric_endpoint_close(struct fabric_ep *ep);
+NODISCARD int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes);
+/* The address that a SEND to that worker's inbox names. */
+struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker);
+
+/*
+ * Posts a batch: counts it, then hands it to the backend. Operations to one node form one doorbell batch, in order. Adds
+ * `count` to wait->pending; each failure is in its op's status and in wait->failed. On shm without delay all is done on
+ * return.
+ */
+void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
+/* Suspends co until wait->pending is 0; returns wait->failed and zeroes it. Does not suspend when nothing is pending. */
+uint32_t fabric_await(struct coro *co, struct fabric_wait *wait);
+/* Takes the oldest message of the inbox; false when it is empty. */
+bool fabric_recv(struct fabric_ep *ep, struct fabric_message *message);
+
+static inline struct fabric_wait *fabric_poll(struct fabric_ep *ep) { return ep->ops->poll(ep); }
+static inline void fabric_idle(struct fabric_ep *ep, uint64_t until_ns) { ep->ops->idle(ep, until_ns); }
+static inline uint64_t fabric_now_ns(struct fabric_ep *ep) { return ep->ops->now_ns(ep); }
+static inline uint64_t fabric_random(struct fabric_ep *ep) { return prng_next(&ep->prng); }
+static inline void fabric_close(struct fabric *fabric)
+{
+    if (fabric) fabric->ops->close(fabric);
+}
+
+/* ---- building one operation ---- */
+
+static inline struct fabric_op fabric_op_read(struct fabric_addr addr, void *local, uint32_t size_bytes)
+{
+    return (struct fabric_op){.kind = FABRIC_READ, .addr = addr, .local = local, .size_bytes = size_bytes};
+}
+static inline struct fabric_op fabric_op_write(struct fabric_addr addr, const void *local, uint32_t size_bytes)
+{
+    return (struct fabric_op){.kind = FABRIC_WRITE, .addr = addr, .local = (void *)local, .size_bytes = size_bytes};
+}
+static inline struct fabric_op fabric_op_masked_cas(struct fabric_addr addr, uint64_t *old, uint64_t compare, uint64_t compare_mask,
+                                                    uint64_t swap, uint64_t swap_mask)
+{
+    return (struct fabric_op){.kind = FABRIC_MASKED_CAS, .addr = addr, .local = old, .size_bytes = 8, .compare = compare,
+                              .compare_mask = compare_mask, .swap = swap, .swap_mask = swap_mask};
+}
+static inline struct fabric_op fabric_op_cas(struct fabric_addr addr, uint64_t *old, uint64_t compare, uint64_t swap)
+{
+    return (struct fabric_op){.kind = FABRIC_CAS, .addr = addr, .local = old, .size_bytes = 8, .compare = compare, .swap = swap};
+}
+static inline struct fabric_op fabric_op_faa(struct fabric_addr addr, uint64_t *old, uint64_t addend)
+{
+    return (struct fabric_op){.kind = FABRIC_FAA, .addr = addr, .local = old, .size_bytes = 8, .swap = addend};
+}

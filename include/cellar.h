@@ -1,0 +1,325 @@
+/*
+ * cellar.h - the embeddable API of Cellar, a transaction engine for disaggregated memory.
+ *
+ * The only header an embedder includes. A database lives in the memory of one or more memory nodes; this
+ * process runs compute nodes, whose worker threads each run coroutine coordinators. A transaction is one run of
+ * a stored procedure by one coordinator, in blocks: declare records, fetch, compute; then the next block,
+ * when its keys depend on what was just read. Transactions are strictly serializable.
+ *
+ * Limits
+ *   keys                 64-bit unsigned integers; equality only (no range scan, no secondary index)
+ *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
+ *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
+ *   compute nodes        at most 2^min(8, 60 / cells) - 1, so that a cell's lock can name its owner
+ *   a transaction        at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry within half a log
+ *                        segment (cellar_config.log_bytes); both are declared when a procedure is registered
+ *   processes            one per compute-node index
+ *   durability           survives the failure of up to `replicas` memory nodes. A pool file survives a clean
+ *                        close. Power loss is NOT survived: the pool is memory
+ *
+ * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: every
+ * function that takes a struct cellar may be called from any thread; those that take a struct cellar_txn or
+ * a struct cellar_session only from the procedure or client function that was handed it.
+ * Errors: functions return 0 (or a non-negative value) or a negative code, -CELLAR_ERR_x.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CELLAR_VERSION_MAJOR 0
+#define CELLAR_VERSION_MINOR 1
+#define CELLAR_VERSION_PATCH 0
+
+#define CELLAR_CELLS_MAX 20
+#define CELLAR_COLUMNS_MAX 64
+#define CELLAR_COLUMN_BYTES_MAX 4096
+#define CELLAR_TXN_RECORDS_MAX 2048
+#define CELLAR_NAME_BYTES 32
+
+#if defined(__GNUC__)
+#define CELLAR_NODISCARD __attribute__((warn_unused_result))
+#define CELLAR_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define CELLAR_NODISCARD
+#define CELLAR_PRINTF(f, a)
+#endif
+
+/* ---- errors: operating errors and outcomes of a call ----------------------------------------------- */
+
+/* X(name, number, text). Numbers are stable. */
+#define CELLAR_ERROR_MAP(X)                                                                                            \
+    X(INVALID, 1, "invalid argument")                                                                                  \
+    X(NOMEM, 2, "out of local memory")                                                                                 \
+    X(UNREACHABLE, 3, "memory node not reached; the operation surely did not run")                                     \
+    X(INDETERMINATE, 4, "reply lost; the operation may have run")                                                      \
+    X(FENCED, 5, "this compute node has been declared dead")                                                           \
+    X(MISMATCH, 6, "memory node was formatted by another version, layout or shape")                                    \
+    X(FULL, 7, "no space left for this table or pool")                                                                 \
+    X(NOT_FOUND, 8, "no record has this key")                                                                          \
+    X(EXISTS, 9, "a record or object of this key or name exists already")                                              \
+    X(UNDECLARED, 10, "the procedure touched a cell it had not declared")                                              \
+    X(DUPLICATE, 11, "the procedure declared the same cell twice")                                                     \
+    X(TOO_LARGE, 12, "larger than declared or than fits")                                                              \
+    X(USER_ABORT, 13, "the procedure aborted the transaction")                                                         \
+    X(DEADLINE, 14, "the deadline passed before the transaction could commit")                                         \
+    X(CANCELLED, 15, "the call was cancelled")                                                                         \
+    X(CLOSED, 16, "the database is closing")                                                                           \
+    X(DIRTY, 17, "the pool was not closed cleanly")                                                                    \
+    X(SYSTEM, 18, "the operating system refused")                                                                      \
+    X(CORRUPT, 19, "remote bytes fail their checks")                                                                   \
+    X(UNSUPPORTED, 20, "not built in or not possible here")                                                            \
+    X(TORN, 21, "a consistent snapshot could not be read within the bound")                                            \
+    X(RETRY, 22, "this attempt was aborted and will be retried; return it from the procedure at once")
+
+enum cellar_error_code {
+    CELLAR_OK = 0,
+#define X(name, number, text) CELLAR_ERR_##name = number,
+    CELLAR_ERROR_MAP(X)
+#undef X
+};
+
+/* A code (positive) with one line that says what was wrong and what would be right. */
+struct cellar_error {
+    int code;
+    char text[240];
+};
+
+/* The text of a code, negative or positive; never NULL. */
+const char *cellar_error_text(int code);
+/* "0.1.0" of the library that is running. */
+const char *cellar_version(void);
+
+/* Why an attempt of a transaction was aborted (it is then retried): X(name, text). */
+#define CELLAR_ABORT_MAP(X)                                                                                            \
+    X(LOCK_BUSY, "a cell to write was locked by another transaction")                                                  \
+    X(READ_LOCKED, "a cell to read was locked by another transaction")                                                 \
+    X(VALIDATION, "a cell read was changed before the transaction could be serialized")                                \
+    X(INDEX_BUSY, "an index bucket was locked by another transaction")                                                 \
+    X(INDEX_VALIDATION, "an index bucket read as lacking a key was changed")                                           \
+    X(TORN_READ, "a snapshot stayed inconsistent for too many re-reads")                                               \
+    X(NODE_FAILED, "a memory node did not execute an operation")
+
+enum cellar_abort_reason {
+#define X(name, text) CELLAR_ABORT_##name,
+    CELLAR_ABORT_MAP(X)
+#undef X
+        CELLAR_ABORT_REASONS
+};
+
+const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" */
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL };
+
+struct cellar;         /* an open database: the compute nodes of this process and their memory */
+struct cellar_table;   /* a table's handle; valid until cellar_close */
+struct cellar_proc;    /* a registered procedure; valid until cellar_close */
+struct cellar_txn;     /* one attempt of a transaction; valid inside its procedure only */
+struct cellar_session; /* a coordinator, seen by a client function; valid inside it only */
+
+enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
+/* May be called from any thread, never from two at once; text is valid during the call only. */
+typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char *text);
+
+/* All zero is a usable configuration: one anonymous memory node in this process. */
+struct cellar_config {
+    const char *fabric;     /* "shm" (default) or "sim" */
+    enum cellar_cc cc;      /* concurrency control (protocol.md section 7) */
+    uint32_t cns, mns;      /* compute nodes in this process (1), memory nodes (1) */
+    uint32_t cn_index;      /* index of the first of them (0), when others attach to the same memory nodes */
+    uint32_t threads;       /* worker threads of each compute node (1) */
+    uint32_t coros;         /* coordinators of each worker (4) */
+    uint32_t replicas;      /* backups of each record and log (0); less than mns */
+    uint64_t pool_bytes;    /* memory of each memory node (64 MiB) */
+    const char *pool_path;  /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
+    const char *memnodes;   /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated */
+    uint64_t log_bytes;     /* redo-log segment of each coordinator (128 KiB) */
+    uint64_t rtt_ns;        /* shm: delay each completion by this much (0) */
+    uint64_t seed;          /* everything random follows from it (1) */
+    cellar_log_fn log;      /* NULL: silent */
+    void *log_arg;
+};
+
+/*
+ * Opens a database: attaches to the memory of `config` (or creates it), formats it if it is new, else compares the
+ * layout fingerprint and reads the catalog. On failure returns a negative code, fills *error if it is not NULL, leaves *out NULL.
+ */
+CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
+/* Waits for running calls, refuses new ones, marks a pool file clean and frees everything. NULL is allowed. */
+void cellar_close(struct cellar *db);
+
+/* ---- tables ---------------------------------------------------------------------------------------- */
+
+/* One column: where it is in the row struct, and which cell holds it. */
+struct cellar_column {
+    const char *name;
+    uint32_t offset; /* in the row struct, bytes */
+    uint32_t bytes;
+    int32_t cell; /* columns of equal number share a cell; CELLAR_OWN_CELL: a cell of its own */
+};
+#define CELLAR_OWN_CELL (-1)
+#define CELLAR_COLUMN(type, field) {#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), CELLAR_OWN_CELL}
+#define CELLAR_COLUMN_IN(cell, type, field) {#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), cell}
+
+struct cellar_schema {
+    const char *name; /* at most CELLAR_NAME_BYTES - 1 bytes, unique */
+    uint32_t row_bytes; /* sizeof the row struct */
+    const struct cellar_column *columns;
+    uint32_t column_count;
+    uint64_t records_max;  /* sizes the index; a table may hold somewhat more before it is full */
+    uint32_t cluster_bits; /* keys that differ only in so many low bits share neighbouring index buckets (0..8) */
+};
+
+/* Creates a table, or returns the existing one of that name if its schema is the same (else MISMATCH). */
+CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
+                                         struct cellar_error *error);
+/* The table of that name, or NULL. */
+const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
+
+typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
+#define CELLAR_ALL ((cellar_cells) ~0u)
+/* The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. 0 and an error if one is unknown. */
+cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
+/* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
+int cellar_column_of(const struct cellar_table *table, const char *column);
+
+/* ---- stored procedures ----------------------------------------------------------------------------- */
+
+/*
+ * A procedure may run several times for one call (each aborted attempt is retried), so it must have no effect
+ * but through these calls and its `args`, must set all its results anew in each run, and must end on any input, even
+ * inconsistent: what it has read is validated only afterwards. Returns 0 to commit, CELLAR_USER_ABORT (-13)
+ * to abort, or the negative code a call below gave it, at once.
+ */
+typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
+#define CELLAR_USER_ABORT (-CELLAR_ERR_USER_ABORT)
+
+struct cellar_proc_def {
+    const char *name;
+    cellar_proc_fn fn;
+    uint32_t records_max; /* records it declares at most, inserts and deletes included */
+    uint32_t writes_max;  /* of these, how many it writes, inserts or deletes at most */
+    uint64_t log_bytes_max; /* redo-log bytes at most; 0: computed from writes_max and the widest table */
+};
+/* Refused with TOO_LARGE when such a transaction cannot fit the engine's limits. */
+CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
+                                          struct cellar_error *error);
+
+enum cellar_access_flags {
+    CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_found. Without it, absence ends the call with NOT_FOUND */
+    CELLAR_DELETE = 2,   /* delete the record; its declared cells can still be read */
+};
+
+/*
+ * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be read).
+ * Returns a reference (>= 0), valid until the procedure returns, or a negative code.
+ */
+CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
+                                   cellar_cells write, uint32_t flags);
+/* Declares the insert of a whole row (copied now); the call ends with EXISTS if the key is present. */
+CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row);
+/* Fetches, and locks for writing, all that was declared since the last fetch. 0, or a code to return at once. */
+CELLAR_NODISCARD int cellar_fetch(struct cellar_txn *txn);
+
+/* After the fetch: is there such a record? */
+bool cellar_found(struct cellar_txn *txn, int ref);
+/* Copies one column out of, or into, the transaction's own copy. UNDECLARED when its cell was not declared so. */
+CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, int ref, int column, void *value);
+CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, int ref, int column, const void *value);
+/* The same for all columns of the cells declared (to read or write: get; to write: put); other bytes of *row are untouched. */
+CELLAR_NODISCARD int cellar_get_row(struct cellar_txn *txn, int ref, void *row);
+CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void *row);
+
+/* ---- calls ----------------------------------------------------------------------------------------- */
+
+struct cellar_call_options {
+    uint64_t timeout_ns;  /* 0: none. After it no new attempt starts and the call ends with DEADLINE */
+    const uint32_t *cancel; /* NULL, or a word that another thread sets to non-zero: the call ends with CANCELLED */
+};
+
+struct cellar_result {
+    int code;                /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
+    uint32_t attempts;       /* 1 when it committed at once */
+    uint64_t latency_ns;     /* from the first attempt to the acknowledgement */
+    uint64_t txn_id[2];      /* (compute node, coordinator, incarnation), sequence */
+};
+
+/* Runs a procedure from any thread and waits for it; `args` is the caller's and used until the return. Returns result->code. */
+CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
+                                 struct cellar_result *result);
+
+/*
+ * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first negative
+ * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine.
+ */
+typedef int (*cellar_client_fn)(struct cellar_session *session, void *arg);
+CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);
+/* 0 .. count-1 over all coordinators of this process. */
+uint32_t cellar_session_index(const struct cellar_session *session);
+uint32_t cellar_session_count(const struct cellar_session *session);
+uint32_t cellar_session_cn(const struct cellar_session *session); /* its compute node, 0 .. cns-1 */
+uint64_t cellar_session_now_ns(struct cellar_session *session);   /* the fabric's clock: virtual in sim */
+/* Lets other coordinators of this worker run. */
+void cellar_session_yield(struct cellar_session *session);
+/* Runs a procedure on this coordinator. Returns result->code. */
+CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
+                                 const struct cellar_call_options *options, struct cellar_result *result);
+
+/* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
+
+/* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
+CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
+                                 struct cellar_error *error);
+/* Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it. */
+typedef int (*cellar_scan_fn)(void *arg, uint64_t key, const void *row);
+CELLAR_NODISCARD int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
+                                 struct cellar_error *error);
+/*
+ * Audits the whole pool at rest: no lock left, header EN = cell EN, index and records one to one, replicas equal.
+ * CORRUPT with the first violation in *error.
+ */
+CELLAR_NODISCARD int cellar_audit(struct cellar_session *session, struct cellar_error *error);
+
+/* ---- statistics ------------------------------------------------------------------------------------ */
+
+enum cellar_verb { CELLAR_VERB_READ, CELLAR_VERB_WRITE, CELLAR_VERB_CAS, CELLAR_VERB_MASKED_CAS, CELLAR_VERB_FAA, CELLAR_VERB_SEND, CELLAR_VERBS };
+enum cellar_phase { CELLAR_PHASE_EXECUTE, CELLAR_PHASE_VALIDATE, CELLAR_PHASE_LOG, CELLAR_PHASE_APPLY, CELLAR_PHASES };
+
+/* Sums over all compute nodes of this process since the last reset. */
+struct cellar_stats {
+    uint64_t committed, aborted; /* transactions, aborted attempts */
+    uint64_t aborts[CELLAR_ABORT_REASONS];
+    uint64_t ops[CELLAR_PHASES][CELLAR_VERBS];
+    uint64_t round_trips;             /* awaited batches, summed over transactions, attempts included */
+    uint64_t phase_ns[CELLAR_PHASES]; /* of committed attempts; a sample of one in 64 */
+    uint64_t phase_samples;
+};
+void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
+void cellar_stats_reset(struct cellar *db);
+
+/* Memory of a table on the memory nodes: what records take as laid out, and what is around them. */
+struct cellar_space {
+    uint64_t records;       /* live records, primary replica */
+    uint64_t payload_bytes; /* their columns and an 8-byte key */
+    uint64_t record_bytes;  /* as laid out: header, cells, padding */
+    uint64_t slot_bytes;    /* chunks handed out, free slots included */
+    uint64_t index_bytes;   /* index buckets, overflow included */
+};
+CELLAR_NODISCARD int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
+                                       struct cellar_error *error);
+/* Fixed regions of one memory node (superblock, catalog, logs, mailboxes), bytes; and all that is in use. */
+struct cellar_pool_space {
+    uint64_t fixed_bytes, used_bytes, pool_bytes;
+};
+void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space);
+
+#ifdef __cplusplus
+}
+#endif
