@@ -1,0 +1,92 @@
+/*
+ * workload.h - the contract between the `cellar` program and a workload (tpcc, smallbank, ycsb): one exported table each.
+ * A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes from the seed.
+ *
+ * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each session ->
+ * check, by one session, with nothing else running -> close.
+ */
+#pragma once
+
+#include "cellar.h"
+#include "prng.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct workload_config {
+    uint64_t seed;
+    /* tpcc */
+    uint64_t warehouses;
+    bool small_scale;      /* --scale small: customers and items divided by 10 */
+    bool mix_crest;        /* --mix crest: 50/46/4/0/0 */
+    /* smallbank */
+    uint64_t accounts;
+    bool two_tables;       /* savings and checking in two tables instead of two cells of one record */
+    /* ycsb */
+    uint64_t records;
+    double write_ratio;
+    uint32_t per_txn;
+    /* smallbank, ycsb */
+    double theta;
+};
+
+#define WORKLOAD_TYPES_MAX 16
+#define WORKLOAD_CHECKS_MAX 32
+#define WORKLOAD_RATES_MAX 16
+
+/* What check() found. Texts are written into the arrays here. */
+struct workload_report {
+    struct {
+        char name[48];  /* "3.3.2.1 W_YTD = sum D_YTD" */
+        char text[160]; /* "ok", or the first violation in words */
+        bool ok;
+    } checks[WORKLOAD_CHECKS_MAX];
+    uint32_t check_count;
+    struct {
+        char name[48]; /* "remote Payment" */
+        double value, low, high; /* fractions; low..high is what the workload's definition allows (sampling error apart) */
+    } rates[WORKLOAD_RATES_MAX];
+    uint32_t rate_count;
+};
+/* Adds a check with its verdict: ok when `violation` is NULL, else that printf text. (bench/workload.c) */
+void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...) CELLAR_PRINTF(3, 4);
+void workload_report_rate(struct workload_report *report, const char *name, double value, double low, double high);
+
+struct workload_run;    /* a workload opened on a database */
+
+/* One session's generator; client_bytes long, zeroed, first member as here. */
+struct workload_client {
+    struct prng prng;
+    uint32_t index, count; /* of all sessions */
+};
+
+struct workload {
+    const char *name;    /* "tpcc" */
+    const char *summary; /* one line, for `cellar list` */
+    uint32_t type_count; /* transaction types; user rollbacks are a type of their own */
+    const char *const *types;
+    uint64_t client_bytes;
+
+    void (*defaults)(struct workload_config *config);
+    /* INVALID with one clear line when a size is zero or absurd. */
+    int (*validate)(const struct workload_config *config, struct cellar_error *error);
+    /* Estimated bytes of records and index on primaries at the start, and growth for each committed transaction. */
+    uint64_t (*pool_bytes)(const struct workload_config *config);
+    double (*growth_bytes)(const struct workload_config *config);
+    /* Creates or finds the tables, registers the procedures. `expected_txns` sizes tables that grow. */
+    int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns, struct workload_run **out,
+                struct cellar_error *error);
+    /* Loads this session's share; adds rows done to *progress (atomically) as it goes. */
+    int (*load)(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error);
+    uint64_t (*load_rows)(const struct workload_run *run);
+    int (*client_init)(struct workload_run *run, struct cellar_session *session, struct workload_client *client);
+    /* Runs one transaction until it commits (or rolls back by its own rules); sets its type. The code of *result is 0 then. */
+    int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client, uint32_t *type,
+                const struct cellar_call_options *options, struct cellar_result *result);
+    /* Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries. */
+    int (*check)(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients, uint32_t client_count,
+                 struct workload_report *report, struct cellar_error *error);
+    void (*close)(struct workload_run *run);
+};
+
+extern const struct workload tpcc_workload, smallbank_workload, ycsb_workload;
