@@ -1,0 +1,61 @@
+/*
+ * catalog.h - a formatted pool: superblocks, shape, tables. One struct catalog per process and pool; read-only while
+ * transactions run.
+ *
+ * Opening: the first CN to find fresh memory formats it; every other open compares magic, fingerprint and shape first and refuses
+ * bytes it does not know (MISMATCH, CORRUPT).
+ */
+#pragma once
+
+#include "index.h"
+#include "schema.h"
+
+struct cellar_table {
+    uint32_t id; /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
+    char name[CELLAR_NAME_BYTES];
+    uint64_t records_max;
+    struct schema schema;
+    struct index_geometry index;
+};
+
+struct catalog {
+    uint32_t mn_count, replicas, cn_count;
+    uint64_t mn_bytes, area_bytes, heap_offset;
+    uint64_t chunk_count; /* that fit in the heap of one area */
+    uint32_t table_count;
+    struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX]; /* by id - 1 */
+};
+
+struct catalog_shape {
+    uint32_t mn_count, replicas, cn_count;
+    uint64_t mn_bytes;
+};
+
+/*
+ * Formats the pool if it is fresh, else checks it; then reads all tables. *incarnation: this open's number, unique in the pool's
+ * life. A file pool whose open_count is not 0 was not closed: DIRTY unless `shared` (other CNs have it open).
+ */
+NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,
+                           struct catalog **out, uint64_t *incarnation, struct cellar_error *error);
+/* This CN no longer uses the pool: open_count goes down. */
+NODISCARD int catalog_leave(struct coro *co, struct fabric_ep *ep, struct catalog *catalog);
+void catalog_free(struct catalog *catalog);
+/* As cellar_table_create. */
+NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *schema,
+                                   const struct cellar_table **out, struct cellar_error *error);
+const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
+
+/* The i-th replica of a primary address, i in [0, replicas]; 0 is the address itself. */
+static inline struct fabric_addr catalog_replica(const struct catalog *catalog, struct fabric_addr addr, uint32_t i)
+{
+    uint32_t node = fabric_addr_node(addr) + i;
+    return fabric_addr_of(node >= catalog->mn_count ? node - catalog->mn_count : node,
+                          fabric_addr_offset(addr) + i * catalog->area_bytes);
+}
+/* Does [addr, addr + bytes) lie in the heap of area 0? For addresses read from remote memory. */
+static inline bool catalog_in_heap(const struct catalog *catalog, struct fabric_addr addr, uint64_t bytes)
+{
+    uint64_t offset = fabric_addr_offset(addr);
+    return fabric_addr_node(addr) < catalog->mn_count && offset >= catalog->heap_offset && bytes <= catalog->area_bytes &&
+           offset <= catalog->area_bytes - bytes;
+}

@@ -1,0 +1,54 @@
+/*
+ * schema.h - columns to cells to bytes: how a table's row struct maps to its record layout (storage/layout.h).
+ * Columns that share a cell number form one cell; cells are numbered in order of their first column. Small cells are placed
+ * first-fit into lines after the header, so that none crosses a line and little is padded; large cells take whole lines.
+ */
+#pragma once
+
+#include "err.h"
+#include "layout.h"
+#include "lockword.h"
+
+#include <stdbool.h>
+
+struct schema_column {
+    char name[CELLAR_NAME_BYTES];
+    uint32_t row_offset, bytes;
+    uint16_t cell, value_offset; /* its cell, and where in the cell's value it starts */
+};
+
+/* Bytes that lie together both in the row struct and in the cell's value: copied at once. */
+struct schema_run {
+    uint32_t row_offset;
+    uint16_t value_offset, bytes;
+};
+
+struct schema_cell {
+    uint16_t offset;      /* of its (first) version word, in the record */
+    uint16_t value_bytes; /* sum of its columns */
+    uint16_t line_count;  /* 0: small; else whole lines */
+    uint16_t first_run, run_count;
+    uint16_t padded_bytes; /* value_bytes rounded up to 8 */
+};
+
+struct schema {
+    uint32_t cell_count, column_count, run_count;
+    uint32_t row_bytes;
+    uint32_t record_bytes; /* multiple of 64 */
+    uint32_t value_bytes;  /* sum over cells, each rounded up to 8: what an INSERT logs */
+    uint32_t tag_bits;
+    uint32_t all_cells;   /* bit set of all cells */
+    uint64_t all_ones;    /* lockword_ones of all cells */
+    struct schema_cell cells[CELLAR_CELLS_MAX];
+    struct schema_column columns[CELLAR_COLUMNS_MAX];
+    struct schema_run runs[CELLAR_COLUMNS_MAX];
+};
+
+/*
+ * Checks a public schema and lays it out. INVALID with a message that names the table and column: no columns, too many cells
+ * (more than CELLAR_CELLS_MAX: group some), a column outside its row, overlapping columns, duplicate or empty names, a record
+ * larger than LAYOUT_RECORD_BYTES_MAX; more CNs (`cn_count`) than its tags can name.
+ */
+NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema, struct cellar_error *error);
+/* A column's number, or -1. `name_bytes` long, not terminated. */
+int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);
