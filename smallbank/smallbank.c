@@ -1,0 +1,203 @@
+/* smallbank.c - the workload's table: configuration, opening, and the client that draws transactions. */
+#include "smallbank.h"
+
+#include "err.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define ACCOUNTS_MAX (1ull << 32)
+
+/* For the estimate of the pool: a header line and the line of its cells, and the share of an index bucket. */
+#define RECORD_BYTES 128
+#define INDEX_BYTES 24
+
+static const char *const type_names[SMALLBANK_TYPES] = {
+    [SMALLBANK_AMALGAMATE] = "Amalgamate",
+    [SMALLBANK_BALANCE] = "Balance",
+    [SMALLBANK_DEPOSIT_CHECKING] = "DepositChecking",
+    [SMALLBANK_SEND_PAYMENT] = "SendPayment",
+    [SMALLBANK_TRANSACT_SAVINGS] = "TransactSavings",
+    [SMALLBANK_WRITE_CHECK] = "WriteCheck",
+    [SMALLBANK_SEND_PAYMENT_REFUSED] = "SendPaymentRefused",
+    [SMALLBANK_TRANSACT_SAVINGS_REFUSED] = "TransactSavingsRefused",
+};
+
+static void defaults(struct workload_config *config)
+{
+    config->accounts = 100000;
+    config->two_tables = false;
+    config->theta = 0;
+}
+
+static int validate(const struct workload_config *config, struct cellar_error *error)
+{
+    if (config->accounts < 2 || config->accounts > ACCOUNTS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX, config->accounts);
+    if (!(config->theta >= 0 && config->theta < 2))
+        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs a theta of at least 0 and below 2, not %g", config->theta);
+    return 0;
+}
+
+static uint64_t pool_bytes(const struct workload_config *config)
+{
+    return config->accounts * (config->two_tables ? 2 : 1) * (RECORD_BYTES + INDEX_BYTES);
+}
+
+static double growth_bytes(const struct workload_config *config)
+{
+    (void)config;
+    return 0;
+}
+
+static int create_one(struct workload_run *run, struct cellar_error *error)
+{
+    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct smallbank_row, savings),
+                                                   CELLAR_COLUMN(struct smallbank_row, checking)};
+    const struct cellar_schema schema = {.name = "account",
+                                         .row_bytes = sizeof(struct smallbank_row),
+                                         .columns = columns,
+                                         .column_count = 2,
+                                         .records_max = run->accounts};
+    int code = cellar_table_create(run->db, &schema, &run->savings, error);
+    if (code < 0) return code;
+    run->checking = run->savings;
+    run->savings_column = cellar_column_of(run->savings, "savings");
+    run->checking_column = cellar_column_of(run->savings, "checking");
+    run->cells[SMALLBANK_SAVINGS] = cellar_cells_of(run->savings, "savings");
+    run->cells[SMALLBANK_CHECKING] = cellar_cells_of(run->savings, "checking");
+    run->cells[SMALLBANK_BOTH] = run->cells[SMALLBANK_SAVINGS] | run->cells[SMALLBANK_CHECKING];
+    return 0;
+}
+
+static int create_half(struct workload_run *run, const char *name, const struct cellar_table **table, struct cellar_error *error)
+{
+    static const struct cellar_column columns[] = {CELLAR_COLUMN(struct smallbank_half_row, cents)};
+    const struct cellar_schema schema = {.name = name,
+                                         .row_bytes = sizeof(struct smallbank_half_row),
+                                         .columns = columns,
+                                         .column_count = 1,
+                                         .records_max = run->accounts};
+    return cellar_table_create(run->db, &schema, table, error);
+}
+
+static int create_two(struct workload_run *run, struct cellar_error *error)
+{
+    int code = create_half(run, "savings", &run->savings, error);
+    if (code < 0) return code;
+    code = create_half(run, "checking", &run->checking, error);
+    if (code < 0) return code;
+    run->savings_column = cellar_column_of(run->savings, "cents");
+    run->checking_column = cellar_column_of(run->checking, "cents");
+    run->cells[SMALLBANK_SAVINGS] = cellar_cells_of(run->savings, "cents");
+    run->cells[SMALLBANK_CHECKING] = cellar_cells_of(run->checking, "cents");
+    return 0;
+}
+
+static void close_run(struct workload_run *run) { free(run); }
+
+static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns, struct workload_run **out,
+                    struct cellar_error *error)
+{
+    (void)expected_txns; /* the tables do not grow */
+    *out = NULL;
+    int code = validate(config, error);
+    if (code < 0) return code;
+    struct workload_run *run = calloc(1, sizeof(*run));
+    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the smallbank workload");
+    run->db = db;
+    run->two_tables = config->two_tables;
+    run->accounts = config->accounts;
+    run->seed = config->seed;
+    code = zipf_init(&run->zipf, run->accounts, config->theta);
+    if (code == 0) code = run->two_tables ? create_two(run, error) : create_one(run, error);
+    if (code == 0) code = smallbank_procs_register(run, error);
+    if (code < 0) {
+        close_run(run);
+        return code;
+    }
+    *out = run;
+    return 0;
+}
+
+static uint64_t load_rows(const struct workload_run *run) { return run->accounts; }
+
+static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *client)
+{
+    client->index = cellar_session_index(session);
+    client->count = cellar_session_count(session);
+    prng_seed_stream(&client->prng, run->seed, client->index);
+    return 0;
+}
+
+/* The mix in twentieths: 15/15/15/25/15/15 %. */
+static const uint8_t mix[20] = {
+    SMALLBANK_AMALGAMATE,       SMALLBANK_AMALGAMATE,       SMALLBANK_AMALGAMATE,       SMALLBANK_BALANCE,
+    SMALLBANK_BALANCE,          SMALLBANK_BALANCE,          SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_DEPOSIT_CHECKING,
+    SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,
+    SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,     SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_TRANSACT_SAVINGS,
+    SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_WRITE_CHECK,      SMALLBANK_WRITE_CHECK,      SMALLBANK_WRITE_CHECK,
+};
+
+/* Draws what a transaction of that type works on. */
+static void draw(struct workload_run *run, struct prng *prng, uint32_t type, struct smallbank_args *args)
+{
+    args->from = zipf_next(&run->zipf, prng);
+    switch (type) {
+    case SMALLBANK_SEND_PAYMENT:
+        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_AMOUNT_CENTS);
+        __attribute__((fallthrough));
+    case SMALLBANK_AMALGAMATE:
+        do args->to = zipf_next(&run->zipf, prng);
+        while (args->to == args->from);
+        break;
+    case SMALLBANK_TRANSACT_SAVINGS:
+        args->cents = (int64_t)prng_below(prng, 2 * SMALLBANK_AMOUNT_CENTS + 1) - SMALLBANK_AMOUNT_CENTS;
+        break;
+    case SMALLBANK_DEPOSIT_CHECKING:
+    case SMALLBANK_WRITE_CHECK:
+        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_AMOUNT_CENTS);
+        break;
+    default: break;
+    }
+}
+
+static int next(struct workload_run *run, struct cellar_session *session, struct workload_client *base, uint32_t *type,
+                const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct smallbank_client *client = (struct smallbank_client *)base;
+    struct smallbank_args args = {.run = run};
+    uint32_t drawn = mix[prng_below(&base->prng, sizeof(mix))];
+    draw(run, &base->prng, drawn, &args);
+    int code = cellar_exec(session, run->procs[drawn], &args, options, result);
+    if (code == CELLAR_USER_ABORT) {
+        drawn = drawn == SMALLBANK_SEND_PAYMENT ? SMALLBANK_SEND_PAYMENT_REFUSED : SMALLBANK_TRANSACT_SAVINGS_REFUSED;
+        args.delta = 0;
+        result->code = 0;
+    } else if (code < 0) {
+        return code;
+    }
+    client->delta += args.delta;
+    client->committed[drawn]++;
+    *type = drawn;
+    return 0;
+}
+
+const struct workload smallbank_workload = {
+    .name = "smallbank",
+    .summary = "SmallBank: six short transactions on the balances of bank customers",
+    .type_count = SMALLBANK_TYPES,
+    .types = type_names,
+    .client_bytes = sizeof(struct smallbank_client),
+    .defaults = defaults,
+    .validate = validate,
+    .pool_bytes = pool_bytes,
+    .growth_bytes = growth_bytes,
+    .open = open_run,
+    .load = smallbank_load,
+    .load_rows = load_rows,
+    .client_init = client_init,
+    .next = next,
+    .check = smallbank_check,
+    .close = close_run,
+};
