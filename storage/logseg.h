@@ -8,10 +8,13 @@
 #include "fabric.h"
 #include "layout.h"
 
-/* Where a coordinator's next entry goes. */
+/*
+ * Where a coordinator's next entry goes. Entries start on lines and lie within one half of the ring, so that an entry never
+ * overlaps the one before it, whatever their sizes.
+ */
 struct logseg {
     struct fabric_addr addr; /* first byte of the ring */
-    uint64_t bytes;          /* of the ring; an entry takes at most half */
+    uint64_t bytes;          /* of the ring; an entry takes at most half, rounded down to lines */
     uint64_t tail;           /* offset of the next entry */
     uint64_t last_start;     /* offset and size of the last entry: its space is not reused before the next one is durable */
     uint64_t last_bytes;
@@ -21,7 +24,7 @@ struct logseg {
 
 void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator, uint64_t incarnation);
 
-/* One entry under construction; buffer of `capacity` bytes is the caller's. */
+/* One entry under construction; buffer (8-aligned, `capacity` bytes) is the caller's. */
 struct logseg_entry {
     uint8_t *buffer;
     uint32_t bytes, capacity;
@@ -40,7 +43,7 @@ static inline uint32_t logseg_write_bytes(uint32_t value_bytes)
     return (uint32_t)sizeof(struct log_write_wire) + ((value_bytes + 7) & ~7u);
 }
 
-/* Does a whole valid entry start at bytes[0]? Returns it, or NULL; every length is checked, and the checksum. */
+/* Does a whole valid entry start at bytes[0] (8-aligned)? Returns it, or NULL; every length is checked, and the checksum. */
 const struct log_entry_wire *logseg_parse(const uint8_t *bytes, uint64_t available);
 /* The changes of a valid entry, one after the other: start with NULL; NULL at the end. */
 const struct log_write_wire *logseg_next_write(const struct log_entry_wire *entry, const struct log_write_wire *after);

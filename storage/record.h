@@ -20,10 +20,33 @@ static inline uint64_t record_version(const struct schema *schema, const uint8_t
 {
     return record_word(image, schema->cells[cell].offset);
 }
+/* Bytes that a cell takes in the record, versions included. */
+static inline uint32_t record_cell_bytes(const struct schema_cell *cell)
+{
+    return cell->line_count ? cell->line_count * (uint32_t)LAYOUT_LINE : 8u + cell->padded_bytes;
+}
 /* Is each line of these cells at the header's EN, with equal versions on all lines of a cell? False: torn, read again. */
-bool record_whole(const struct schema *schema, const uint8_t *image, uint32_t cells);
+static inline bool record_whole(const struct schema *schema, const uint8_t *image, uint32_t cells)
+{
+    const struct record_wire *header = (const struct record_wire *)(const void *)image;
+    for (cells &= schema->all_cells; cells; cells &= cells - 1) {
+        uint32_t c = (uint32_t)__builtin_ctz(cells);
+        uint32_t offset = schema->cells[c].offset;
+        uint64_t version = record_word(image, offset);
+        if (layout_version_en(version) != header->en[c]) return false;
+        for (uint32_t line = 1; line < schema->cells[c].line_count; line++)
+            if (record_word(image, offset + line * LAYOUT_LINE) != version) return false;
+    }
+    return true;
+}
 /* Sets EN and TS of a cell on all its lines and EN in the header image. */
-void record_version_set(const struct schema *schema, uint8_t *image, uint32_t cell, uint64_t version);
+static inline void record_version_set(const struct schema *schema, uint8_t *image, uint32_t cell, uint64_t version)
+{
+    uint32_t offset = schema->cells[cell].offset;
+    record_header(image)->en[cell] = layout_version_en(version);
+    record_word_set(image, offset, version);
+    for (uint32_t line = 1; line < schema->cells[cell].line_count; line++) record_word_set(image, offset + line * LAYOUT_LINE, version);
+}
 /* The bytes [*first, *end) that hold these cells (header not included); cells must not be empty. */
 void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end);
 

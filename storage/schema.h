@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 
+#define SCHEMA_ROW_BYTES_MAX 65536 /* of the row struct, padding included */
+
 struct schema_column {
     char name[CELLAR_NAME_BYTES];
     uint32_t row_offset, bytes;
@@ -46,8 +48,8 @@ struct schema {
 
 /*
  * Checks a public schema and lays it out. INVALID with a message that names the table and column: no columns, too many cells
- * (more than CELLAR_CELLS_MAX: group some), a column outside its row, overlapping columns, duplicate or empty names, a record
- * larger than LAYOUT_RECORD_BYTES_MAX; more CNs (`cn_count`) than its tags can name.
+ * (more than CELLAR_CELLS_MAX: group some), a column outside its row, a row larger than SCHEMA_ROW_BYTES_MAX, overlapping columns, duplicate or empty
+ * names, a record larger than LAYOUT_RECORD_BYTES_MAX; more CNs (`cn_count`) than its tags can name.
  */
 NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema, struct cellar_error *error);
 /* A column's number, or -1. `name_bytes` long, not terminated. */

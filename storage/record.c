@@ -1,0 +1,107 @@
+/* record.c - moving columns, cells and rows between a row struct and a record's image. */
+#include "record.h"
+
+#include <string.h>
+
+/* Most columns are one word or half of one: those are moved without a call. */
+static inline void move(void *to, const void *from, uint32_t bytes)
+{
+    if (bytes == 8)
+        memcpy(to, from, 8);
+    else if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* How much of a large cell's value, from byte `at` on, lies on one line, at *offset of the record. */
+static uint32_t piece(const struct schema_cell *cell, uint32_t at, uint32_t bytes, uint32_t *offset)
+{
+    uint32_t line = at / LAYOUT_VALUE_PER_LINE, in_line = at % LAYOUT_VALUE_PER_LINE;
+    *offset = cell->offset + line * LAYOUT_LINE + 8 + in_line;
+    return bytes < LAYOUT_VALUE_PER_LINE - in_line ? bytes : LAYOUT_VALUE_PER_LINE - in_line;
+}
+
+static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes, void *value)
+{
+    if (!cell->line_count) {
+        move(value, image + cell->offset + 8 + at, bytes);
+        return;
+    }
+    for (uint32_t done = 0, part, offset; done < bytes; done += part) {
+        part = piece(cell, at + done, bytes - done, &offset);
+        memcpy((uint8_t *)value + done, image + offset, part);
+    }
+}
+
+static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes, const void *value)
+{
+    if (!cell->line_count) {
+        move(image + cell->offset + 8 + at, value, bytes);
+        return;
+    }
+    for (uint32_t done = 0, part, offset; done < bytes; done += part) {
+        part = piece(cell, at + done, bytes - done, &offset);
+        memcpy(image + offset, (const uint8_t *)value + done, part);
+    }
+}
+
+void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end)
+{
+    *first = UINT32_MAX;
+    *end = 0;
+    for (; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        uint32_t cell_end = cell->offset + record_cell_bytes(cell);
+        if (cell->offset < *first) *first = cell->offset;
+        if (cell_end > *end) *end = cell_end;
+    }
+}
+
+void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value)
+{
+    const struct schema_column *from = &schema->columns[column];
+    value_get(&schema->cells[from->cell], image, from->value_offset, from->bytes, value);
+}
+
+void record_column_put(const struct schema *schema, uint8_t *image, uint32_t column, const void *value)
+{
+    const struct schema_column *to = &schema->columns[column];
+    value_put(&schema->cells[to->cell], image, to->value_offset, to->bytes, value);
+}
+
+void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t cells, void *row)
+{
+    for (cells &= schema->all_cells; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
+        for (; run < end; run++) value_get(cell, image, run->value_offset, run->bytes, (uint8_t *)row + run->row_offset);
+    }
+}
+
+void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells, const void *row)
+{
+    for (cells &= schema->all_cells; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
+        for (; run < end; run++) value_put(cell, image, run->value_offset, run->bytes, (const uint8_t *)row + run->row_offset);
+    }
+}
+
+void record_value_get(const struct schema *schema, const uint8_t *image, uint32_t cell, void *value)
+{
+    value_get(&schema->cells[cell], image, 0, schema->cells[cell].padded_bytes, value);
+}
+
+void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell, const void *value)
+{
+    value_put(&schema->cells[cell], image, 0, schema->cells[cell].padded_bytes, value);
+}
+
+void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row)
+{
+    memset(image, 0, schema->record_bytes);
+    record_header(image)->key = key;
+    record_header(image)->table_id = table_id;
+    record_row_put(schema, image, schema->all_cells, row);
+}
