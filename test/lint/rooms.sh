@@ -1,0 +1,171 @@
+#!/bin/bash
+# rooms.sh [TREE] - holds a source tree to docs/architecture.md: which room may include which, where clocks, threads,
+# verbs and allocation may be, how headers, symbols and files are named. Prints one line for each violation;
+# exit 1 if there is any. With $CELLAR_BUILD set, also judges the symbols of the archives built there.
+set -u
+shopt -s nullglob
+export LC_ALL=C
+here=$(cd "$(dirname "$0")/../.." && pwd)
+cd "${1:-$here}" || exit 2
+found=$(mktemp) && sources=$(mktemp) || exit 2
+trap 'rm -f "$found" "$sources"' EXIT
+rooms="base fabric storage lockmgr engine tpcc smallbank ycsb bench"
+
+# ---- the tables: what is allowed ---------------------------------------------------------------------------------
+
+# room: the folders whose headers it may include, besides its own. A name with a dot is one header.
+edges='
+base       include
+fabric     base include
+storage    fabric base include
+lockmgr    fabric base include
+engine     lockmgr storage fabric base include
+tpcc       workload.h base include
+smallbank  workload.h base include
+ycsb       workload.h base include
+bench      tpcc smallbank ycsb engine lockmgr storage fabric base include
+examples   include
+test       bench tpcc smallbank ycsb engine lockmgr storage fabric base include
+include
+'
+# Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
+timely='^(fabric/fabric_(shm|verbs)[a-z_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
+verbs='^(fabric/fabric_verbs[a-z_]*[.][ch]|test/.*)$'
+# Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
+hot='^(engine/(txn|commit|sched|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/fabric[.]c|fabric/fabric_shm_exec[.]c)$'
+# A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
+# Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
+wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|test/.*)$'
+# Rooms of the library: they report errors to their caller, and neither print nor end the process.
+silent='^(base|fabric|storage|lockmgr|engine|tpcc|smallbank|ycsb)/'
+loud='^base/must[.][ch]$'
+
+# ---- source text -------------------------------------------------------------------------------------------------
+
+for room in $rooms include examples; do
+    find "$room" -maxdepth 1 -type f -name '*.[chS]' 2>/dev/null
+done | sort >"$sources"
+find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
+
+awk -v edges="$edges" -v timely="$timely" -v verbs="$verbs" -v hot="$hot" -v wire="$wire" -v silent="$silent" \
+    -v loud="$loud" -v sources="$sources" '
+function report(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }
+# The code of a line: no comments, and string literals emptied.
+function code_of(line,    out, c, two) {
+    out = ""
+    while (line != "") {
+        if (in_comment) {
+            c = index(line, "*/")
+            if (!c) return out
+            line = substr(line, c + 2)
+            in_comment = 0
+        } else if (match(line, /\/[*]|\/\/|"|'"'"'/)) {
+            two = substr(line, RSTART, 2)
+            c = substr(line, RSTART, 1)
+            out = out substr(line, 1, RSTART - 1)
+            line = substr(line, RSTART + RLENGTH)
+            if (two == "//") return out
+            if (two == "/*") { in_comment = 1; out = out " " }
+            else {
+                out = out c c
+                while (line != "" && substr(line, 1, 1) != c) line = substr(line, substr(line, 1, 1) == "\\" ? 3 : 2)
+                line = substr(line, 2)
+            }
+        } else return out line
+    }
+    return out
+}
+function calls(code, names) { return code ~ ("(^|[^A-Za-z0-9_.>])(" names ")[ ]*[(]") }
+function includes(line,    header, target) {
+    if (!match(line, /["<][^">]*[">]/)) return
+    header = substr(line, RSTART + 1, RLENGTH - 2)
+    if (substr(line, RSTART, 1) == "<") return # quotes are for this tree, and only they search it
+    if (header ~ /\//) { report("include \"" header "\" by its name alone: basenames are unique"); return }
+    if (!(header in folder)) { report("include \"" header "\": no such header in the tree"); return }
+    target = folder[header]
+    if (target != room && !((room, target) in edge) && !((room, header) in edge))
+        report("room " room " may not include " header " of " target)
+}
+BEGIN {
+    n = split(edges, lines, "\n")
+    for (i = 1; i <= n; i++) {
+        m = split(lines[i], word, " ")
+        for (j = 2; j <= m; j++) edge[word[1], word[j]] = 1
+    }
+    while ((getline path < sources) > 0) {
+        if (path !~ /[.]h$/) continue
+        header = path; sub(/.*\//, "", header)
+        top = path; sub(/\/.*/, "", top)
+        if (header in folder) printf "%s:1: there is a %s in %s too: basenames are unique\n", path, header, folder[header]
+        folder[header] = top
+        if (header ~ /(^|_)(util|utils|common|misc|helper|helpers)[._]/) printf "%s:1: the name says nothing\n", path
+    }
+}
+FNR == 1 {
+    if (past && !once) printf "%s:1: no #pragma once\n", past
+    in_comment = 0; once = 1; past = FILENAME
+    room = FILENAME; sub(/\/.*/, "", room)
+    if (FILENAME ~ /[.]h$/) once = 0
+}
+/^#pragma once/ { once = 1 }
+/(^|[^A-Za-z0-9_])(T[O]DO|FIX[M]E|X[X]X)([^A-Za-z0-9_]|$)/ { report("unfinished: say it in the issue tracker") }
+{ code = code_of($0) }
+code ~ /^[ \t]*#[ \t]*include/ { includes($0); next }
+code ~ /(^|[^A-Za-z0-9_])(ibv|rdma)_/ && FILENAME !~ verbs { report("verbs belong to fabric_verbs*") }
+(code ~ /(^|[^A-Za-z0-9_])(pthread|thrd|mtx|sem)_/ || code ~ /rdtsc/ ||
+ calls(code, "clock_gettime|clock_nanosleep|nanosleep|gettimeofday|usleep|sleep|time|clock|random|rand|srand|srandom|rand_r|drand48|getrandom|sched_yield")) &&
+    FILENAME !~ timely { report("clock, random, sleep and threads belong to the fabric backends and main") }
+calls(code, "malloc|calloc|realloc|reallocarray|aligned_alloc|posix_memalign|free|strdup|strndup|asprintf") &&
+    FILENAME ~ hot && $0 !~ /[\/][*\/].*set-up/ { report("no allocation on the path of a transaction") }
+code ~ /struct[ \t]+[a-z0-9_]+_wire[ \t]*([{]|$)/ && FILENAME !~ wire { report("remote bytes are laid out in storage/layout.h and lockmgr") }
+calls(code, "printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|putc|perror|exit|_Exit|quick_exit|abort|assert") &&
+    FILENAME ~ silent && FILENAME !~ loud { report("a library neither prints nor ends the process: return an error, or must()") }
+END { if (past && !once) printf "%s:1: no #pragma once\n", past }
+' $(cat "$sources") >>"$found"
+
+grep -nE 'T[O]DO|FIX[M]E|X[X]X' CMakeLists.txt scripts/*.sh test/*/*.sh 2>/dev/null | grep -v '^test/lint/' |
+    sed 's/$/: unfinished/' >>"$found"
+
+# ---- each header compiles alone ------------------------------------------------------------------------------------
+
+cc=${CC:-cc}
+for header in $(grep '[.]h$' "$sources"); do
+    folder=${header%%/*}
+    flags="-Iinclude -iquote $(dirname "$header")"
+    for seen in $(awk -v room="$folder" '$1 == room { for (i = 2; i <= NF; i++) print $i }' <<<"$edges"); do
+        [ "$seen" = workload.h ] && seen=bench
+        flags="$flags -iquote $seen"
+    done
+    # shellcheck disable=SC2086
+    printf '#include "%s"\n' "$(basename "$header")" |
+        "$cc" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter -Werror $flags -iquote test -fsyntax-only -x c - >/dev/null 2>&1 ||
+        echo "$header:1: does not compile alone" >>"$found"
+done
+
+# ---- symbols: named after a header of their room; no variables -------------------------------------------------------
+
+if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
+    for room in $rooms workload; do
+        archive=$CELLAR_BUILD/lib$room.a
+        [ -f "$archive" ] || continue
+        prefixes=$room
+        for header in "${room/workload/bench}"/*.h; do prefixes="$prefixes|$(basename "$header" .h)"; done
+        case $room in base | engine) prefixes="$prefixes|cellar" ;; esac
+        nm -A -f sysv --defined-only "$archive" 2>/dev/null | awk -F '|' -v room="$room" -v prefixes="$prefixes" '
+            NF < 7 { next }
+            { gsub(/ /, "", $1); gsub(/ /, "", $3); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
+              split($1, at, ":"); object = at[length(at) > 2 ? 2 : 1]; symbol = at[length(at)] }
+            symbol ~ /^(__|_GLOBAL_|asan[.]|[.]L|[.])/ { next } # made by the compiler
+            $3 ~ /^[TDBRCVW]$/ && symbol !~ ("^(" prefixes ")(_|$)") {
+                print room ": " object ": external symbol " symbol " is not named after its header" }
+            $3 ~ /^[dDbBC]$/ && $7 !~ /[.]data[.]rel[.]ro/ && $4 == "OBJECT" {
+                print room ": " object ": variable " symbol ": state is passed, never global" }' >>"$found"
+    done
+fi
+
+if [ -s "$found" ]; then
+    sort -u "$found"
+    echo "rooms.sh: $(sort -u "$found" | wc -l) violations"
+    exit 1
+fi
+echo "rooms.sh: $(wc -l <"$sources") files hold to the table"
