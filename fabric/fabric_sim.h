@@ -34,6 +34,7 @@ struct fabric_sim_config {
     void *choose_arg;
     fabric_sim_fault_fn fault;
     void *fault_arg;
+    uint64_t steps_max; /* one wait gives up, as if nothing were left to happen, after so many events (0: no limit) */
 };
 
 /* The defaults above, for a cluster of that shape. */

@@ -1,0 +1,455 @@
+/*
+ * fabric_sim.c - the sim backend's table: endpoints, workers as coroutines, posting and reaping.
+ *
+ * A worker runs ahead on its own clock: what it does costs CPU time there, and what it posts arrives later by half a round trip, so
+ * nothing that others do meanwhile can come too late. It gives way to the event loop in idle, and in poll when
+ * something has happened up to its clock; a poll that finds nothing costs time, so a worker that only polls gets on too.
+ */
+#include "fabric_sim.h"
+
+#include "fabric_sim_events.h"
+#include "fabric_sim_memory.h"
+#include "must.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WORKER_STACK_BYTES (256u << 10)
+#define POLL_CPU_NS 50
+#define NOW_CPU_NS 5
+#define TIME_MAX_NS 1000000000ull
+#define VAIN_POLLS 2            /* with a chooser: so many polls in a row find nothing before others get a chance */
+#define VAIN_POLLS_BULK 64      /* and so many of a bulk endpoint, which must not spin out of time for ever */
+#define QUIET_STEPS_MAX 1000000 /* so many wake-ups in a row without any operation: nothing will ever happen */
+
+static struct fabric_sim *sim_of(struct fabric *fabric) { return (struct fabric_sim *)fabric; }
+static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric_sim_ep *)ep; }
+
+/* The time of whoever calls: the running worker's, or outside of all workers the cluster's. */
+static uint64_t caller_ns(const struct fabric_sim *sim) { return sim->running_ep ? sim->running_ep->clock_ns : sim->now_ns; }
+
+/* An endpoint that somebody uses is not behind him. */
+static void catch_up(const struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    if (ep->clock_ns < caller_ns(sim)) ep->clock_ns = caller_ns(sim);
+}
+
+/* ---- giving way ---- */
+
+static bool at_hand(const struct fabric_sim_ep *ep) { return ep->woken || ep->received || ep->done.head; }
+
+/* Inside a worker: lets others run; goes on when something is there for ep, or at until_ns. */
+static void sleep_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t until_ns)
+{
+    struct coro *co = sim->running;
+    must(!ep->sleeper);
+    ep->sleeper = co;
+    if (until_ns != FABRIC_SIM_NEVER) fabric_sim_events_ready(sim, ep, until_ns);
+    coro_yield(co);
+}
+
+/* Outside any worker: runs the cluster until something is there for ep, or until_ns, or nothing is left to happen. */
+static void run_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t until_ns)
+{
+    bool alive = true;
+    while (alive && !at_hand(ep) && sim->now_ns < until_ns) alive = fabric_sim_events_step(sim);
+    if (!at_hand(ep) && until_ns != FABRIC_SIM_NEVER && ep->clock_ns < until_ns) ep->clock_ns = until_ns;
+    if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
+}
+
+static void sim_idle(struct fabric_ep *base, uint64_t until_ns)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    struct fabric_sim *sim = sim_of(base->fabric);
+    catch_up(sim, ep);
+    ep->vain_polls = 0;
+    if (until_ns <= ep->clock_ns) ep->clock_ns += POLL_CPU_NS;
+    if (!sim->running) {
+        run_until(sim, ep, until_ns);
+    } else if (!at_hand(ep)) {
+        sleep_until(sim, ep, until_ns);
+    } else if (fabric_sim_events_before(sim, ep->clock_ns)) {
+        sleep_until(sim, ep, ep->clock_ns);
+    }
+    ep->woken = false;
+}
+
+/* A poll found nothing: lets others catch up, when there is anything before this endpoint's time. */
+static void poll_in_vain(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    ep->vain_polls++;
+    if (!sim->running) {
+        (void)fabric_sim_events_step(sim);
+        return;
+    }
+    if (ep->ep.bulk && ep->vain_polls < VAIN_POLLS_BULK) return;
+    ep->clock_ns += POLL_CPU_NS;
+    bool others = sim->config.choose ? ep->vain_polls > VAIN_POLLS : fabric_sim_events_before(sim, ep->clock_ns);
+    if (others) sleep_until(sim, ep, ep->clock_ns);
+}
+
+/* ---- posting and reaping ---- */
+
+static struct fabric_sim_conn *peer_of(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint32_t receiver)
+{
+    if (receiver >= ep->peer_count) {
+        ep->peers = realloc(ep->peers, sim->ep_capacity * sizeof(struct fabric_sim_conn *));
+        must(ep->peers);
+        memset(ep->peers + ep->peer_count, 0, (sim->ep_capacity - ep->peer_count) * sizeof(struct fabric_sim_conn *));
+        ep->peer_count = sim->ep_capacity;
+    }
+    if (!ep->peers[receiver]) {
+        ep->peers[receiver] = calloc(1, sizeof **ep->peers);
+        must(ep->peers[receiver]);
+        ep->peers[receiver]->node = FABRIC_NODES_MAX + receiver;
+    }
+    return ep->peers[receiver];
+}
+
+static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        int status = fabric_sim_memory_check(sim, &ops[i]);
+        ops[i].status = status ? status : fabric_sim_events_execute_now(sim, ep, &ops[i]);
+        wait->failed += ops[i].status != 0;
+    }
+}
+
+static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait)
+{
+    struct fabric_sim_conn *conn;
+    int status = fabric_sim_memory_check(sim, op);
+    if (status == 0 && op->kind == FABRIC_SEND) {
+        struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
+        conn = receiver ? peer_of(sim, ep, receiver->index) : NULL;
+        if (!conn) status = -CELLAR_ERR_UNREACHABLE;
+    } else if (status == 0) {
+        conn = &ep->conns[fabric_addr_node(op->addr)];
+    }
+    if (status == 0) {
+        fabric_sim_events_send(sim, ep, conn, op, wait, ep->clock_ns);
+    } else {
+        fabric_sim_events_refuse(sim, ep, op, wait, status);
+    }
+}
+
+static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    struct fabric_sim *sim = sim_of(base->fabric);
+    ep->vain_polls = 0;
+    if (base->bulk) {
+        post_bulk(sim, ep, ops, count, wait);
+        return;
+    }
+    catch_up(sim, ep);
+    ep->clock_ns += sim->config.post_cpu_ns + sim->config.op_cpu_ns * count;
+    wait->pending += count;
+    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
+}
+
+static struct fabric_wait *reap(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    struct fabric_wait *first = NULL, **link = &first;
+    while (ep->done.head) {
+        struct fabric_sim_event *event = ep->done.head;
+        struct fabric_wait *wait = event->wait;
+        ep->done.head = event->next;
+        event->op->status = event->status;
+        wait->failed += event->status != 0;
+        ep->pending--;
+        if (--wait->pending == 0) {
+            wait->next = NULL;
+            *link = wait;
+            link = &wait->next;
+        }
+        fabric_sim_events_release(sim, event);
+    }
+    return first;
+}
+
+static struct fabric_wait *sim_poll(struct fabric_ep *base)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    struct fabric_sim *sim = sim_of(base->fabric);
+    catch_up(sim, ep);
+    if (!ep->done.head && !ep->received) poll_in_vain(sim, ep);
+    if (ep->done.head || ep->received) ep->vain_polls = 0;
+    ep->received = false;
+    return reap(sim, ep);
+}
+
+static uint64_t sim_now_ns(struct fabric_ep *base)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    struct fabric_sim *sim = sim_of(base->fabric);
+    catch_up(sim, ep);
+    if (!base->bulk) ep->clock_ns += NOW_CPU_NS;
+    return ep->clock_ns;
+}
+
+/* ---- workers ---- */
+
+static void worker_main(struct coro *co, void *arg)
+{
+    struct fabric_sim_ep *ep = arg;
+    (void)co;
+    ep->worker_fn(ep->worker_arg);
+}
+
+static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worker_fn fn, void *arg)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    must(!ep->worker || coro_done(ep->worker));
+    coro_free(ep->worker);
+    ep->worker = coro_new(WORKER_STACK_BYTES, worker_main, ep);
+    if (!ep->worker) return -CELLAR_ERR_NOMEM;
+    ep->worker_fn = fn;
+    ep->worker_arg = arg;
+    ep->sleeper = ep->worker;
+    fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
+    return 0;
+}
+
+static int sim_wait(struct fabric *fabric, uint32_t *word)
+{
+    struct fabric_sim *sim = sim_of(fabric);
+    uint64_t steps_end = sim->config.steps_max ? sim->steps + sim->config.steps_max : UINT64_MAX;
+    must(!sim->running);
+    sim->quiet_steps = 0;
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) {
+        if (sim->steps >= steps_end || sim->quiet_steps > QUIET_STEPS_MAX) return -CELLAR_ERR_INDETERMINATE;
+        if (!fabric_sim_events_step(sim)) return -CELLAR_ERR_INDETERMINATE;
+    }
+    return 0;
+}
+
+static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    ep->woken = true;
+    fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
+}
+
+/* ---- control ---- */
+
+static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control, struct cellar_error *error)
+{
+    struct fabric_addr addr = fabric_endpoint_addr(control->cn, control->worker);
+    if (control->cn >= sim->fabric.cn_count) {
+        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: there are only %u", control->cn, sim->fabric.cn_count);
+    }
+    if (fabric_sim_events_receiver(sim, addr)) {
+        return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u has an endpoint already", control->worker, control->cn);
+    }
+    if (sim->ep_count == sim->ep_capacity) {
+        sim->ep_capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
+        sim->eps = realloc(sim->eps, sim->ep_capacity * sizeof(struct fabric_sim_ep *));
+        must(sim->eps);
+    }
+    struct fabric_sim_ep *ep = calloc(1, sizeof *ep);
+    if (ep) ep->conns = calloc(sim->fabric.mn_count, sizeof *ep->conns);
+    if (!ep || !ep->conns) {
+        free(ep);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
+    }
+    for (uint32_t node = 0; node < sim->fabric.mn_count; node++) ep->conns[node].node = node;
+    ep->ep.ops = sim->fabric.ops;
+    ep->ep.fabric = &sim->fabric;
+    ep->ep.cn = control->cn;
+    ep->ep.worker = control->worker;
+    prng_seed_stream(&ep->ep.prng, sim->fabric.seed, 1 + ((uint64_t)control->cn << 32 | control->worker));
+    ep->addr = addr;
+    ep->index = sim->ep_count;
+    ep->clock_ns = sim->now_ns;
+    ep->run_ns = FABRIC_SIM_NEVER;
+    ep->heap_position = FABRIC_SIM_HEAP_OUT;
+    sim->eps[sim->ep_count++] = ep;
+    control->ep = &ep->ep;
+    return 0;
+}
+
+static void endpoint_free(struct fabric_sim_ep *ep)
+{
+    for (uint32_t peer = 0; peer < ep->peer_count; peer++) free(ep->peers[peer]);
+    free(ep->peers);
+    free(ep->conns);
+    coro_free(ep->worker);
+    free(ep);
+}
+
+static int endpoint_close(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    must(ep->pending == 0);
+    must(!ep->worker || coro_done(ep->worker));
+    sim->eps[ep->index] = NULL;
+    endpoint_free(ep);
+    return 0;
+}
+
+static int register_local(struct fabric_sim *sim, const struct fabric_control *control)
+{
+    if (!control->base || control->bytes == 0 || control->bytes > UINTPTR_MAX - (uintptr_t)control->base) return -CELLAR_ERR_INVALID;
+    if (sim->local_count == sim->local_capacity) {
+        uint32_t capacity = sim->local_capacity ? sim->local_capacity * 2 : 16;
+        struct fabric_sim_local *locals = realloc(sim->locals, capacity * sizeof *locals);
+        if (!locals) return -CELLAR_ERR_NOMEM;
+        sim->locals = locals;
+        sim->local_capacity = capacity;
+    }
+    uintptr_t base = (uintptr_t)control->base;
+    sim->locals[sim->local_count++] = (struct fabric_sim_local){.base = base, .end = base + control->bytes};
+    return 0;
+}
+
+static int sim_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
+{
+    struct fabric_sim *sim = sim_of(fabric);
+    switch (control->kind) {
+    case FABRIC_ENDPOINT_OPEN:
+        return endpoint_open(sim, control, error);
+    case FABRIC_ENDPOINT_CLOSE:
+        return endpoint_close(sim, ep_of(control->ep));
+    case FABRIC_REGISTER_LOCAL:
+        return register_local(sim, control);
+    case FABRIC_FENCE_CN:
+        if (control->cn >= fabric->cn_count) return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        sim->fenced[control->cn] = true;
+        return 0;
+    case FABRIC_NODE_KILL:
+        if (control->node >= fabric->mn_count) return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+        sim->nodes[control->node].dead = true;
+        return 0;
+    case FABRIC_SYNC:
+        return 0;
+    }
+    return err_set(error, CELLAR_ERR_INVALID, "no such control call: %d", (int)control->kind);
+}
+
+/* ---- from open to close ---- */
+
+static void sim_close(struct fabric *fabric)
+{
+    struct fabric_sim *sim = sim_of(fabric);
+    must(!sim->running);
+    for (uint32_t i = 0; i < sim->ep_count; i++) {
+        if (sim->eps[i]) endpoint_free(sim->eps[i]);
+    }
+    while (sim->event_chunks) {
+        void *next = *(void **)sim->event_chunks;
+        free(sim->event_chunks);
+        sim->event_chunks = next;
+    }
+    for (uint32_t node = 0; sim->nodes && node < fabric->mn_count; node++) {
+        if (sim->nodes[node].memory) munmap(sim->nodes[node].memory, fabric->mn_bytes);
+    }
+    fabric_sim_heap_free(&sim->heap);
+    free(sim->candidates);
+    free(sim->nodes);
+    free(sim->fenced);
+    free(sim->eps);
+    free(sim->locals);
+    free(sim);
+}
+
+static const struct fabric_ops sim_ops = {
+    .name = "sim",
+    .control = sim_control,
+    .spawn = sim_spawn,
+    .wait = sim_wait,
+    .wake = sim_wake,
+    .post = sim_post,
+    .poll = sim_poll,
+    .idle = sim_idle,
+    .now_ns = sim_now_ns,
+    .close = sim_close,
+};
+
+void fabric_sim_config_default(struct fabric_sim_config *config)
+{
+    *config = (struct fabric_sim_config){
+        .mn_count = 1,
+        .cn_count = 1,
+        .mn_bytes = 64ull << 20,
+        .seed = 1,
+        .rtt_ns = 1530,
+        .atomic_ns = 270,
+        .service_ns = 60,
+        .message_ns = 1150,
+        .post_cpu_ns = 100,
+        .op_cpu_ns = 20,
+        .line_atomic = true,
+    };
+}
+
+static int check_config(const struct fabric_sim_config *config, struct cellar_error *error)
+{
+    if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX) {
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: must be 1 to %u", config->mn_count, FABRIC_NODES_MAX);
+    }
+    if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX) {
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: must be 1 to %u", config->cn_count, FABRIC_CNS_MAX);
+    }
+    if (config->mn_bytes == 0 || config->mn_bytes % 64 != 0 || config->mn_bytes >= 1ull << 47) {
+        return err_set(error, CELLAR_ERR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
+                       (unsigned long long)config->mn_bytes);
+    }
+    const uint64_t times_ns[] = {config->rtt_ns, config->atomic_ns, config->service_ns, config->message_ns, config->post_cpu_ns,
+                                 config->op_cpu_ns};
+    for (uint32_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
+        if (times_ns[i] > TIME_MAX_NS) {
+            return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second", (unsigned long long)times_ns[i]);
+        }
+    }
+    return 0;
+}
+
+static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
+{
+    sim->nodes = calloc(sim->fabric.mn_count, sizeof *sim->nodes);
+    sim->fenced = calloc(sim->fabric.cn_count, sizeof *sim->fenced);
+    if (!sim->nodes || !sim->fenced) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
+    for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
+        void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) {
+            return err_set(error, CELLAR_ERR_NOMEM, "memory node %u: cannot map %llu bytes", node,
+                           (unsigned long long)sim->fabric.mn_bytes);
+        }
+        sim->nodes[node].memory = memory;
+        fabric_sim_nic_init(&sim->nodes[node].nic, &sim->config);
+    }
+    return 0;
+}
+
+int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out, struct cellar_error *error)
+{
+    *out = NULL;
+    int code = check_config(config, error);
+    if (code != 0) return code;
+    struct fabric_sim *sim = calloc(1, sizeof *sim);
+    if (!sim) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the simulator");
+    sim->config = *config;
+    sim->fabric = (struct fabric){
+        .ops = &sim_ops,
+        .mn_count = config->mn_count,
+        .cn_count = config->cn_count,
+        .mn_bytes = config->mn_bytes,
+        .line_atomic = config->line_atomic,
+        .fresh = true,
+        .apply_min_ns = config->rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
+        .seed = config->seed,
+    };
+    prng_seed_stream(&sim->prng, config->seed, 0);
+    code = map_nodes(sim, error);
+    if (code != 0) {
+        sim_close(&sim->fabric);
+        return code;
+    }
+    *out = &sim->fabric;
+    return 0;
+}
+
+uint64_t fabric_sim_trace_hash(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->hash; }
+uint64_t fabric_sim_now_ns(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->now_ns; }
+uint64_t fabric_sim_ops(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->ops_executed; }

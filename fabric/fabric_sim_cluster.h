@@ -1,0 +1,132 @@
+/*
+ * fabric_sim_cluster.h - the simulated cluster's state, shared by the files of the sim backend; no other room includes it.
+ *
+ * An operation in flight is one pooled event that passes through stages: it ARRIVEs at its node, where the NIC's state says when it
+ * takes effect; it EXECUTEs (once, or in pieces when torn); its COMPLETion reaches the endpoint. Everything that is random
+ * comes from one generator, asked in the order of events, which is itself determined: same seed, same run.
+ */
+#pragma once
+
+#include "fabric_sim.h"
+#include "fabric_sim_heap.h"
+#include "fabric_sim_nic.h"
+
+#define FABRIC_SIM_NEVER UINT64_MAX
+
+enum fabric_sim_stage { FABRIC_SIM_ARRIVE, FABRIC_SIM_EXECUTE, FABRIC_SIM_COMPLETE };
+
+struct fabric_sim_ep;
+struct fabric_sim_conn;
+
+struct fabric_sim_event {
+    struct fabric_sim_event *next; /* in a connection's or an endpoint's queue, or in the pool */
+    uint64_t time_ns;              /* when its next stage happens */
+    struct fabric_sim_ep *ep;
+    struct fabric_sim_conn *conn;
+    struct fabric_op *op;
+    struct fabric_wait *wait;
+    int32_t status;
+    uint8_t stage;
+    bool started;     /* its first piece was executed, so its fault is decided */
+    bool lost;        /* executed, but nothing comes back */
+    bool pass;        /* a WRITE that overtakes earlier READs and atomics */
+    bool descending;  /* order of the pieces: from `first`, in this direction, around */
+    uint32_t pieces, pieces_done, first;
+    uint64_t gap_ns; /* between pieces */
+};
+
+struct fabric_sim_queue {
+    struct fabric_sim_event *head, *tail;
+};
+
+/* The way from an endpoint to one memory node, or to another endpoint's inbox. Its operations execute in order. */
+struct fabric_sim_conn {
+    uint32_t node;  /* FABRIC_NODES_MAX and above: the endpoint with index node - FABRIC_NODES_MAX */
+    /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
+    uint64_t arrive_ns, execute_ns;
+    uint64_t write_arrive_ns, write_execute_ns;
+    struct fabric_sim_queue queue; /* with a chooser: all that is not executed, oldest first */
+};
+
+struct fabric_sim_ep {
+    struct fabric_ep ep; /* first: the contract's part */
+    struct fabric_addr addr;
+    uint32_t index;
+    uint64_t clock_ns;
+    uint32_t pending; /* operations posted and not reaped */
+    uint32_t vain_polls;
+    bool woken, received;
+    /* the coroutine that goes on when this endpoint has something for it; NULL while it runs and when there is none */
+    struct coro *sleeper;
+    uint64_t run_ns;        /* when it does, FABRIC_SIM_NEVER while nothing is known */
+    uint32_t heap_position; /* without a chooser: where that stands in the heap */
+    struct coro *worker;
+    fabric_worker_fn worker_fn;
+    void *worker_arg;
+    struct fabric_sim_queue undelivered; /* with a chooser: completions on their way */
+    struct fabric_sim_queue done;        /* to be reaped by poll */
+    struct fabric_sim_conn *conns;       /* one for each memory node */
+    struct fabric_sim_conn **peers;      /* by endpoint index, made at the first SEND */
+    uint32_t peer_count;
+};
+
+struct fabric_sim_node {
+    uint8_t *memory;
+    bool dead;
+    struct fabric_sim_nic nic;
+};
+
+struct fabric_sim_local {
+    uintptr_t base, end;
+};
+
+struct fabric_sim_candidate {
+    uint64_t time_ns;
+    struct fabric_sim_ep *worker;    /* resume it, or */
+    struct fabric_sim_event *event;  /* let this event's next stage happen */
+};
+
+struct fabric_sim {
+    struct fabric fabric; /* first: the contract's part */
+    struct fabric_sim_config config;
+    struct prng prng;
+    uint64_t now_ns;
+    uint64_t hash;
+    uint64_t ops_executed;
+    uint64_t steps, quiet_steps; /* quiet: nothing has happened to an operation since */
+    struct coro *running;        /* the worker inside which we are; NULL outside of all */
+    struct fabric_sim_ep *running_ep;
+    struct fabric_sim_heap heap;
+    struct fabric_sim_event *free_events;
+    void *event_chunks; /* each begins with a pointer to the next */
+    struct fabric_sim_candidate *candidates;
+    uint32_t candidate_capacity;
+    struct fabric_sim_node *nodes;
+    bool *fenced; /* by compute node */
+    struct fabric_sim_ep **eps;
+    uint32_t ep_count, ep_capacity;
+    struct fabric_sim_local *locals;
+    uint32_t local_count, local_capacity, local_last;
+};
+
+static inline void fabric_sim_queue_append(struct fabric_sim_queue *queue, struct fabric_sim_event *event)
+{
+    event->next = 0;
+    if (queue->head) {
+        queue->tail->next = event;
+    } else {
+        queue->head = event;
+    }
+    queue->tail = event;
+}
+
+static inline void fabric_sim_queue_remove(struct fabric_sim_queue *queue, struct fabric_sim_event *event)
+{
+    struct fabric_sim_event **link = &queue->head, *before = 0;
+    while (*link != event) {
+        before = *link;
+        link = &before->next;
+    }
+    *link = event->next;
+    if (queue->tail == event) queue->tail = before;
+}

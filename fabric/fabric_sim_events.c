@@ -1,0 +1,425 @@
+/* fabric_sim_events.c - the stages of operations, the chooser's candidates, the resumption of workers. */
+#include "fabric_sim_events.h"
+
+#include "fabric_sim_memory.h"
+#include "must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_EVENTS 512
+#define ORDERED_PIECES 8 /* with a chooser: up to so many lines of a READ begin anywhere and go both ways, else only two ways */
+
+/* ---- the trace ---- */
+
+enum trace_kind { TRACE_EXECUTE = 1, TRACE_COMPLETE, TRACE_RUN };
+
+static inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+    return hash ^ hash >> 29;
+}
+
+static void trace(struct fabric_sim *sim, enum trace_kind kind, const struct fabric_op *op, uint64_t ep_index, uint64_t result)
+{
+    uint64_t what = (uint64_t)kind << 56 | ep_index << 32;
+    sim->hash = mix(sim->hash, what ^ sim->now_ns << 8);
+    if (!op) return;
+    sim->hash = mix(sim->hash, op->addr.bits ^ (uint64_t)op->kind << 40);
+    sim->hash = mix(sim->hash, result ^ (uint64_t)op->size_bytes << 32);
+}
+
+/* ---- the pool of events ---- */
+
+static void grow_pool(struct fabric_sim *sim)
+{
+    void **chunk = malloc(sizeof(void *) + CHUNK_EVENTS * sizeof(struct fabric_sim_event));
+    must(chunk);
+    *chunk = sim->event_chunks;
+    sim->event_chunks = chunk;
+    struct fabric_sim_event *events = (void *)(chunk + 1);
+    for (uint32_t i = 0; i < CHUNK_EVENTS; i++) fabric_sim_events_release(sim, &events[i]);
+}
+
+static struct fabric_sim_event *event_new(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
+                                          struct fabric_wait *wait)
+{
+    if (!sim->free_events) grow_pool(sim);
+    struct fabric_sim_event *event = sim->free_events;
+    sim->free_events = event->next;
+    *event = (struct fabric_sim_event){.ep = ep, .op = op, .wait = wait, .pieces = 1};
+    ep->pending++;
+    return event;
+}
+
+void fabric_sim_events_release(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    event->next = sim->free_events;
+    sim->free_events = event;
+}
+
+/* ---- who runs when ---- */
+
+static void schedule(struct fabric_sim *sim, uint64_t time_ns, void *item, uint32_t *position)
+{
+    fabric_sim_heap_push(&sim->heap, &(struct fabric_sim_heap_entry){.time_ns = time_ns, .tie = prng_next(&sim->prng),
+                                                                     .item = item, .position = position});
+}
+
+void fabric_sim_events_unready(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    if (ep->heap_position != FABRIC_SIM_HEAP_OUT) fabric_sim_heap_remove(&sim->heap, ep->heap_position);
+    ep->run_ns = FABRIC_SIM_NEVER;
+}
+
+void fabric_sim_events_ready(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t time_ns)
+{
+    if (!ep->sleeper) return;
+    if (time_ns < ep->clock_ns) time_ns = ep->clock_ns;
+    if (time_ns >= ep->run_ns) return;
+    fabric_sim_events_unready(sim, ep);
+    ep->run_ns = time_ns;
+    if (!sim->config.choose) schedule(sim, time_ns, ep, &ep->heap_position);
+}
+
+static void run_worker(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    struct coro *co = ep->sleeper;
+    fabric_sim_events_unready(sim, ep);
+    ep->sleeper = NULL;
+    if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
+    trace(sim, TRACE_RUN, NULL, ep->index, 0);
+    sim->quiet_steps++;
+    sim->running = co;
+    sim->running_ep = ep;
+    coro_resume(co);
+    sim->running = NULL;
+    sim->running_ep = NULL;
+}
+
+/* ---- an operation's way ---- */
+
+/* An unfair network in torn mode: mostly prompt, now and then very late. */
+static uint64_t jitter(struct fabric_sim *sim)
+{
+    uint64_t rtt_ns = sim->config.rtt_ns;
+    if (!sim->config.torn || sim->config.choose || rtt_ns == 0) return 0;
+    return prng_below(&sim->prng, prng_below(&sim->prng, 16) == 0 ? 8 * rtt_ns : rtt_ns / 2 + 1);
+}
+
+static uint64_t way_back_ns(struct fabric_sim *sim) { return sim->config.rtt_ns - sim->config.rtt_ns / 2 + jitter(sim); }
+
+/* Sends the event on to its next stage. */
+static void forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage, uint64_t time_ns)
+{
+    event->stage = (uint8_t)stage;
+    event->time_ns = time_ns;
+    if (!sim->config.choose) {
+        schedule(sim, time_ns, event, NULL);
+    } else if (stage == FABRIC_SIM_COMPLETE) {
+        fabric_sim_queue_append(&event->ep->undelivered, event);
+    } else if (!event->started) {
+        fabric_sim_queue_append(&event->conn->queue, event);
+    }
+}
+
+/* May it execute before READs and atomics that were posted earlier? */
+static bool may_pass(const struct fabric_sim *sim, const struct fabric_op *op)
+{
+    return sim->config.torn && op->kind == FABRIC_WRITE && !(op->flags & FABRIC_FENCE);
+}
+
+/* The earliest time, from time_ns on, that keeps the order of the connection; later ones come after it. */
+static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struct fabric_op *op, bool pass, uint64_t time_ns)
+{
+    uint64_t after_ns = pass ? *last_write_ns : *last_ns;
+    if (time_ns <= after_ns) time_ns = after_ns + 1;
+    if (*last_ns < time_ns) *last_ns = time_ns;
+    if (op->kind == FABRIC_WRITE) *last_write_ns = time_ns;
+    return time_ns;
+}
+
+static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op *op)
+{
+    if (op->kind == FABRIC_SEND) return 0;
+    return op->kind == FABRIC_READ || op->kind == FABRIC_WRITE ? sim->config.service_ns : sim->config.atomic_ns;
+}
+
+void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn, struct fabric_op *op,
+                            struct fabric_wait *wait, uint64_t leave_ns)
+{
+    struct fabric_sim_event *event = event_new(sim, ep, op, wait);
+    event->conn = conn;
+    uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.message_ns : sim->config.rtt_ns / 2;
+    uint64_t arrive_ns = leave_ns + way_ns + jitter(sim);
+    if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
+    if (sim->config.choose) {
+        forward(sim, event, FABRIC_SIM_EXECUTE, arrive_ns + service_ns(sim, op));
+        return;
+    }
+    bool pass = may_pass(sim, op) && prng_below(&sim->prng, 2);
+    event->pass = pass;
+    forward(sim, event, FABRIC_SIM_ARRIVE, in_order(&conn->arrive_ns, &conn->write_arrive_ns, op, pass, arrive_ns));
+}
+
+void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait,
+                              int32_t status)
+{
+    struct fabric_sim_event *event = event_new(sim, ep, op, wait);
+    event->status = status;
+    forward(sim, event, FABRIC_SIM_COMPLETE, ep->clock_ns);
+}
+
+static void arrive(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    struct fabric_sim_conn *conn = event->conn;
+    uint64_t end_ns = sim->now_ns;
+    if (event->op->kind != FABRIC_SEND) end_ns = fabric_sim_nic_serve(&sim->nodes[conn->node].nic, sim->now_ns, event->op);
+    uint64_t time_ns = in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, end_ns);
+    if (event->pieces > 1) {
+        event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.rtt_ns + 1 : 64);
+        uint64_t last_ns = time_ns + event->gap_ns * (event->pieces - 1);
+        if (conn->execute_ns < last_ns) conn->execute_ns = last_ns;
+        if (event->op->kind == FABRIC_WRITE) conn->write_execute_ns = last_ns;
+    }
+    forward(sim, event, FABRIC_SIM_EXECUTE, time_ns);
+}
+
+/* READ lines come in any order: any first line, either direction. Words, and lines of a WRITE, ascend. */
+static void order_pieces(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    uint32_t pieces = event->pieces;
+    if (pieces == 1 || event->op->kind != FABRIC_READ || !sim->config.line_atomic) return;
+    if (!sim->config.choose) {
+        event->first = (uint32_t)prng_below(&sim->prng, pieces);
+        event->descending = prng_below(&sim->prng, 2);
+        return;
+    }
+    bool anywhere = pieces <= ORDERED_PIECES;
+    uint32_t ways = anywhere && pieces > 2 ? pieces * 2 : 2;
+    uint32_t way = sim->config.choose(sim->config.choose_arg, ways);
+    must(way < ways);
+    event->descending = way % 2;
+    event->first = event->descending ? (way / 2 + pieces - 1) % pieces : way / 2;
+}
+
+static uint32_t next_piece(const struct fabric_sim_event *event)
+{
+    uint32_t pieces = event->pieces, done = event->pieces_done;
+    return event->descending ? (event->first + pieces - done) % pieces : (event->first + done) % pieces;
+}
+
+static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *from, uint32_t to, const struct fabric_op *op)
+{
+    struct fabric_sim_ep *receiver = sim->eps[to];
+    if (!receiver) return -CELLAR_ERR_UNREACHABLE;
+    struct fabric_ep *ep = &receiver->ep;
+    if (ep->inbox_tail - ep->inbox_head == FABRIC_INBOX_MESSAGES) return -CELLAR_ERR_FULL;
+    struct fabric_message *message = &ep->inbox[ep->inbox_tail % FABRIC_INBOX_MESSAGES];
+    *message = (struct fabric_message){.from_cn = from->cn, .from_worker = from->worker, .size_bytes = op->size_bytes};
+    if (op->size_bytes) memcpy(message->bytes, op->local, op->size_bytes);
+    ep->inbox_tail++;
+    receiver->received = true;
+    fabric_sim_events_ready(sim, receiver, sim->now_ns);
+    return 0;
+}
+
+/* 0 when the operation may execute. */
+static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    if (sim->fenced[ep->cn]) return -CELLAR_ERR_FENCED;
+    return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
+}
+
+/* Before the first piece: the injected fault, which may itself have killed or fenced somebody. */
+static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    enum fabric_sim_fault fault = FABRIC_SIM_NONE;
+    uint64_t index = sim->ops_executed++;
+    event->started = true;
+    if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
+    event->lost = fault == FABRIC_SIM_REPLY_LOST;
+    int32_t status = admit(sim, &event->ep->ep, event->op);
+    if (status == 0 && fault == FABRIC_SIM_NOT_RUN) status = -CELLAR_ERR_UNREACHABLE;
+    if (status == 0) order_pieces(sim, event);
+    return status;
+}
+
+/* A node that dies amid the pieces leaves the operation half done. */
+static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_event *event)
+{
+    int32_t status = admit(sim, &event->ep->ep, event->op);
+    return status == -CELLAR_ERR_UNREACHABLE ? -CELLAR_ERR_INDETERMINATE : status;
+}
+
+static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    if (sim->config.choose) fabric_sim_queue_remove(&event->conn->queue, event);
+    if (event->lost && event->status == 0) event->status = -CELLAR_ERR_INDETERMINATE;
+    forward(sim, event, FABRIC_SIM_COMPLETE, sim->now_ns + way_back_ns(sim));
+}
+
+static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    struct fabric_op *op = event->op;
+    uint64_t result = 0;
+    event->status = event->started ? proceed(sim, event) : start(sim, event);
+    if (event->status == 0 && op->kind == FABRIC_SEND) {
+        event->status = deliver_message(sim, &event->ep->ep, event->conn->node - FABRIC_NODES_MAX, op);
+    } else if (event->status == 0) {
+        result = fabric_sim_memory_execute(sim, op, next_piece(event), !event->lost);
+    }
+    trace(sim, TRACE_EXECUTE, op, event->ep->index, result ^ (uint64_t)(uint32_t)event->status);
+    event->pieces_done++;
+    if (event->status != 0 || event->pieces_done == event->pieces) {
+        finish(sim, event);
+    } else {
+        forward(sim, event, FABRIC_SIM_EXECUTE, sim->now_ns + event->gap_ns);
+    }
+}
+
+static void complete(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    struct fabric_sim_ep *ep = event->ep;
+    if (sim->config.choose) fabric_sim_queue_remove(&ep->undelivered, event);
+    trace(sim, TRACE_COMPLETE, event->op, ep->index, (uint64_t)(uint32_t)event->status);
+    fabric_sim_queue_append(&ep->done, event);
+    fabric_sim_events_ready(sim, ep, sim->now_ns);
+}
+
+static void advance(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    sim->quiet_steps = 0;
+    switch ((enum fabric_sim_stage)event->stage) {
+    case FABRIC_SIM_ARRIVE:
+        arrive(sim, event);
+        break;
+    case FABRIC_SIM_EXECUTE:
+        execute(sim, event);
+        break;
+    case FABRIC_SIM_COMPLETE:
+        complete(sim, event);
+        break;
+    }
+}
+
+struct fabric_sim_ep *fabric_sim_events_receiver(const struct fabric_sim *sim, struct fabric_addr addr)
+{
+    for (uint32_t i = 0; i < sim->ep_count; i++) {
+        if (sim->eps[i] && sim->eps[i]->addr.bits == addr.bits) return sim->eps[i];
+    }
+    return NULL;
+}
+
+int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op)
+{
+    int32_t status = admit(sim, &ep->ep, op);
+    if (status != 0) return status;
+    uint64_t result = 0;
+    if (op->kind == FABRIC_SEND) {
+        struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
+        return receiver ? deliver_message(sim, &ep->ep, receiver->index, op) : -CELLAR_ERR_UNREACHABLE;
+    }
+    uint32_t pieces = fabric_sim_memory_pieces(sim, op);
+    for (uint32_t piece = 0; piece < pieces; piece++) result = fabric_sim_memory_execute(sim, op, piece, true);
+    trace(sim, TRACE_EXECUTE, op, ep->index, result);
+    return 0;
+}
+
+/* ---- what happens next: with a chooser ---- */
+
+static void add_candidate(struct fabric_sim *sim, uint32_t *count, uint64_t time_ns, struct fabric_sim_ep *worker,
+                          struct fabric_sim_event *event)
+{
+    if (*count == sim->candidate_capacity) {
+        sim->candidate_capacity = sim->candidate_capacity ? sim->candidate_capacity * 2 : 64;
+        sim->candidates = realloc(sim->candidates, sim->candidate_capacity * sizeof *sim->candidates);
+        must(sim->candidates);
+    }
+    sim->candidates[(*count)++] = (struct fabric_sim_candidate){.time_ns = time_ns, .worker = worker, .event = event};
+}
+
+/* The head of a connection; and the first WRITE that may pass all that is before it. */
+static void add_connection(struct fabric_sim *sim, uint32_t *count, const struct fabric_sim_conn *conn)
+{
+    struct fabric_sim_event *head = conn->queue.head;
+    if (!head) return;
+    add_candidate(sim, count, head->time_ns, NULL, head);
+    for (struct fabric_sim_event *event = head; event && event->op->kind != FABRIC_SEND; event = event->next) {
+        if (event->op->kind != FABRIC_WRITE) continue;
+        if (event != head && may_pass(sim, event->op)) add_candidate(sim, count, event->time_ns, NULL, event);
+        return;
+    }
+}
+
+/* All candidates in a fixed order, then the earliest of them moved to the front. */
+static uint32_t collect_candidates(struct fabric_sim *sim)
+{
+    uint32_t count = 0, first = 0;
+    for (uint32_t i = 0; i < sim->ep_count; i++) {
+        struct fabric_sim_ep *ep = sim->eps[i];
+        if (!ep) continue;
+        for (uint32_t node = 0; node < sim->fabric.mn_count; node++) add_connection(sim, &count, &ep->conns[node]);
+        for (uint32_t peer = 0; peer < ep->peer_count; peer++) {
+            if (ep->peers[peer]) add_connection(sim, &count, ep->peers[peer]);
+        }
+        if (ep->undelivered.head) add_candidate(sim, &count, ep->undelivered.head->time_ns, NULL, ep->undelivered.head);
+        if (ep->run_ns != FABRIC_SIM_NEVER) add_candidate(sim, &count, ep->run_ns, ep, NULL);
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (sim->candidates[i].time_ns < sim->candidates[first].time_ns) first = i;
+    }
+    if (first > 0) {
+        struct fabric_sim_candidate earliest = sim->candidates[first];
+        memmove(&sim->candidates[1], &sim->candidates[0], first * sizeof *sim->candidates);
+        sim->candidates[0] = earliest;
+    }
+    return count;
+}
+
+static bool step_chosen(struct fabric_sim *sim)
+{
+    uint32_t count = collect_candidates(sim), choice = 0;
+    if (count == 0) return false;
+    if (count > 1) choice = sim->config.choose(sim->config.choose_arg, count);
+    must(choice < count);
+    struct fabric_sim_candidate candidate = sim->candidates[choice];
+    if (sim->now_ns < candidate.time_ns) sim->now_ns = candidate.time_ns;
+    if (candidate.worker) {
+        run_worker(sim, candidate.worker);
+    } else {
+        advance(sim, candidate.event);
+    }
+    return true;
+}
+
+/* ---- what happens next: the earliest ---- */
+
+bool fabric_sim_events_before(const struct fabric_sim *sim, uint64_t time_ns)
+{
+    const struct fabric_sim_heap_entry *top = fabric_sim_heap_top(&sim->heap);
+    return top && top->time_ns < time_ns;
+}
+
+static bool step_earliest(struct fabric_sim *sim)
+{
+    const struct fabric_sim_heap_entry *top = fabric_sim_heap_top(&sim->heap);
+    if (!top) return false;
+    struct fabric_sim_heap_entry entry = *top;
+    fabric_sim_heap_pop(&sim->heap);
+    must(entry.time_ns >= sim->now_ns);
+    sim->now_ns = entry.time_ns;
+    if (entry.position) {
+        run_worker(sim, entry.item);
+    } else {
+        advance(sim, entry.item);
+    }
+    return true;
+}
+
+bool fabric_sim_events_step(struct fabric_sim *sim)
+{
+    must(!sim->running);
+    sim->steps++;
+    return sim->config.choose ? step_chosen(sim) : step_earliest(sim);
+}

@@ -1,0 +1,103 @@
+/* fabric_sim_memory.c - bounds checks and the effect of operations. */
+#include "fabric_sim_memory.h"
+
+#include "must.h"
+
+#include <string.h>
+
+#define LINE_BYTES 64
+#define WORD_BYTES 8
+
+static bool local_registered(struct fabric_sim *sim, const void *local, uint64_t bytes)
+{
+    uintptr_t from = (uintptr_t)local;
+    for (uint32_t i = 0; i < sim->local_count; i++) {
+        uint32_t at = (sim->local_last + i) % sim->local_count;
+        if (from >= sim->locals[at].base && from < sim->locals[at].end && bytes <= sim->locals[at].end - from) {
+            sim->local_last = at;
+            return true;
+        }
+    }
+    return false;
+}
+
+int fabric_sim_memory_check(struct fabric_sim *sim, const struct fabric_op *op)
+{
+    if (op->kind == FABRIC_SEND) {
+        return op->size_bytes <= FABRIC_MESSAGE_BYTES && (op->local || op->size_bytes == 0) ? 0 : -CELLAR_ERR_INVALID;
+    }
+    uint64_t offset = fabric_addr_offset(op->addr);
+    if (op->kind >= FABRIC_KINDS || !op->local || fabric_addr_node(op->addr) >= sim->fabric.mn_count) return -CELLAR_ERR_INVALID;
+    if (op->size_bytes == 0 || offset > sim->fabric.mn_bytes || op->size_bytes > sim->fabric.mn_bytes - offset) {
+        return -CELLAR_ERR_INVALID;
+    }
+    if (op->kind == FABRIC_READ || op->kind == FABRIC_WRITE) {
+        return local_registered(sim, op->local, op->size_bytes) ? 0 : -CELLAR_ERR_INVALID;
+    }
+    return op->size_bytes == WORD_BYTES && offset % WORD_BYTES == 0 ? 0 : -CELLAR_ERR_INVALID;
+}
+
+static uint32_t piece_bytes(const struct fabric_sim *sim) { return sim->config.line_atomic ? LINE_BYTES : WORD_BYTES; }
+
+uint32_t fabric_sim_memory_pieces(const struct fabric_sim *sim, const struct fabric_op *op)
+{
+    if (!sim->config.torn || (op->kind != FABRIC_READ && op->kind != FABRIC_WRITE)) return 1;
+    uint64_t unit = piece_bytes(sim), first = fabric_addr_offset(op->addr);
+    return (uint32_t)((first + op->size_bytes - 1) / unit - first / unit + 1);
+}
+
+/* The bytes [*from, *to) of the operation that are its piece-th aligned line or word. */
+static void piece_range(const struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, uint64_t *from, uint64_t *to)
+{
+    *from = 0;
+    *to = op->size_bytes;
+    if (!sim->config.torn) return;
+    uint64_t unit = piece_bytes(sim), start = fabric_addr_offset(op->addr);
+    uint64_t low = (start / unit + piece) * unit, high = low + unit;
+    if (low > start) *from = low - start;
+    if (high - start < *to) *to = high - start;
+}
+
+/* Some of the bytes, for the trace: the first and the last word. */
+static uint64_t sample(const uint8_t *bytes, uint64_t count)
+{
+    uint64_t first = 0, last = 0, take = count < WORD_BYTES ? count : WORD_BYTES;
+    memcpy(&first, bytes, take);
+    memcpy(&last, bytes + count - take, take);
+    return first ^ (last << 1 | last >> 63);
+}
+
+static uint64_t atomic_result(const struct fabric_op *op, uint64_t old)
+{
+    switch (op->kind) {
+    case FABRIC_CAS:
+        return old == op->compare ? op->swap : old;
+    case FABRIC_MASKED_CAS:
+        return ((old ^ op->compare) & op->compare_mask) == 0 ? (old & ~op->swap_mask) | (op->swap & op->swap_mask) : old;
+    default:
+        must(op->kind == FABRIC_FAA);
+        return old + op->swap;
+    }
+}
+
+uint64_t fabric_sim_memory_execute(struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, bool answer)
+{
+    uint8_t *remote = sim->nodes[fabric_addr_node(op->addr)].memory + fabric_addr_offset(op->addr);
+    uint8_t *local = op->local;
+    if (op->kind == FABRIC_READ || op->kind == FABRIC_WRITE) {
+        uint64_t from, to;
+        piece_range(sim, op, piece, &from, &to);
+        if (op->kind == FABRIC_WRITE) {
+            memcpy(remote + from, local + from, to - from);
+        } else if (answer) {
+            memcpy(local + from, remote + from, to - from);
+        }
+        return sample(remote + from, to - from);
+    }
+    uint64_t old, new;
+    memcpy(&old, remote, sizeof old);
+    new = atomic_result(op, old);
+    memcpy(remote, &new, sizeof new);
+    if (answer) memcpy(local, &old, sizeof old);
+    return old;
+}

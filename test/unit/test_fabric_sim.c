@@ -1,0 +1,684 @@
+/*
+ * test_fabric_sim.c - the simulator's promises: exact virtual times, one trace per seed, torn only as the contract allows,
+ * failures by kind, and no worker forgotten.
+ */
+#include "fabric_sim.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#define WORKERS_MAX 8
+#define RTT 1000
+#define ATOMIC 200
+#define SERVICE 50
+#define MESSAGE 700
+#define POST 100
+#define OP 10
+
+struct cluster;
+
+struct worker {
+    struct cluster *cluster;
+    struct fabric_ep *ep;
+    uint32_t index;
+    void (*body)(struct worker *worker);
+    struct fabric_op ops[16];
+    struct fabric_wait wait;
+    uint64_t words[16];
+    uint8_t buffer[1024];
+    uint64_t times[16];
+    struct fabric_message message;
+};
+
+struct cluster {
+    struct fabric_sim_config config;
+    struct fabric *fabric;
+    struct worker workers[WORKERS_MAX];
+    uint32_t worker_count, running;
+};
+
+static void setup(struct cluster *cluster, uint64_t seed)
+{
+    memset(cluster, 0, sizeof *cluster);
+    fabric_sim_config_default(&cluster->config);
+    cluster->config.mn_count = 2;
+    cluster->config.cn_count = WORKERS_MAX;
+    cluster->config.mn_bytes = 1 << 20;
+    cluster->config.seed = seed;
+    cluster->config.rtt_ns = RTT;
+    cluster->config.atomic_ns = ATOMIC;
+    cluster->config.service_ns = SERVICE;
+    cluster->config.message_ns = MESSAGE;
+    cluster->config.post_cpu_ns = POST;
+    cluster->config.op_cpu_ns = OP;
+}
+
+static void worker_entry(void *arg)
+{
+    struct worker *worker = arg;
+    worker->body(worker);
+    worker->cluster->running--;
+}
+
+static void start(struct cluster *cluster, uint32_t count, void (*const bodies[])(struct worker *worker))
+{
+    struct cellar_error error = {0};
+    assert_int_equal(fabric_sim_open(&cluster->config, &cluster->fabric, &error), 0);
+    assert_int_equal(fabric_register_local(cluster->fabric, cluster, sizeof *cluster), 0);
+    cluster->worker_count = cluster->running = count;
+    for (uint32_t i = 0; i < count; i++) {
+        struct worker *worker = &cluster->workers[i];
+        worker->cluster = cluster;
+        worker->index = i;
+        worker->body = bodies[i];
+        assert_int_equal(fabric_endpoint_open(cluster->fabric, i, 0, &worker->ep, &error), 0);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(cluster->fabric->ops->spawn(cluster->fabric, cluster->workers[i].ep, worker_entry, &cluster->workers[i]), 0);
+    }
+}
+
+static int finish(struct cluster *cluster)
+{
+    return cluster->fabric->ops->wait(cluster->fabric, &cluster->running);
+}
+
+static void run(struct cluster *cluster, uint32_t count, void (*const bodies[])(struct worker *worker))
+{
+    start(cluster, count, bodies);
+    assert_int_equal(finish(cluster), 0);
+}
+
+/* Posts the first `count` operations of the worker and waits for all; returns how many failed. */
+static uint32_t perform(struct worker *worker, uint32_t count)
+{
+    fabric_post(worker->ep, worker->ops, count, &worker->wait);
+    while (worker->wait.pending) {
+        if (!fabric_poll(worker->ep)) fabric_idle(worker->ep, UINT64_MAX);
+    }
+    uint32_t failed = worker->wait.failed;
+    worker->wait.failed = 0;
+    return failed;
+}
+
+static uint64_t faa(struct worker *worker, uint64_t offset, uint64_t addend)
+{
+    worker->ops[0] = fabric_op_faa(fabric_addr_of(0, offset), &worker->words[0], addend);
+    assert_int_equal(perform(worker, 1), 0);
+    return worker->words[0];
+}
+
+/* ---- times ---- */
+
+/* Virtual time without the cost of asking for it (a few ns a call). */
+static bool near(uint64_t value, uint64_t expected) { return value >= expected && value <= expected + 80; }
+
+static void time_lone(struct worker *worker)
+{
+    uint64_t start_ns = fabric_now_ns(worker->ep);
+    worker->ops[0] = fabric_op_read(fabric_addr_of(0, 128), worker->buffer, 64);
+    assert_int_equal(perform(worker, 1), 0);
+    uint64_t read_ns = fabric_now_ns(worker->ep);
+    assert_true(near(read_ns - start_ns, RTT + SERVICE + POST + OP));
+    (void)faa(worker, 128, 1);
+    assert_true(near(fabric_now_ns(worker->ep) - read_ns, RTT + ATOMIC + POST + OP));
+}
+
+static void test_lone_operation_takes_its_time(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 1, (void (*const[])(struct worker *)){time_lone});
+    assert_int_equal(fabric_sim_ops(cluster.fabric), 2);
+    fabric_close(cluster.fabric);
+}
+
+static void faa_same(struct worker *worker)
+{
+    (void)faa(worker, 256, 1);
+    worker->times[0] = fabric_now_ns(worker->ep);
+}
+
+static void faa_apart(struct worker *worker)
+{
+    (void)faa(worker, 256 + 8 * worker->index, 1);
+    worker->times[0] = fabric_now_ns(worker->ep);
+}
+
+static uint64_t last_of_eight(void (*body)(struct worker *worker))
+{
+    struct cluster cluster;
+    uint64_t last_ns = 0;
+    setup(&cluster, 1);
+    run(&cluster, 8, (void (*const[])(struct worker *)){body, body, body, body, body, body, body, body});
+    for (uint32_t i = 0; i < 8; i++) last_ns = cluster.workers[i].times[0] > last_ns ? cluster.workers[i].times[0] : last_ns;
+    fabric_close(cluster.fabric);
+    return last_ns;
+}
+
+static void test_atomics_of_one_word_wait_for_each_other(void **state)
+{
+    assert_true(near(last_of_eight(faa_same), RTT + 8 * ATOMIC + POST + OP));
+    assert_true(near(last_of_eight(faa_apart), RTT + ATOMIC + POST + OP));
+}
+
+static void batch_in_order(struct worker *worker)
+{
+    worker->words[1] = 7;
+    worker->ops[0] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[0], 5);
+    worker->ops[1] = fabric_op_write(fabric_addr_of(0, 128), &worker->words[1], 8);
+    worker->ops[2] = fabric_op_read(fabric_addr_of(0, 128), &worker->words[2], 8);
+    worker->ops[3] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[3], 0);
+    assert_int_equal(perform(worker, 4), 0);
+    assert_int_equal(worker->words[0], 0);
+    assert_int_equal(worker->words[2], 7);
+    assert_int_equal(worker->words[3], 5);
+    assert_true(near(fabric_now_ns(worker->ep), RTT + 2 * ATOMIC + POST + 4 * OP));
+}
+
+static void test_batch_executes_in_order(void **state)
+{
+    struct cluster cluster;
+    for (uint64_t seed = 1; seed < 50; seed++) {
+        setup(&cluster, seed);
+        run(&cluster, 1, (void (*const[])(struct worker *)){batch_in_order});
+        fabric_close(cluster.fabric);
+    }
+}
+
+/* ---- determinism ---- */
+
+static void random_traffic(struct worker *worker)
+{
+    for (uint32_t round = 0; round < 200; round++) {
+        uint32_t count = 1 + (uint32_t)prng_below(&worker->ep->prng, 4);
+        for (uint32_t i = 0; i < count; i++) {
+            struct fabric_addr addr = fabric_addr_of((uint32_t)prng_below(&worker->ep->prng, 2), 64 * prng_below(&worker->ep->prng, 8));
+            struct fabric_op kinds[] = {fabric_op_read(addr, worker->buffer, 200), fabric_op_write(addr, worker->buffer, 100),
+                                        fabric_op_faa(addr, &worker->words[i], 1)};
+            worker->ops[i] = kinds[prng_below(&worker->ep->prng, 3)];
+        }
+        (void)perform(worker, count);
+        if (prng_below(&worker->ep->prng, 4) == 0) fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 300);
+    }
+}
+
+static uint64_t traffic_hash(uint64_t seed, bool torn)
+{
+    struct cluster cluster;
+    void (*const bodies[])(struct worker *) = {random_traffic, random_traffic, random_traffic, random_traffic};
+    setup(&cluster, seed);
+    cluster.config.torn = torn;
+    run(&cluster, 4, bodies);
+    uint64_t hash = fabric_sim_trace_hash(cluster.fabric);
+    fabric_close(cluster.fabric);
+    return hash;
+}
+
+static void test_same_seed_same_trace(void **state)
+{
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        assert_true(traffic_hash(seed, false) == traffic_hash(seed, false));
+        assert_true(traffic_hash(seed, true) == traffic_hash(seed, true));
+        assert_true(traffic_hash(seed, false) != traffic_hash(seed + 1, false));
+    }
+}
+
+/* ---- tearing and reordering ---- */
+
+#define STRIPES 4 /* lines */
+
+static void stripe_writer(struct worker *worker)
+{
+    for (uint64_t round = 1; round <= 60; round++) {
+        memset(worker->buffer, (int)round, STRIPES * 64);
+        worker->ops[0] = fabric_op_write(fabric_addr_of(0, 64), worker->buffer, STRIPES * 64);
+        assert_int_equal(perform(worker, 1), 0);
+    }
+}
+
+/* Counts in words[1] the READs with unequal lines, in words[2] those with a line of unequal words, in [3] torn words. */
+static void stripe_reader(struct worker *worker)
+{
+    for (uint32_t round = 0; round < 60; round++) {
+        bool lines_differ = false, words_differ = false;
+        worker->ops[0] = fabric_op_read(fabric_addr_of(0, 64), worker->buffer, STRIPES * 64);
+        assert_int_equal(perform(worker, 1), 0);
+        for (uint32_t at = 0; at < STRIPES * 64; at++) {
+            lines_differ |= worker->buffer[at] != worker->buffer[0];
+            words_differ |= worker->buffer[at] != worker->buffer[at / 64 * 64];
+            worker->words[3] += worker->buffer[at] != worker->buffer[at / 8 * 8];
+        }
+        worker->words[1] += lines_differ;
+        worker->words[2] += words_differ;
+    }
+}
+
+static void stripes(bool torn, bool line_atomic, uint64_t sums[4])
+{
+    memset(sums, 0, 4 * sizeof *sums);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct cluster cluster;
+        setup(&cluster, seed);
+        cluster.config.torn = torn;
+        cluster.config.line_atomic = line_atomic;
+        run(&cluster, 2, (void (*const[])(struct worker *)){stripe_writer, stripe_reader});
+        for (uint32_t i = 1; i < 4; i++) sums[i] += cluster.workers[1].words[i];
+        fabric_close(cluster.fabric);
+    }
+}
+
+static void test_tears_as_the_contract_allows(void **state)
+{
+    uint64_t sums[4];
+    stripes(false, true, sums);
+    assert_int_equal(sums[1] + sums[2] + sums[3], 0);
+    stripes(true, true, sums);
+    assert_true(sums[1] > 0);
+    assert_int_equal(sums[2] + sums[3], 0);
+    stripes(true, false, sums);
+    assert_true(sums[2] > 0);
+    assert_int_equal(sums[3], 0);
+}
+
+/* A READ and a WRITE of the same word in one batch: without a fence the WRITE may come first. */
+static void read_then_write(struct worker *worker)
+{
+    for (uint64_t round = 1; round <= 40; round++) {
+        worker->words[1] = round;
+        worker->ops[0] = fabric_op_read(fabric_addr_of(0, 64), &worker->words[0], 8);
+        worker->ops[1] = fabric_op_write(fabric_addr_of(0, 64), &worker->words[1], 8);
+        worker->ops[1].flags = (uint8_t)worker->cluster->workers[1].words[0];
+        assert_int_equal(perform(worker, 2), 0);
+        worker->words[2] += worker->words[0] == round;
+    }
+}
+
+static uint64_t passed(bool torn, uint8_t flags)
+{
+    uint64_t count = 0;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct cluster cluster;
+        setup(&cluster, seed);
+        cluster.config.torn = torn;
+        cluster.workers[1].words[0] = flags;
+        run(&cluster, 1, (void (*const[])(struct worker *)){read_then_write});
+        count += cluster.workers[0].words[2];
+        fabric_close(cluster.fabric);
+    }
+    return count;
+}
+
+static void test_write_passes_read_unless_fenced(void **state)
+{
+    assert_int_equal(passed(false, 0), 0);
+    assert_true(passed(true, 0) > 0);
+    assert_int_equal(passed(true, FABRIC_FENCE), 0);
+}
+
+/* ---- operations ---- */
+
+static void masked_cas(struct worker *worker)
+{
+    uint64_t *old = &worker->words[0];
+    worker->words[1] = 0x1122334455667788;
+    worker->ops[0] = fabric_op_write(fabric_addr_of(1, 64), &worker->words[1], 8);
+    worker->ops[1] = fabric_op_masked_cas(fabric_addr_of(1, 64), old, 0x88, 0xff, 0xaa00, 0xff00);
+    worker->ops[2] = fabric_op_masked_cas(fabric_addr_of(1, 64), old, 0x89, 0xff, 0, ~0ull);
+    worker->ops[3] = fabric_op_cas(fabric_addr_of(1, 64), old, 0x112233445566aa88, 5);
+    worker->ops[4] = fabric_op_cas(fabric_addr_of(1, 64), old, 6, 7);
+    for (uint32_t i = 1; i < 5; i++) worker->ops[i].local = &worker->words[i + 1];
+    assert_int_equal(perform(worker, 5), 0);
+    assert_true(worker->words[2] == 0x1122334455667788);
+    assert_true(worker->words[3] == 0x112233445566aa88);
+    assert_true(worker->words[4] == 0x112233445566aa88);
+    assert_int_equal(worker->words[5], 5);
+}
+
+static void test_masked_cas(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 1, (void (*const[])(struct worker *)){masked_cas});
+    fabric_close(cluster.fabric);
+}
+
+static void refused(struct worker *worker)
+{
+    uint64_t end = worker->cluster->fabric->mn_bytes;
+    static uint64_t unregistered[8];
+    struct fabric_op bad[] = {
+        fabric_op_read(fabric_addr_of(2, 0), worker->buffer, 8),        fabric_op_read(fabric_addr_of(0, end - 8), worker->buffer, 16),
+        fabric_op_write(fabric_addr_of(0, end), worker->buffer, 1),     fabric_op_read(fabric_addr_of(0, 0), worker->buffer, 0),
+        fabric_op_faa(fabric_addr_of(0, 4), &worker->words[0], 1),      fabric_op_faa(fabric_addr_of(0, end), &worker->words[0], 1),
+        fabric_op_read(fabric_addr_of(0, 0), unregistered, 64),         fabric_op_read(fabric_addr_of(0, ~0ull >> 16), worker->buffer, 8),
+        {.kind = FABRIC_SEND, .size_bytes = 65, .local = worker->buffer}, {.kind = FABRIC_KINDS, .size_bytes = 8, .local = worker->buffer},
+    };
+    const uint32_t count = sizeof bad / sizeof *bad;
+    memcpy(worker->ops, bad, sizeof bad);
+    assert_int_equal(perform(worker, count), count);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, -CELLAR_ERR_INVALID);
+    worker->ep->bulk = true;
+    assert_int_equal(perform(worker, count), count);
+    for (uint32_t i = 0; i < count; i++) assert_int_equal(worker->ops[i].status, -CELLAR_ERR_INVALID);
+}
+
+static void test_bad_operations_are_refused(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 1, (void (*const[])(struct worker *)){refused});
+    assert_int_equal(fabric_sim_ops(cluster.fabric), 0);
+    fabric_close(cluster.fabric);
+}
+
+static void bulk(struct worker *worker)
+{
+    worker->ep->bulk = true;
+    uint64_t start_ns = fabric_now_ns(worker->ep);
+    for (uint64_t i = 0; i < 1000; i++) {
+        worker->ops[0] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[0], 1);
+        fabric_post(worker->ep, worker->ops, 1, &worker->wait);
+        assert_int_equal(worker->wait.pending, 0);
+        assert_int_equal(worker->words[0], i);
+    }
+    assert_true(fabric_now_ns(worker->ep) == start_ns);
+}
+
+static void test_bulk_takes_no_time(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 1, (void (*const[])(struct worker *)){bulk});
+    fabric_close(cluster.fabric);
+}
+
+/* ---- failures ---- */
+
+static enum fabric_sim_fault fail_two(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    return index == 1 ? FABRIC_SIM_NOT_RUN : index == 2 ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NONE;
+}
+
+static void three_faa(struct worker *worker)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        worker->words[i] = 99;
+        worker->ops[i] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[i], 1);
+    }
+    assert_int_equal(perform(worker, 3), 2);
+    assert_int_equal(worker->ops[0].status, 0);
+    assert_int_equal(worker->ops[1].status, -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(worker->ops[2].status, -CELLAR_ERR_INDETERMINATE);
+    assert_int_equal(worker->words[2], 99); /* the reply was lost, so the old word is unknown */
+    assert_int_equal(faa(worker, 64, 0), 2);
+}
+
+static void test_injected_faults(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    cluster.config.fault = fail_two;
+    run(&cluster, 1, (void (*const[])(struct worker *)){three_faa});
+    fabric_close(cluster.fabric);
+}
+
+static void kill_and_fence(struct worker *worker)
+{
+    struct fabric *fabric = worker->cluster->fabric;
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    worker->ops[0] = fabric_op_faa(fabric_addr_of(1, 64), &worker->words[0], 1);
+    worker->ops[1] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[1], 1);
+    fabric_post(worker->ep, worker->ops, 2, &worker->wait);
+    assert_int_equal(fabric->ops->control(fabric, &kill, NULL), 0); /* before it has arrived */
+    assert_int_equal(perform(worker, 0), 1);
+    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(worker->ops[1].status, 0);
+    fabric_post(worker->ep, &worker->ops[1], 1, &worker->wait);
+    assert_int_equal(fabric->ops->control(fabric, &fence, NULL), 0);
+    assert_int_equal(perform(worker, 0), 1);
+    assert_int_equal(worker->ops[1].status, -CELLAR_ERR_FENCED);
+}
+
+static void test_killed_node_and_fenced_cn(void **state)
+{
+    struct cluster cluster;
+    uint64_t word = 0;
+    setup(&cluster, 1);
+    run(&cluster, 1, (void (*const[])(struct worker *)){kill_and_fence});
+    struct fabric_ep *other;
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), 0);
+    other->bulk = true;
+    struct fabric_op op = fabric_op_faa(fabric_addr_of(0, 64), &word, 0);
+    struct fabric_wait wait = {0};
+    fabric_post(other, &op, 1, &wait);
+    assert_int_equal(word, 1); /* what was fenced has not run */
+    struct fabric_control bad_node = {.kind = FABRIC_NODE_KILL, .node = 2}, bad_cn = {.kind = FABRIC_FENCE_CN, .cn = WORKERS_MAX};
+    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_node, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_cn, NULL), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), -CELLAR_ERR_EXISTS);
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, WORKERS_MAX, 0, &other, NULL), -CELLAR_ERR_INVALID);
+    fabric_close(cluster.fabric);
+}
+
+/* ---- workers ---- */
+
+static void sleep_for_ever(struct worker *worker) { fabric_idle(worker->ep, UINT64_MAX); }
+
+static void test_lost_wakeup_is_reported(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    start(&cluster, 2, (void (*const[])(struct worker *)){sleep_for_ever, time_lone});
+    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    cluster.fabric->ops->wake(cluster.fabric, cluster.workers[0].ep);
+    assert_int_equal(finish(&cluster), 0);
+    fabric_close(cluster.fabric);
+}
+
+static void sleep_in_turns(struct worker *worker)
+{
+    for (;;) fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 1000);
+}
+
+static void test_timers_alone_are_not_progress(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    start(&cluster, 1, (void (*const[])(struct worker *)){sleep_in_turns});
+    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    fabric_close(cluster.fabric);
+}
+
+static void test_steps_are_bounded(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    cluster.config.steps_max = 10;
+    start(&cluster, 1, (void (*const[])(struct worker *)){random_traffic});
+    assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
+    fabric_close(cluster.fabric);
+}
+
+/* Never idles: polls until its operation is done, and until the other worker has set a word that both see. */
+static void spin(struct worker *worker)
+{
+    worker->ops[0] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[0], 1);
+    fabric_post(worker->ep, worker->ops, 1, &worker->wait);
+    while (worker->wait.pending) (void)fabric_poll(worker->ep);
+    while (worker->cluster->workers[1].words[0] == 0) (void)fabric_poll(worker->ep);
+    assert_true(fabric_now_ns(worker->ep) >= 5000);
+}
+
+static void set_word_later(struct worker *worker)
+{
+    fabric_idle(worker->ep, 5000);
+    assert_true(fabric_now_ns(worker->ep) >= 5000);
+    worker->words[0] = 1;
+}
+
+static void test_spinning_worker_gets_on(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 2, (void (*const[])(struct worker *)){spin, set_word_later});
+    fabric_close(cluster.fabric);
+}
+
+static void wake_the_other(struct worker *worker)
+{
+    fabric_idle(worker->ep, 3000);
+    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->cluster->workers[1].ep);
+}
+
+static void sleep_until_woken(struct worker *worker)
+{
+    fabric_idle(worker->ep, 1000000);
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    assert_true(now_ns >= 3000 && now_ns < 4000);
+    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->ep);
+    fabric_idle(worker->ep, UINT64_MAX); /* woken before it slept */
+    fabric_idle(worker->ep, 9000);       /* which counts once */
+    assert_true(fabric_now_ns(worker->ep) >= 9000);
+}
+
+static void test_wake_ends_idle(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 2, (void (*const[])(struct worker *)){wake_the_other, sleep_until_woken});
+    fabric_close(cluster.fabric);
+}
+
+/* ---- messages ---- */
+
+static void send_three(struct worker *worker)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        worker->words[i] = 100 + i;
+        worker->ops[i] = (struct fabric_op){.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = &worker->words[i],
+                                            .size_bytes = 8};
+    }
+    assert_int_equal(perform(worker, 3), 0);
+    worker->ops[0].addr = fabric_endpoint_addr(5, 5);
+    assert_int_equal(perform(worker, 1), 1);
+    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_UNREACHABLE);
+}
+
+static void receive_three(struct worker *worker)
+{
+    for (uint64_t i = 0; i < 3; i++) {
+        uint64_t word;
+        while (!fabric_recv(worker->ep, &worker->message)) {
+            fabric_idle(worker->ep, UINT64_MAX);
+            (void)fabric_poll(worker->ep);
+        }
+        memcpy(&word, worker->message.bytes, 8);
+        assert_int_equal(word, 100 + i);
+        assert_int_equal(worker->message.from_cn, 0);
+        assert_int_equal(worker->message.size_bytes, 8);
+        if (i == 0) assert_true(near(fabric_now_ns(worker->ep), POST + 3 * OP + MESSAGE));
+    }
+}
+
+static void test_messages_arrive_in_order(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 2, (void (*const[])(struct worker *)){send_three, receive_three});
+    fabric_close(cluster.fabric);
+}
+
+static void fill_inbox(struct worker *worker)
+{
+    struct fabric_op send = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = worker->buffer, .size_bytes = 64};
+    uint32_t refusals = 0;
+    for (uint32_t i = 0; i < FABRIC_INBOX_MESSAGES + 3; i++) {
+        worker->ops[0] = send;
+        refusals += perform(worker, 1);
+    }
+    assert_int_equal(refusals, 3);
+    assert_int_equal(worker->ops[0].status, -CELLAR_ERR_FULL);
+}
+
+static void do_nothing(struct worker *worker) { (void)worker; }
+
+static void test_full_inbox_refuses(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    run(&cluster, 2, (void (*const[])(struct worker *)){fill_inbox, do_nothing});
+    fabric_close(cluster.fabric);
+}
+
+/* ---- the rest ---- */
+
+/* An endpoint without a worker, used from outside: poll and idle run the cluster. */
+static void test_use_from_outside(void **state)
+{
+    struct cluster cluster;
+    setup(&cluster, 1);
+    start(&cluster, 0, NULL);
+    struct worker *worker = &cluster.workers[0];
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 0, 0, &worker->ep, NULL), 0);
+    assert_int_equal(faa(worker, 64, 3), 0);
+    fabric_post(worker->ep, worker->ops, 1, &worker->wait);
+    while (worker->wait.pending) (void)fabric_poll(worker->ep);
+    assert_int_equal(worker->words[0], 3);
+    fabric_idle(worker->ep, 50000);
+    assert_true(near(fabric_now_ns(worker->ep), 50000));
+    fabric_endpoint_close(worker->ep);
+    fabric_close(cluster.fabric);
+}
+
+static void test_bad_configuration_is_refused(void **state)
+{
+    struct fabric_sim_config good, bad;
+    struct fabric *fabric;
+    struct cellar_error error;
+    fabric_sim_config_default(&good);
+    good.mn_bytes = 4096;
+    assert_int_equal(fabric_sim_open(&good, &fabric, &error), 0);
+    fabric_close(fabric);
+    bad = good, bad.mn_count = 0;
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_non_null(strstr(error.text, "1 to 64"));
+    bad = good, bad.cn_count = 256;
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    bad = good, bad.mn_bytes = 100;
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    bad = good, bad.rtt_ns = UINT64_MAX;
+    assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
+    assert_null(fabric);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lone_operation_takes_its_time),
+        cmocka_unit_test(test_atomics_of_one_word_wait_for_each_other),
+        cmocka_unit_test(test_batch_executes_in_order),
+        cmocka_unit_test(test_same_seed_same_trace),
+        cmocka_unit_test(test_tears_as_the_contract_allows),
+        cmocka_unit_test(test_write_passes_read_unless_fenced),
+        cmocka_unit_test(test_masked_cas),
+        cmocka_unit_test(test_bad_operations_are_refused),
+        cmocka_unit_test(test_bulk_takes_no_time),
+        cmocka_unit_test(test_injected_faults),
+        cmocka_unit_test(test_killed_node_and_fenced_cn),
+        cmocka_unit_test(test_lost_wakeup_is_reported),
+        cmocka_unit_test(test_timers_alone_are_not_progress),
+        cmocka_unit_test(test_steps_are_bounded),
+        cmocka_unit_test(test_spinning_worker_gets_on),
+        cmocka_unit_test(test_wake_ends_idle),
+        cmocka_unit_test(test_messages_arrive_in_order),
+        cmocka_unit_test(test_full_inbox_refuses),
+        cmocka_unit_test(test_use_from_outside),
+        cmocka_unit_test(test_bad_configuration_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
