@@ -117,10 +117,7 @@ static uint64_t recurse(struct coro *co, unsigned depth)
     return sum == UINT64_MAX ? sum : sum + 1;
 }
 
-static void go_deep(struct coro *co, void *arg)
-{
-    *(uint64_t *)arg = recurse(co, 500);
-}
+static void go_deep(struct coro *co, void *arg) { *(uint64_t *)arg = recurse(co, 500); }
 
 static void stacks_hold_deep_frames(void **state)
 {
@@ -295,10 +292,7 @@ static void yield_in_the_name_of_another(void)
     coro_resume(co);
 }
 
-static void overflow(struct coro *co, void *arg)
-{
-    *(uint64_t *)arg = recurse(co, 1000000);
-}
+static void overflow(struct coro *co, void *arg) { *(uint64_t *)arg = recurse(co, 1000000); }
 
 static void run_into_the_guard_page(void)
 {

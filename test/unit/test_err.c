@@ -73,7 +73,7 @@ static void abort_names_follow_the_map(void **state)
     CELLAR_ABORT_MAP(X)
 #undef X
     assert_string_equal(cellar_abort_name(CELLAR_ABORT_REASONS), "unknown");
-    assert_string_equal(cellar_abort_name((enum cellar_abort_reason)-1), "unknown");
+    assert_string_equal(cellar_abort_name((enum cellar_abort_reason) - 1), "unknown");
 }
 
 static void version_is_that_of_the_header(void **state)
@@ -87,12 +87,9 @@ static void version_is_that_of_the_header(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fills_code_and_text),
-        cmocka_unit_test(null_error_still_returns_the_code),
-        cmocka_unit_test(long_text_is_cut_and_ended),
-        cmocka_unit_test(every_code_has_its_text_in_both_signs),
-        cmocka_unit_test(unknown_codes_have_a_text),
-        cmocka_unit_test(abort_names_follow_the_map),
+        cmocka_unit_test(fills_code_and_text),           cmocka_unit_test(null_error_still_returns_the_code),
+        cmocka_unit_test(long_text_is_cut_and_ended),    cmocka_unit_test(every_code_has_its_text_in_both_signs),
+        cmocka_unit_test(unknown_codes_have_a_text),     cmocka_unit_test(abort_names_follow_the_map),
         cmocka_unit_test(version_is_that_of_the_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

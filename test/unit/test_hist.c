@@ -137,9 +137,9 @@ static int drop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bound_holds_around_every_power),  cmocka_unit_test(bound_holds_for_random_values),
-        cmocka_unit_test(buckets_ascend_without_gap),      cmocka_unit_test(quantiles_match_a_sorted_array),
-        cmocka_unit_test(merged_equals_added_together),    cmocka_unit_test(empty_and_overflowing_sums_are_defined),
+        cmocka_unit_test(bound_holds_around_every_power), cmocka_unit_test(bound_holds_for_random_values),
+        cmocka_unit_test(buckets_ascend_without_gap),     cmocka_unit_test(quantiles_match_a_sorted_array),
+        cmocka_unit_test(merged_equals_added_together),   cmocka_unit_test(empty_and_overflowing_sums_are_defined),
     };
     return cmocka_run_group_tests(tests, make, drop);
 }

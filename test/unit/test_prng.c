@@ -119,12 +119,9 @@ static void between_includes_both_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_outputs_of_a_known_state),
-        cmocka_unit_test(seed_expands_by_splitmix),
-        cmocka_unit_test(same_seed_same_numbers),
-        cmocka_unit_test(neighbouring_streams_are_unrelated),
-        cmocka_unit_test(below_has_no_modulo_bias),
-        cmocka_unit_test(below_reaches_every_value),
+        cmocka_unit_test(first_outputs_of_a_known_state), cmocka_unit_test(seed_expands_by_splitmix),
+        cmocka_unit_test(same_seed_same_numbers),         cmocka_unit_test(neighbouring_streams_are_unrelated),
+        cmocka_unit_test(below_has_no_modulo_bias),       cmocka_unit_test(below_reaches_every_value),
         cmocka_unit_test(between_includes_both_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

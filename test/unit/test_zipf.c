@@ -26,7 +26,8 @@ static double partial_sum(double theta, double from, double to)
     double sum = 0, k = from;
     for (; k <= to && k < 2000; k++) sum += pow(k, -theta);
     if (k > to) return sum;
-    double integral = fabs(theta - 1) < 1e-9 ? log(to / k) - 0.0 : (pow(to, 1 - theta) - pow(k, 1 - theta)) / (1 - theta);
+    double integral =
+        fabs(theta - 1) < 1e-9 ? log(to / k) - 0.0 : (pow(to, 1 - theta) - pow(k, 1 - theta)) / (1 - theta);
     double slopes = theta * (pow(k, -theta - 1) - pow(to, -theta - 1));
     return sum + integral + (pow(k, -theta) + pow(to, -theta)) / 2 + slopes / 12;
 }
@@ -128,12 +129,9 @@ static void senseless_parameters_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_sets_are_exact),
-        cmocka_unit_test(middle_sets_are_exact),
-        cmocka_unit_test(large_sets_are_exact),
-        cmocka_unit_test(chi_square_sees_a_wrong_exponent),
-        cmocka_unit_test(huge_sets_stay_in_range),
-        cmocka_unit_test(senseless_parameters_are_refused),
+        cmocka_unit_test(small_sets_are_exact),    cmocka_unit_test(middle_sets_are_exact),
+        cmocka_unit_test(large_sets_are_exact),    cmocka_unit_test(chi_square_sees_a_wrong_exponent),
+        cmocka_unit_test(huge_sets_stay_in_range), cmocka_unit_test(senseless_parameters_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

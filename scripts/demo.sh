@@ -1,0 +1,10 @@
+#!/bin/bash
+# From a bare Debian machine to a checked TPC-C run: installs what is missing, builds, runs two warehouses at full size.
+# Options are passed on to `cellar bench tpcc`.
+set -eu
+cd "$(dirname "$0")/.."
+bash scripts/install-deps.sh
+cmake -G Ninja -S . -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTS=OFF >/dev/null
+cmake --build build --target cellar
+[ $# -gt 0 ] || set -- --fabric shm --warehouses 2 --seconds 10
+exec build/cellar bench tpcc "$@"

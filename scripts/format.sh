@@ -1,0 +1,7 @@
+#!/bin/bash
+# Formats every source file in place (or passes other options on to clang-format: --dry-run -Werror).
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- -i
+find base fabric storage lockmgr engine tpcc smallbank ycsb bench examples include test -name '*.[ch]' -print0 |
+    xargs -0 clang-format --style=file "$@"

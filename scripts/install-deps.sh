@@ -1,0 +1,38 @@
+#!/bin/bash
+# install-deps.sh [test] - installs what building needs (with `test`: and what the tests need), if it is missing. Debian and
+# its kin; as root or through sudo. Elsewhere it says what is missing.
+set -eu
+
+missing_packages() {
+    local kind=$1
+    command -v gcc >/dev/null || echo gcc libc6-dev
+    command -v cmake >/dev/null || echo cmake
+    command -v ninja >/dev/null || echo ninja-build
+    command -v pkg-config >/dev/null || echo pkg-config
+    have_library libxxhash || echo libxxhash-dev
+    have_library jansson || echo libjansson-dev
+    have_library jemalloc || echo libjemalloc-dev
+    [ "$kind" = test ] || return 0
+    have_library cmocka || echo libcmocka-dev
+    command -v clang >/dev/null || echo clang
+    command -v clang-format >/dev/null || echo clang-format
+    command -v g++ >/dev/null || echo g++
+}
+
+have_library() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }
+
+read -r -d '' -a packages < <(missing_packages "${1:-build}") || true
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "install-deps: no apt-get here; install what Debian calls: ${packages[*]}" >&2
+    exit 2
+fi
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "install-deps: neither root nor sudo; as root: apt-get install ${packages[*]}" >&2; exit 2; }
+    as_root=sudo
+fi
+echo "install-deps: installing ${packages[*]}"
+$as_root apt-get update -qq
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${packages[@]}" >/dev/null

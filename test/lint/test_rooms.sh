@@ -1,0 +1,95 @@
+#!/bin/bash
+# The tree holds to its table, and the lint can fail: each rule is broken once in a small copy and must turn red there.
+set -u
+here=$(cd "$(dirname "$0")/../.." && pwd)
+lint=$here/test/lint/rooms.sh
+failures=0
+
+bash "$lint" "$here" || failures=1
+
+copy=$(mktemp -d) || exit 2
+trap 'rm -rf "$copy"' EXIT
+unset CELLAR_BUILD
+
+fresh() {
+    rm -rf "${copy:?}"/*
+    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
+    cp "$here"/include/*.h "$copy/include"
+    cp "$here"/base/*.[ch] "$copy/base"
+    cp "$here"/fabric/fabric.h "$copy/fabric"
+    cp "$here"/bench/workload.h "$copy/bench"
+    printf '#pragma once\n' >"$copy/engine/txn.h"
+    printf '#pragma once\n#include "fabric.h"\n' >"$copy/storage/record.h"
+}
+
+# planted RULE FILE TEXT EXPECTED: appends TEXT to FILE of a fresh copy; the lint must fail and say EXPECTED of that file.
+planted() {
+    fresh
+    printf '%b\n' "$3" >>"$copy/$2"
+    local said
+    if said=$(bash "$lint" "$copy"); then
+        echo "not seen: $1"
+        failures=$((failures + 1))
+    elif ! grep -q "^$2:[0-9]*:.*$4" <<<"$said"; then
+        echo "$1: seen, but said: $said"
+        failures=$((failures + 1))
+    fi
+}
+# unplanted WHAT FILE TEXT: as above, but it is allowed.
+unplanted() {
+    fresh
+    printf '%b\n' "$3" >>"$copy/$2"
+    local said
+    if ! said=$(bash "$lint" "$copy"); then
+        echo "falsely refused: $1: $said"
+        failures=$((failures + 1))
+    fi
+}
+
+unplanted 'a clean tree' base/err.c ''
+planted 'storage includes engine' storage/record.c '#include "txn.h"' 'may not include'
+planted 'fabric includes storage' fabric/fabric.c '#include "record.h"' 'may not include'
+planted 'workload includes fabric' tpcc/tpcc.c '#include "fabric.h"' 'may not include'
+planted 'example includes base' examples/bank.c '#include "err.h"' 'may not include'
+planted 'engine includes a workload contract' engine/txn.c '#include "workload.h"' 'may not include'
+planted 'unknown header' engine/txn.c '#include "nowhere.h"' 'no such header'
+planted 'header by path' engine/txn.c '#include "fabric/fabric.h"' 'by its name alone'
+planted 'header twice' tpcc/txn.h '#pragma once' 'basenames are unique'
+planted 'verbs outside' engine/txn.c 'int n = ibv_poll_cq(cq, 1, wc);' 'verbs belong'
+planted 'clock in the engine' engine/txn.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
+planted 'clock in the simulator' fabric/fabric_sim.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
+planted 'thread in storage' storage/record.c 'pthread_mutex_lock(&m);' 'clock, random'
+planted 'random in a workload' ycsb/ycsb.c 'x = rand();' 'clock, random'
+planted 'allocation on the hot path' engine/txn_fetch.c 'p = malloc(8);' 'no allocation'
+planted 'remote layout elsewhere' engine/txn.h 'struct slot_wire {\n int x;\n};' 'remote bytes'
+planted 'printing library' storage/record.c 'printf("x");' 'neither prints'
+planted 'exiting library' engine/txn.c 'exit(1);' 'neither prints'
+planted 'unfinished word' base/err.c "/* TO""DO */" 'unfinished'
+planted 'header without guard' engine/log.h 'struct log;' 'no #pragma once'
+planted 'header that leans on others' engine/log.h '#pragma once\nuint64_t log_end(void);' 'does not compile alone'
+planted 'vague name' engine/log_util.h '#pragma once' 'says nothing'
+
+unplanted 'a comment and a string' engine/txn.c '/* malloc(1); pthread_x */ const char *s = "printf(clock_gettime(";\n// exit(1)'
+unplanted 'set-up allocation' engine/txn.c 'p = calloc(1, 8); /* set-up */'
+unplanted 'clock in shm' fabric/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);'
+unplanted 'workload contract' tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zipf.h"'
+unplanted 'longer names' engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");'
+
+# Symbols: compiled and archived as the build does.
+symbols() {
+    fresh
+    printf '%b\n' "$2" >"$copy/sample.c"
+    "${CC:-cc}" -c -o "$copy/err.o" "$copy/sample.c" && ar rcs "$copy/libbase.a" "$copy/err.o" || exit 2
+    local said
+    said=$(CELLAR_BUILD=$copy bash "$lint" "$copy")
+    if ! grep -q "$3" <<<"$said"; then
+        echo "symbols, $1: said: $said"
+        failures=$((failures + 1))
+    fi
+}
+symbols 'wrong prefix' 'int count_things(void) { return 0; }' 'count_things is not named after'
+symbols 'global variable' 'int err_count = 1;' 'err_count: state is passed'
+symbols 'static variable' 'static int n; int *err_n(void) { return &n; }' 'variable n: state is passed'
+symbols 'right ones' 'static const char *const t[] = {"a"}; const char *err_t(int i) { return t[i]; }' 'hold to the table'
+
+[ "$failures" -eq 0 ] || { echo "$failures failures"; exit 1; }
