@@ -1,0 +1,228 @@
+/*
+ * fabric_shm_attach.c - a compute-node process and its memory-node processes: attaching to their segments, noticing their
+ * death, and asking them to fence another process.
+ */
+#include "fabric_shm_internal.h"
+#include "fabric_shm_wire.h"
+#include "must.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define REPLY_SECONDS 15 /* a memory node waits up to 10 s for a process that it kills */
+
+/* ---- one connection ---- */
+
+static int connect_to(const char *path, int *out, struct cellar_error *error)
+{
+    struct sockaddr_un address;
+    struct timeval patience = {.tv_sec = REPLY_SECONDS};
+    int code = fabric_shm_wire_address(&address, path, error);
+
+    if (code != 0) return code;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        code = errno == ENOENT || errno == ECONNREFUSED
+                   ? err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node listens at %s; start one there first (cellar memnode)", path)
+                   : err_set(error, CELLAR_ERR_UNREACHABLE, "cannot reach a memory node at %s: %s", path, strerror(errno));
+        close(fd);
+        return code;
+    }
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    *out = fd;
+    return 0;
+}
+
+/* Sends `message` and receives the answer over it; `fds` may be NULL. Anything but the `wanted` kind is an error. */
+static int ask(int fd, const char *path, struct fabric_shm_message_wire *message, enum fabric_shm_wire_kind wanted, int *fds,
+               struct cellar_error *error)
+{
+    if (fabric_shm_wire_send(fd, message, NULL, 0) != 0)
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
+    switch (fabric_shm_wire_receive(fd, message, fds)) {
+    case FABRIC_SHM_WIRE_NONE:
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s did not answer within %d s", path, REPLY_SECONDS);
+    case FABRIC_SHM_WIRE_HUNG_UP:
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
+    case FABRIC_SHM_WIRE_GARBAGE:
+        if (message->magic != FABRIC_SHM_WIRE_MAGIC)
+            return err_set(error, CELLAR_ERR_MISMATCH, "what listens at %s is not a memory node", path);
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s speaks version %u, this process %d; use one build for both",
+                       path, message->version, FABRIC_SHM_WIRE_VERSION);
+    case FABRIC_SHM_WIRE_GOT:
+        break;
+    }
+    if (message->kind == FABRIC_SHM_REFUSED && message->code < 0)
+        return err_set(error, (enum cellar_error_code)-message->code, "%s", message->text);
+    if (message->kind != wanted)
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s gave an answer of kind %u", path, message->kind);
+    return 0;
+}
+
+/* ---- attaching ---- */
+
+/* What the first memory node says holds for all. */
+static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, uint32_t paths, uint64_t *seed,
+                       const char *path, struct cellar_error *error)
+{
+    struct fabric *fabric = &shm->fabric;
+
+    if (fabric->mn_count == 0) {
+        if (reply->mn_count != paths)
+            return err_set(error, CELLAR_ERR_INVALID, "the memory node at %s is one of %u, but %u path(s) were given; "
+                           "name all of them", path, reply->mn_count, paths);
+        if (reply->cn_count < 1 || reply->cn_count > FABRIC_CNS_MAX || reply->bytes == 0 || reply->bytes > 1ull << 48)
+            return err_set(error, CELLAR_ERR_CORRUPT, "the memory node at %s describes itself with nonsense", path);
+        fabric->mn_count = reply->mn_count;
+        fabric->cn_count = reply->cn_count;
+        fabric->mn_bytes = reply->bytes;
+        *seed = reply->seed;
+    }
+    if (reply->mn_count != fabric->mn_count || reply->cn_count != fabric->cn_count || reply->bytes != fabric->mn_bytes ||
+        reply->seed != *seed)
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s is of another pool than those before it: %u x %" PRIu64
+                       " bytes, %u compute nodes, seed %" PRIu64, path, reply->mn_count, reply->bytes, reply->cn_count, reply->seed);
+    if (reply->node >= fabric->mn_count || shm->sockets[reply->node] >= 0)
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s is number %u, as is one before it; each needs its own",
+                       path, reply->node);
+    return 0;
+}
+
+static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, const int *fds, struct cellar_error *error)
+{
+    struct fabric_shm_mapping mailboxes;
+    int code = fabric_shm_map_fd(&shm->regions[reply->node], fds[0], reply->bytes, error);
+
+    if (code != 0 || reply->node != 0) return code;
+    code = fabric_shm_map_fd(&mailboxes, fds[1], fabric_shm_mailbox_bytes(reply->cn_count), error);
+    if (code != 0) return code;
+    fabric_shm_mailbox_bind(&shm->mailboxes, mailboxes, reply->cn_count);
+    shm->fabric.fresh = reply->fresh != 0;
+    return 0;
+}
+
+static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path, uint32_t paths, uint64_t *seed,
+                      struct cellar_error *error)
+{
+    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = config->cn_index, .cns = config->cns};
+    int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
+    int code = connect_to(path, &socket_fd, error);
+
+    if (code != 0) return code;
+    code = ask(socket_fd, path, &message, FABRIC_SHM_ATTACHED, fds, error);
+    if (code == 0) code = check_shape(shm, &message, paths, seed, path, error);
+    if (code == 0) code = map_segments(shm, &message, fds, error);
+    if (code == 0) {
+        shm->sockets[message.node] = socket_fd;
+        shm->socket_paths[message.node] = strdup(path);
+        if (!shm->socket_paths[message.node]) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    } else {
+        close(socket_fd);
+    }
+    for (uint32_t i = 0; i < FABRIC_SHM_WIRE_FDS; i++)
+        if (fds[i] >= 0) close(fds[i]);
+    return code;
+}
+
+int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error)
+{
+    char *list = strdup(config->memnode_paths), *rest = NULL;
+    uint32_t paths = 1;
+    uint64_t seed = 0;
+    int code = 0;
+
+    if (!list) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    for (const char *p = list; *p; p++) paths += *p == ',';
+    if (paths > FABRIC_NODES_MAX) code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
+    if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
+    for (char *path = strtok_r(list, ",", &rest); path && code == 0; path = strtok_r(NULL, ",", &rest))
+        code = attach_one(shm, config, path, paths, &seed, error);
+    free(list);
+    shm->cn_first = config->cn_index;
+    shm->cns = config->cns;
+    for (uint32_t i = 0; i < shm->fabric.mn_count && code == 0; i++)
+        if (shm->sockets[i] < 0) code = err_set(error, CELLAR_ERR_INVALID, "no path was given for memory node %u", i);
+    return code;
+}
+
+void fabric_shm_detach(struct fabric_shm *shm)
+{
+    for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) {
+        if (shm->sockets[i] < 0) continue;
+        struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_DETACH};
+        (void)!fabric_shm_wire_send(shm->sockets[i], &message, NULL, 0); /* a dead one needs no good-bye */
+        close(shm->sockets[i]);
+        free(shm->socket_paths[i]);
+    }
+}
+
+/* ---- watching the memory nodes ---- */
+
+/* Nothing is ever sent over an attached connection unasked, so whatever can be read there is its end. */
+static void *watch_main(void *arg)
+{
+    struct fabric_shm *shm = arg;
+    uint32_t count = shm->fabric.mn_count;
+    struct pollfd fds[FABRIC_NODES_MAX + 1];
+
+    for (uint32_t i = 0; i < count; i++) fds[i] = (struct pollfd){.fd = shm->sockets[i], .events = POLLIN};
+    fds[count] = (struct pollfd){.fd = shm->watch_stop_fd, .events = POLLIN};
+    for (;;) {
+        if (poll(fds, count + 1, -1) < 0) continue;
+        for (uint32_t i = 0; i < count; i++) {
+            if (!fds[i].revents) continue;
+            fabric_shm_node_stop(shm, i);
+            fds[i].fd = -1;
+        }
+        if (fds[count].revents) return NULL;
+    }
+}
+
+int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error)
+{
+    shm->watch_stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (shm->watch_stop_fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make an eventfd: %s", strerror(errno));
+    if (fabric_shm_thread(&shm->watcher, watch_main, shm) == 0) return 0;
+    close(shm->watch_stop_fd);
+    shm->watch_stop_fd = -1;
+    return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a thread");
+}
+
+void fabric_shm_watch_end(struct fabric_shm *shm)
+{
+    uint64_t one = 1;
+
+    if (shm->watch_stop_fd < 0) return;
+    ssize_t written = write(shm->watch_stop_fd, &one, sizeof one);
+    must(written == (ssize_t)sizeof one);
+    pthread_join(shm->watcher, NULL);
+    close(shm->watch_stop_fd);
+    shm->watch_stop_fd = -1;
+}
+
+/* ---- fencing ---- */
+
+/* Every memory node is asked, as a process may be attached to some of them only; the first does the killing. */
+int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error)
+{
+    uint32_t fenced = 0;
+
+    for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
+        struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_FENCE, .cn = cn};
+        int socket_fd, code = connect_to(shm->socket_paths[i], &socket_fd, error);
+        if (code != 0) continue; /* it watches nobody any more */
+        code = ask(socket_fd, shm->socket_paths[i], &message, FABRIC_SHM_FENCED, NULL, error);
+        close(socket_fd);
+        if (code != 0) return code;
+        fenced++;
+    }
+    if (fenced > 0) return 0;
+    return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node is alive to fence compute node %u", cn);
+}

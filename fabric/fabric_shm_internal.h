@@ -1,0 +1,188 @@
+/*
+ * fabric_shm_internal.h - what the files of the shm backend share; included by nobody else.
+ *
+ *   fabric_shm.c          open, control, spawn, wait, wake, idle, poll, close
+ *   fabric_shm_exec.c     post: the operations themselves; the hot path
+ *   fabric_shm_mailbox.c  messages: stacks of buffers in memory shared by all compute nodes
+ *   fabric_shm_memory.c   mapping: anonymous, pool file, received descriptors
+ *   fabric_shm_clock.c    nanoseconds, from the time-stamp counter where that can be trusted
+ *   fabric_shm_attach.c   a compute-node process and its memory-node processes
+ *   fabric_shm_memnode.c  the memory-node process
+ */
+#pragma once
+
+#include "fabric_shm.h"
+
+#include <pthread.h>
+
+#define FABRIC_SHM_WORKERS_MAX 128     /* of each compute node: sizes the mailbox segment */
+#define FABRIC_SHM_BUFFERS 512         /* messages of one endpoint that nobody has taken yet */
+#define FABRIC_SHM_DELAYED_BATCHES 4096 /* in flight per endpoint, when completions are delayed */
+#define FABRIC_SHM_SPIN_NS 20000       /* idle spins so long before it sleeps */
+
+/* ---- memory ---- */
+
+/* One memory node, as the hot path sees it: `limit` is 0 once it is dead, so that one comparison covers bounds and death. */
+struct fabric_shm_node {
+    unsigned char *base;
+    uint64_t limit;
+};
+
+struct fabric_shm_mapping {
+    void *base;
+    uint64_t bytes;
+};
+
+NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error);
+/* Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the file's own size. */
+NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd, bool *fresh,
+                                  struct cellar_error *error);
+/* A sealed memfd of exactly that size. */
+NODISCARD int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error);
+void fabric_shm_unmap(struct fabric_shm_mapping *mapping);
+/* Refuses what this host can never hold. */
+NODISCARD int fabric_shm_memory_check(uint32_t nodes, uint64_t bytes, struct cellar_error *error);
+
+/* ---- clock ---- */
+
+struct fabric_shm_clock {
+    bool tsc;            /* else CLOCK_MONOTONIC */
+    uint64_t base_ticks; /* the time-stamp counter at base_ns */
+    uint64_t base_ns;
+    uint64_t ns_per_tick; /* 32.32 fixed point */
+};
+
+__extension__ typedef unsigned __int128 fabric_shm_wide;
+
+void fabric_shm_clock_open(struct fabric_shm_clock *clock);
+uint64_t fabric_shm_clock_monotonic_ns(void);
+
+static inline uint64_t fabric_shm_clock_ns(const struct fabric_shm_clock *clock)
+{
+#if defined(__x86_64__)
+    if (clock->tsc) {
+        uint64_t ticks = __builtin_ia32_rdtsc() - clock->base_ticks;
+        return clock->base_ns + (uint64_t)(((fabric_shm_wide)ticks * clock->ns_per_tick) >> 32);
+    }
+#endif
+    return fabric_shm_clock_monotonic_ns();
+}
+
+/* ---- mailboxes ---- */
+
+/*
+ * Of one endpoint: the stack of messages that its owner has not taken yet. A sender fills one of its own buffers and
+ * pushes it by one CAS, so that a sender killed at any instruction leaves the stack whole (it loses at most that buffer).
+ */
+struct fabric_shm_mailbox_wire {
+    uint64_t stack;    /* OPEN (bit 63) | messages (bits 32..47) | 1 + index of the newest buffer, or 0 (bits 0..31) */
+    uint32_t doorbell; /* futex; changed by whoever wants the owner's attention */
+    uint32_t sleeping; /* the owner is in, or about to enter, futex wait */
+    uint8_t zero[48];
+};
+_Static_assert(sizeof(struct fabric_shm_mailbox_wire) == 64, "a line of its own");
+
+struct fabric_shm_buffer_wire {
+    uint32_t sent; /* 1 from the push until the receiver has copied it out */
+    uint32_t next; /* 1 + index of the buffer below, 0 at the bottom */
+    uint32_t from_cn, from_worker, size_bytes, zero;
+    uint8_t bytes[FABRIC_MESSAGE_BYTES];
+    uint8_t tail[40];
+};
+_Static_assert(sizeof(struct fabric_shm_buffer_wire) == 128, "two lines");
+
+/* The segment that all compute nodes share beside the regions; with memory-node processes it is node 0's. */
+struct fabric_shm_mailboxes {
+    struct fabric_shm_mapping mapping;
+    struct fabric_shm_mailbox_wire *boxes; /* [cn][worker] */
+    struct fabric_shm_buffer_wire *buffers; /* [cn][worker][FABRIC_SHM_BUFFERS] */
+    uint32_t endpoints;
+};
+
+uint64_t fabric_shm_mailbox_bytes(uint32_t cn_count);
+/* Lays the segment out in a mapping of fabric_shm_mailbox_bytes(cn_count). */
+void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping, uint32_t cn_count);
+/* Refuses further messages and gives the buffers of untaken ones back; of an endpoint that nobody runs (any more). */
+void fabric_shm_mailbox_close(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker);
+struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker);
+
+/* ---- the fabric and its endpoints ---- */
+
+/* A batch whose completion is delayed. */
+struct fabric_shm_delayed {
+    uint64_t due_ns;
+    struct fabric_wait *wait;
+    const struct fabric_op *ops;
+    uint32_t count, failed;
+};
+
+struct fabric_shm_ep {
+    struct fabric_ep ep;
+    uint32_t post_sequence; /* odd while a post runs: lets a killer of a node wait for posts that began before */
+    uint32_t doorbell_seen;
+    struct fabric_shm_mailbox_wire *mailbox;
+    uint32_t taken;       /* messages taken off the stack that the inbox has no room for yet: 1 + index of the oldest, 0 */
+    uint32_t next_buffer; /* where to look for a free one */
+    uint32_t order_word;  /* target of the locked instruction that orders a WRITE before a later READ, under TSan */
+    struct fabric_shm_delayed *delayed; /* ring, or NULL without delay */
+    uint32_t delayed_head, delayed_tail;
+    pthread_t thread;
+    bool spawned;
+    fabric_worker_fn worker_fn;
+    void *worker_arg;
+    struct fabric_shm_ep *next;
+};
+
+struct fabric_shm {
+    struct fabric fabric;
+    struct fabric_shm_node nodes[FABRIC_NODES_MAX];
+    struct fabric_shm_clock clock;
+    struct fabric_shm_mailboxes mailboxes;
+    uint64_t rtt_ns;
+    uint32_t cn_first, cns;  /* compute nodes that this process may open endpoints of */
+    bool attached;           /* the regions belong to memory-node processes */
+    uint32_t wait_event;     /* futex: what threads in wait() sleep on */
+    uint32_t waiters;
+    struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
+    int pool_fd;             /* -1 without a pool file */
+    int sockets[FABRIC_NODES_MAX]; /* attached: the connection to each memory-node process */
+    char *socket_paths[FABRIC_NODES_MAX];
+    int watch_stop_fd;       /* eventfd that ends the watching thread; -1 when there is none */
+    pthread_t watcher;
+    pthread_mutex_t lock;    /* guards endpoints, and node deaths against each other */
+    struct fabric_shm_ep *endpoints;
+};
+
+void fabric_shm_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
+/* Rule 6: the operations and their local memory still exist when they complete. Checked in AddressSanitizer builds only. */
+void fabric_shm_check_local(const struct fabric_op *ops, uint32_t count);
+
+NODISCARD int fabric_shm_send(struct fabric_shm_ep *sep, const struct fabric_op *op);
+/* Moves messages to the inbox as long as it has room. */
+void fabric_shm_receive(struct fabric_shm_ep *sep);
+/* Gives the buffers of messages back that the inbox had no room for. */
+void fabric_shm_drop_taken(struct fabric_shm_ep *sep);
+static inline bool fabric_shm_has_messages(const struct fabric_shm_ep *sep)
+{
+    return sep->taken != 0 || (uint32_t)__atomic_load_n(&sep->mailbox->stack, __ATOMIC_SEQ_CST) != 0;
+}
+/* Rings the doorbell, and wakes the owner if it sleeps. */
+void fabric_shm_ring(struct fabric_shm_mailbox_wire *mailbox);
+
+/* pthread_create with all signals blocked: they are the program's own threads' affair. */
+NODISCARD int fabric_shm_thread(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* From its return on no operation of this process reaches the node. */
+void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node);
+
+/* Connects to all memory-node processes and maps what they hand out. */
+NODISCARD int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error);
+/* Starts the thread that stops a node when its process dies. */
+NODISCARD int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error);
+void fabric_shm_watch_end(struct fabric_shm *shm);
+/* Says good-bye and hangs up; nothing may be mapped any more, since our compute-node indexes are free from then on. */
+void fabric_shm_detach(struct fabric_shm *shm);
+NODISCARD int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error);
+
+void fabric_shm_futex_wake(uint32_t *word, uint32_t count);
+/* Returns when woken, when *word != seen, after timeout_ns (UINT64_MAX: never), or for no reason. */
+void fabric_shm_futex_wait(uint32_t *word, uint32_t seen, uint64_t timeout_ns);
