@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,6 +249,41 @@ static void runs_on_the_thread_that_resumes(void **state)
     coro_free(migrant.co);
 }
 
+/* Bytes below the frame that can be read: the kernel copies them, or refuses. */
+static void measure_room_below(struct coro *co, void *arg)
+{
+    enum { PROBE_BYTES = 4096 };
+    (void)co;
+    const char *frame = __builtin_frame_address(0);
+    int pipe_ends[2];
+    assert_int_equal(pipe(pipe_ends), 0);
+    size_t room = 0;
+    char sink;
+    /* Not by write(): sanitizers would look at the bytes. */
+    while (syscall(SYS_write, pipe_ends[1], frame - room - PROBE_BYTES, 1) == 1 && room < (64u << 20)) {
+        assert_int_equal(read(pipe_ends[0], &sink, 1), 1);
+        room += PROBE_BYTES;
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    *(size_t *)arg = room;
+}
+
+/* Neighbouring stacks do not run into each other. */
+static void every_stack_ends_at_a_guard_page(void **state)
+{
+    (void)state;
+    enum { COROS = 8 };
+    struct coro *coros[COROS];
+    size_t rooms[COROS];
+    for (int i = 0; i < COROS; i++) coros[i] = coro_of(measure_room_below, &rooms[i]);
+    for (int i = 0; i < COROS; i++) {
+        coro_resume(coros[i]);
+        assert_in_range(rooms[i], STACK_BYTES - 8192, STACK_BYTES + 4096);
+    }
+    for (int i = 0; i < COROS; i++) coro_free(coros[i]);
+}
+
 /* Runs fn in a child process that must die of a signal. */
 static void assert_dies(void (*fn)(void))
 {
@@ -312,15 +348,11 @@ static void misuse_dies_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_between_resume_and_yield),
-        cmocka_unit_test(resumes_nest),
-        cmocka_unit_test(many_switches_keep_all_locals),
-        cmocka_unit_test(stacks_hold_deep_frames),
-        cmocka_unit_test(floating_point_is_preserved),
-        cmocka_unit_test(stack_is_aligned),
-        cmocka_unit_test(freed_while_suspended_or_never_run),
-        cmocka_unit_test(runs_on_the_thread_that_resumes),
-        cmocka_unit_test(misuse_dies_at_once),
+        cmocka_unit_test(runs_between_resume_and_yield),      cmocka_unit_test(resumes_nest),
+        cmocka_unit_test(many_switches_keep_all_locals),      cmocka_unit_test(stacks_hold_deep_frames),
+        cmocka_unit_test(floating_point_is_preserved),        cmocka_unit_test(stack_is_aligned),
+        cmocka_unit_test(freed_while_suspended_or_never_run), cmocka_unit_test(runs_on_the_thread_that_resumes),
+        cmocka_unit_test(every_stack_ends_at_a_guard_page),   cmocka_unit_test(misuse_dies_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

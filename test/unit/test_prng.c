@@ -67,7 +67,9 @@ static void neighbouring_streams_are_unrelated(void **state)
     }
 }
 
-/* With a bound of 3/4 of 2^64 a plain modulo would hit the lower third twice as often. */
+/*
+ * With a bound of 3/4 of 2^64 a plain modulo would hit the lower third twice as often, and a plain product each third value.
+ */
 static void below_has_no_modulo_bias(void **state)
 {
     (void)state;
@@ -75,14 +77,32 @@ static void below_has_no_modulo_bias(void **state)
     const uint64_t third = 1ull << 62, bound = 3 * third;
     struct prng prng;
     prng_seed(&prng, 5);
-    double hits[3] = {0}, chi = 0;
+    double thirds[3] = {0}, residues[3] = {0}, chi = 0;
     for (int i = 0; i < DRAWS; i++) {
         uint64_t x = prng_below(&prng, bound);
         assert_true(x < bound);
-        hits[x / third]++;
+        thirds[x / third]++;
+        residues[x % 3]++;
     }
-    for (int i = 0; i < 3; i++) chi += (hits[i] - DRAWS / 3.0) * (hits[i] - DRAWS / 3.0) / (DRAWS / 3.0);
-    assert_true(chi < 20.0); /* 2 degrees of freedom: exceeded once in 22,000 */
+    for (int i = 0; i < 3; i++) {
+        chi += (thirds[i] - DRAWS / 3.0) * (thirds[i] - DRAWS / 3.0) / (DRAWS / 3.0);
+        chi += (residues[i] - DRAWS / 3.0) * (residues[i] - DRAWS / 3.0) / (DRAWS / 3.0);
+    }
+    assert_true(chi < 25.0); /* 4 degrees of freedom: exceeded once in 20,000 */
+}
+
+/* A seed and its successor by any simple step do not share streams. */
+static void seeds_do_not_share_streams(void **state)
+{
+    (void)state;
+    const uint64_t steps[] = {1, 2, 0x9e3779b97f4a7c15ull};
+    for (size_t s = 0; s < sizeof(steps) / sizeof(*steps); s++)
+        for (uint64_t stream = 0; stream < 100; stream++) {
+            struct prng a, b;
+            prng_seed_stream(&a, 7, stream + 1);
+            prng_seed_stream(&b, 7 + steps[s], stream);
+            assert_true(prng_next(&a) != prng_next(&b));
+        }
 }
 
 static void below_reaches_every_value(void **state)
@@ -121,8 +141,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_outputs_of_a_known_state), cmocka_unit_test(seed_expands_by_splitmix),
         cmocka_unit_test(same_seed_same_numbers),         cmocka_unit_test(neighbouring_streams_are_unrelated),
-        cmocka_unit_test(below_has_no_modulo_bias),       cmocka_unit_test(below_reaches_every_value),
-        cmocka_unit_test(between_includes_both_ends),
+        cmocka_unit_test(seeds_do_not_share_streams),     cmocka_unit_test(below_has_no_modulo_bias),
+        cmocka_unit_test(below_reaches_every_value),      cmocka_unit_test(between_includes_both_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
