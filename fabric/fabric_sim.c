@@ -27,7 +27,10 @@ static struct fabric_sim *sim_of(struct fabric *fabric) { return (struct fabric_
 static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric_sim_ep *)ep; }
 
 /* The time of whoever calls: the running worker's, or outside of all workers the cluster's. */
-static uint64_t caller_ns(const struct fabric_sim *sim) { return sim->running_ep ? sim->running_ep->clock_ns : sim->now_ns; }
+static uint64_t caller_ns(const struct fabric_sim *sim)
+{
+    return sim->running_ep ? sim->running_ep->clock_ns : sim->now_ns;
+}
 
 /* An endpoint that somebody uses is not behind him. */
 static void catch_up(const struct fabric_sim *sim, struct fabric_sim_ep *ep)
@@ -107,7 +110,8 @@ static struct fabric_sim_conn *peer_of(struct fabric_sim *sim, struct fabric_sim
     return ep->peers[receiver];
 }
 
-static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *ops, uint32_t count,
+                      struct fabric_wait *wait)
 {
     for (uint32_t i = 0; i < count; i++) {
         int status = fabric_sim_memory_check(sim, &ops[i]);
@@ -238,10 +242,12 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
 {
     struct fabric_addr addr = fabric_endpoint_addr(control->cn, control->worker);
     if (control->cn >= sim->fabric.cn_count) {
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: there are only %u", control->cn, sim->fabric.cn_count);
+        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: there are only %u", control->cn,
+                       sim->fabric.cn_count);
     }
     if (fabric_sim_events_receiver(sim, addr)) {
-        return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u has an endpoint already", control->worker, control->cn);
+        return err_set(error, CELLAR_ERR_EXISTS, "worker %u of compute node %u has an endpoint already",
+                       control->worker, control->cn);
     }
     if (sim->ep_count == sim->ep_capacity) {
         sim->ep_capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
@@ -290,7 +296,8 @@ static int endpoint_close(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 
 static int register_local(struct fabric_sim *sim, const struct fabric_control *control)
 {
-    if (!control->base || control->bytes == 0 || control->bytes > UINTPTR_MAX - (uintptr_t)control->base) return -CELLAR_ERR_INVALID;
+    if (!control->base || control->bytes == 0 || control->bytes > UINTPTR_MAX - (uintptr_t)control->base)
+        return -CELLAR_ERR_INVALID;
     if (sim->local_count == sim->local_capacity) {
         uint32_t capacity = sim->local_capacity ? sim->local_capacity * 2 : 16;
         struct fabric_sim_local *locals = realloc(sim->locals, capacity * sizeof *locals);
@@ -314,11 +321,13 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_REGISTER_LOCAL:
         return register_local(sim, control);
     case FABRIC_FENCE_CN:
-        if (control->cn >= fabric->cn_count) return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        if (control->cn >= fabric->cn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
         sim->fenced[control->cn] = true;
         return 0;
     case FABRIC_NODE_KILL:
-        if (control->node >= fabric->mn_count) return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+        if (control->node >= fabric->mn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
         sim->nodes[control->node].dead = true;
         return 0;
     case FABRIC_SYNC:
@@ -386,20 +395,23 @@ void fabric_sim_config_default(struct fabric_sim_config *config)
 static int check_config(const struct fabric_sim_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX) {
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: must be 1 to %u", config->mn_count, FABRIC_NODES_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: must be 1 to %u", config->mn_count,
+                       FABRIC_NODES_MAX);
     }
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX) {
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: must be 1 to %u", config->cn_count, FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: must be 1 to %u", config->cn_count,
+                       FABRIC_CNS_MAX);
     }
     if (config->mn_bytes == 0 || config->mn_bytes % 64 != 0 || config->mn_bytes >= 1ull << 47) {
         return err_set(error, CELLAR_ERR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
                        (unsigned long long)config->mn_bytes);
     }
-    const uint64_t times_ns[] = {config->rtt_ns, config->atomic_ns, config->service_ns, config->message_ns, config->post_cpu_ns,
-                                 config->op_cpu_ns};
+    const uint64_t times_ns[] = {config->rtt_ns,     config->atomic_ns,   config->service_ns,
+                                 config->message_ns, config->post_cpu_ns, config->op_cpu_ns};
     for (uint32_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
         if (times_ns[i] > TIME_MAX_NS) {
-            return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second", (unsigned long long)times_ns[i]);
+            return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second",
+                           (unsigned long long)times_ns[i]);
         }
     }
     return 0;
@@ -409,9 +421,11 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
 {
     sim->nodes = calloc(sim->fabric.mn_count, sizeof *sim->nodes);
     sim->fenced = calloc(sim->fabric.cn_count, sizeof *sim->fenced);
-    if (!sim->nodes || !sim->fenced) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
+    if (!sim->nodes || !sim->fenced)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
-        void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) {
             return err_set(error, CELLAR_ERR_NOMEM, "memory node %u: cannot map %llu bytes", node,
                            (unsigned long long)sim->fabric.mn_bytes);
@@ -437,7 +451,8 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .mn_bytes = config->mn_bytes,
         .line_atomic = config->line_atomic,
         .fresh = true,
-        .apply_min_ns = config->rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
+        .apply_min_ns =
+            config->rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
         .seed = config->seed,
     };
     prng_seed_stream(&sim->prng, config->seed, 0);

@@ -14,22 +14,27 @@
  */
 typedef uint32_t (*fabric_sim_choose_fn)(void *arg, uint32_t count);
 
-enum fabric_sim_fault { FABRIC_SIM_NONE, FABRIC_SIM_NOT_RUN, FABRIC_SIM_REPLY_LOST }; /* UNREACHABLE; executed, INDETERMINATE */
+enum fabric_sim_fault {
+    FABRIC_SIM_NONE,
+    FABRIC_SIM_NOT_RUN,
+    FABRIC_SIM_REPLY_LOST
+}; /* UNREACHABLE; executed, INDETERMINATE */
 /* Called for each operation at execution (bulk operations excepted), `index` counting from 0 over the whole run. */
-typedef enum fabric_sim_fault (*fabric_sim_fault_fn)(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op);
+typedef enum fabric_sim_fault (*fabric_sim_fault_fn)(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                                     const struct fabric_op *op);
 
 struct fabric_sim_config {
     uint32_t mn_count, cn_count;
     uint64_t mn_bytes;
     uint64_t seed;
-    uint64_t rtt_ns;       /* base round trip of a READ, WRITE or atomic (1530) */
-    uint64_t atomic_ns;    /* service of an atomic at its memory node, serialized per address (270) */
-    uint64_t service_ns;   /* service of a READ or WRITE at its memory node (60) */
-    uint64_t message_ns;   /* one-way time of a SEND (1150) */
-    uint64_t post_cpu_ns;  /* CPU of a posted batch (100), plus op_cpu_ns of each operation (20) */
+    uint64_t rtt_ns;      /* base round trip of a READ, WRITE or atomic (1530) */
+    uint64_t atomic_ns;   /* service of an atomic at its memory node, serialized per address (270) */
+    uint64_t service_ns;  /* service of a READ or WRITE at its memory node (60) */
+    uint64_t message_ns;  /* one-way time of a SEND (1150) */
+    uint64_t post_cpu_ns; /* CPU of a posted batch (100), plus op_cpu_ns of each operation (20) */
     uint64_t op_cpu_ns;
-    bool line_atomic;      /* false rehearses shm: words of a line may be torn apart */
-    bool torn;             /* adversary: lines of a READ or WRITE are separate events, READ lines in any order */
+    bool line_atomic; /* false rehearses shm: words of a line may be torn apart */
+    bool torn;        /* adversary: lines of a READ or WRITE are separate events, READ lines in any order */
     fabric_sim_choose_fn choose;
     void *choose_arg;
     fabric_sim_fault_fn fault;

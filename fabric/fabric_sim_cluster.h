@@ -27,10 +27,10 @@ struct fabric_sim_event {
     struct fabric_wait *wait;
     int32_t status;
     uint8_t stage;
-    bool started;     /* its first piece was executed, so its fault is decided */
-    bool lost;        /* executed, but nothing comes back */
-    bool pass;        /* a WRITE that overtakes earlier READs and atomics */
-    bool descending;  /* order of the pieces: from `first`, in this direction, around */
+    bool started;    /* its first piece was executed, so its fault is decided */
+    bool lost;       /* executed, but nothing comes back */
+    bool pass;       /* a WRITE that overtakes earlier READs and atomics */
+    bool descending; /* order of the pieces: from `first`, in this direction, around */
     uint32_t pieces, pieces_done, first;
     uint64_t gap_ns; /* between pieces */
 };
@@ -41,7 +41,7 @@ struct fabric_sim_queue {
 
 /* The way from an endpoint to one memory node, or to another endpoint's inbox. Its operations execute in order. */
 struct fabric_sim_conn {
-    uint32_t node;  /* FABRIC_NODES_MAX and above: the endpoint with index node - FABRIC_NODES_MAX */
+    uint32_t node; /* FABRIC_NODES_MAX and above: the endpoint with index node - FABRIC_NODES_MAX */
     /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
@@ -82,8 +82,8 @@ struct fabric_sim_local {
 
 struct fabric_sim_candidate {
     uint64_t time_ns;
-    struct fabric_sim_ep *worker;    /* resume it, or */
-    struct fabric_sim_event *event;  /* let this event's next stage happen */
+    struct fabric_sim_ep *worker;   /* resume it, or */
+    struct fabric_sim_event *event; /* let this event's next stage happen */
 };
 
 struct fabric_sim {

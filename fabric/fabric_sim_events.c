@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define CHUNK_EVENTS 512
-#define ORDERED_PIECES 8 /* with a chooser: up to so many lines of a READ begin anywhere and go both ways, else only two ways */
+#define ORDERED_PIECES                                                                                                 \
+    8 /* with a chooser: up to so many lines of a READ begin anywhere and go both ways, else only two ways */
 
 /* ---- the trace ---- */
 
@@ -20,7 +21,8 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-static void trace(struct fabric_sim *sim, enum trace_kind kind, const struct fabric_op *op, uint64_t ep_index, uint64_t result)
+static void trace(struct fabric_sim *sim, enum trace_kind kind, const struct fabric_op *op, uint64_t ep_index,
+                  uint64_t result)
 {
     uint64_t what = (uint64_t)kind << 56 | ep_index << 32;
     sim->hash = mix(sim->hash, what ^ sim->now_ns << 8);
@@ -62,8 +64,9 @@ void fabric_sim_events_release(struct fabric_sim *sim, struct fabric_sim_event *
 
 static void schedule(struct fabric_sim *sim, uint64_t time_ns, void *item, uint32_t *position)
 {
-    fabric_sim_heap_push(&sim->heap, &(struct fabric_sim_heap_entry){.time_ns = time_ns, .tie = prng_next(&sim->prng),
-                                                                     .item = item, .position = position});
+    fabric_sim_heap_push(&sim->heap,
+                         &(struct fabric_sim_heap_entry){
+                             .time_ns = time_ns, .tie = prng_next(&sim->prng), .item = item, .position = position});
 }
 
 void fabric_sim_events_unready(struct fabric_sim *sim, struct fabric_sim_ep *ep)
@@ -107,10 +110,14 @@ static uint64_t jitter(struct fabric_sim *sim)
     return prng_below(&sim->prng, prng_below(&sim->prng, 16) == 0 ? 8 * rtt_ns : rtt_ns / 2 + 1);
 }
 
-static uint64_t way_back_ns(struct fabric_sim *sim) { return sim->config.rtt_ns - sim->config.rtt_ns / 2 + jitter(sim); }
+static uint64_t way_back_ns(struct fabric_sim *sim)
+{
+    return sim->config.rtt_ns - sim->config.rtt_ns / 2 + jitter(sim);
+}
 
 /* Sends the event on to its next stage. */
-static void forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage, uint64_t time_ns)
+static void forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage,
+                    uint64_t time_ns)
 {
     event->stage = (uint8_t)stage;
     event->time_ns = time_ns;
@@ -130,7 +137,8 @@ static bool may_pass(const struct fabric_sim *sim, const struct fabric_op *op)
 }
 
 /* The earliest time, from time_ns on, that keeps the order of the connection; later ones come after it. */
-static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struct fabric_op *op, bool pass, uint64_t time_ns)
+static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struct fabric_op *op, bool pass,
+                         uint64_t time_ns)
 {
     uint64_t after_ns = pass ? *last_write_ns : *last_ns;
     if (time_ns <= after_ns) time_ns = after_ns + 1;
@@ -145,8 +153,8 @@ static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op 
     return op->kind == FABRIC_READ || op->kind == FABRIC_WRITE ? sim->config.service_ns : sim->config.atomic_ns;
 }
 
-void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn, struct fabric_op *op,
-                            struct fabric_wait *wait, uint64_t leave_ns)
+void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
+                            struct fabric_op *op, struct fabric_wait *wait, uint64_t leave_ns)
 {
     struct fabric_sim_event *event = event_new(sim, ep, op, wait);
     event->conn = conn;
@@ -162,8 +170,8 @@ void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, st
     forward(sim, event, FABRIC_SIM_ARRIVE, in_order(&conn->arrive_ns, &conn->write_arrive_ns, op, pass, arrive_ns));
 }
 
-void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait,
-                              int32_t status)
+void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
+                              struct fabric_wait *wait, int32_t status)
 {
     struct fabric_sim_event *event = event_new(sim, ep, op, wait);
     event->status = status;
@@ -174,7 +182,8 @@ static void arrive(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     struct fabric_sim_conn *conn = event->conn;
     uint64_t end_ns = sim->now_ns;
-    if (event->op->kind != FABRIC_SEND) end_ns = fabric_sim_nic_serve(&sim->nodes[conn->node].nic, sim->now_ns, event->op);
+    if (event->op->kind != FABRIC_SEND)
+        end_ns = fabric_sim_nic_serve(&sim->nodes[conn->node].nic, sim->now_ns, event->op);
     uint64_t time_ns = in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, end_ns);
     if (event->pieces > 1) {
         event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.rtt_ns + 1 : 64);
@@ -209,7 +218,8 @@ static uint32_t next_piece(const struct fabric_sim_event *event)
     return event->descending ? (event->first + pieces - done) % pieces : (event->first + done) % pieces;
 }
 
-static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *from, uint32_t to, const struct fabric_op *op)
+static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *from, uint32_t to,
+                               const struct fabric_op *op)
 {
     struct fabric_sim_ep *receiver = sim->eps[to];
     if (!receiver) return -CELLAR_ERR_UNREACHABLE;

@@ -9,11 +9,11 @@
 #include "fabric_sim_cluster.h"
 
 /* Sends one checked operation on its way at leave_ns (SEND: to the endpoint that its connection names). */
-void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn, struct fabric_op *op,
-                            struct fabric_wait *wait, uint64_t leave_ns);
+void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
+                            struct fabric_op *op, struct fabric_wait *wait, uint64_t leave_ns);
 /* Completes an operation that never leaves, at the endpoint's present time. */
-void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait,
-                              int32_t status);
+void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
+                              struct fabric_wait *wait, int32_t status);
 /* Executes one operation at once, whole, out of time and without faults; returns its status. */
 NODISCARD int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op);
 /* The endpoint's sleeping worker may run from time_ns on, if it could not earlier. */

@@ -27,7 +27,8 @@ int fabric_sim_memory_check(struct fabric_sim *sim, const struct fabric_op *op)
         return op->size_bytes <= FABRIC_MESSAGE_BYTES && (op->local || op->size_bytes == 0) ? 0 : -CELLAR_ERR_INVALID;
     }
     uint64_t offset = fabric_addr_offset(op->addr);
-    if (op->kind >= FABRIC_KINDS || !op->local || fabric_addr_node(op->addr) >= sim->fabric.mn_count) return -CELLAR_ERR_INVALID;
+    if (op->kind >= FABRIC_KINDS || !op->local || fabric_addr_node(op->addr) >= sim->fabric.mn_count)
+        return -CELLAR_ERR_INVALID;
     if (op->size_bytes == 0 || offset > sim->fabric.mn_bytes || op->size_bytes > sim->fabric.mn_bytes - offset) {
         return -CELLAR_ERR_INVALID;
     }
@@ -47,7 +48,8 @@ uint32_t fabric_sim_memory_pieces(const struct fabric_sim *sim, const struct fab
 }
 
 /* The bytes [*from, *to) of the operation that are its piece-th aligned line or word. */
-static void piece_range(const struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, uint64_t *from, uint64_t *to)
+static void piece_range(const struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, uint64_t *from,
+                        uint64_t *to)
 {
     *from = 0;
     *to = op->size_bytes;
@@ -73,7 +75,8 @@ static uint64_t atomic_result(const struct fabric_op *op, uint64_t old)
     case FABRIC_CAS:
         return old == op->compare ? op->swap : old;
     case FABRIC_MASKED_CAS:
-        return ((old ^ op->compare) & op->compare_mask) == 0 ? (old & ~op->swap_mask) | (op->swap & op->swap_mask) : old;
+        return ((old ^ op->compare) & op->compare_mask) == 0 ? (old & ~op->swap_mask) | (op->swap & op->swap_mask)
+                                                             : old;
     default:
         must(op->kind == FABRIC_FAA);
         return old + op->swap;

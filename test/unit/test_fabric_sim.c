@@ -78,14 +78,13 @@ static void start(struct cluster *cluster, uint32_t count, void (*const bodies[]
         assert_int_equal(fabric_endpoint_open(cluster->fabric, i, 0, &worker->ep, &error), 0);
     }
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(cluster->fabric->ops->spawn(cluster->fabric, cluster->workers[i].ep, worker_entry, &cluster->workers[i]), 0);
+        assert_int_equal(
+            cluster->fabric->ops->spawn(cluster->fabric, cluster->workers[i].ep, worker_entry, &cluster->workers[i]),
+            0);
     }
 }
 
-static int finish(struct cluster *cluster)
-{
-    return cluster->fabric->ops->wait(cluster->fabric, &cluster->running);
-}
+static int finish(struct cluster *cluster) { return cluster->fabric->ops->wait(cluster->fabric, &cluster->running); }
 
 static void run(struct cluster *cluster, uint32_t count, void (*const bodies[])(struct worker *worker))
 {
@@ -155,7 +154,8 @@ static uint64_t last_of_eight(void (*body)(struct worker *worker))
     uint64_t last_ns = 0;
     setup(&cluster, 1);
     run(&cluster, 8, (void (*const[])(struct worker *)){body, body, body, body, body, body, body, body});
-    for (uint32_t i = 0; i < 8; i++) last_ns = cluster.workers[i].times[0] > last_ns ? cluster.workers[i].times[0] : last_ns;
+    for (uint32_t i = 0; i < 8; i++)
+        last_ns = cluster.workers[i].times[0] > last_ns ? cluster.workers[i].times[0] : last_ns;
     fabric_close(cluster.fabric);
     return last_ns;
 }
@@ -197,8 +197,10 @@ static void random_traffic(struct worker *worker)
     for (uint32_t round = 0; round < 200; round++) {
         uint32_t count = 1 + (uint32_t)prng_below(&worker->ep->prng, 4);
         for (uint32_t i = 0; i < count; i++) {
-            struct fabric_addr addr = fabric_addr_of((uint32_t)prng_below(&worker->ep->prng, 2), 64 * prng_below(&worker->ep->prng, 8));
-            struct fabric_op kinds[] = {fabric_op_read(addr, worker->buffer, 200), fabric_op_write(addr, worker->buffer, 100),
+            struct fabric_addr addr =
+                fabric_addr_of((uint32_t)prng_below(&worker->ep->prng, 2), 64 * prng_below(&worker->ep->prng, 8));
+            struct fabric_op kinds[] = {fabric_op_read(addr, worker->buffer, 200),
+                                        fabric_op_write(addr, worker->buffer, 100),
                                         fabric_op_faa(addr, &worker->words[i], 1)};
             worker->ops[i] = kinds[prng_below(&worker->ep->prng, 3)];
         }
@@ -352,11 +354,16 @@ static void refused(struct worker *worker)
     uint64_t end = worker->cluster->fabric->mn_bytes;
     static uint64_t unregistered[8];
     struct fabric_op bad[] = {
-        fabric_op_read(fabric_addr_of(2, 0), worker->buffer, 8),        fabric_op_read(fabric_addr_of(0, end - 8), worker->buffer, 16),
-        fabric_op_write(fabric_addr_of(0, end), worker->buffer, 1),     fabric_op_read(fabric_addr_of(0, 0), worker->buffer, 0),
-        fabric_op_faa(fabric_addr_of(0, 4), &worker->words[0], 1),      fabric_op_faa(fabric_addr_of(0, end), &worker->words[0], 1),
-        fabric_op_read(fabric_addr_of(0, 0), unregistered, 64),         fabric_op_read(fabric_addr_of(0, ~0ull >> 16), worker->buffer, 8),
-        {.kind = FABRIC_SEND, .size_bytes = 65, .local = worker->buffer}, {.kind = FABRIC_KINDS, .size_bytes = 8, .local = worker->buffer},
+        fabric_op_read(fabric_addr_of(2, 0), worker->buffer, 8),
+        fabric_op_read(fabric_addr_of(0, end - 8), worker->buffer, 16),
+        fabric_op_write(fabric_addr_of(0, end), worker->buffer, 1),
+        fabric_op_read(fabric_addr_of(0, 0), worker->buffer, 0),
+        fabric_op_faa(fabric_addr_of(0, 4), &worker->words[0], 1),
+        fabric_op_faa(fabric_addr_of(0, end), &worker->words[0], 1),
+        fabric_op_read(fabric_addr_of(0, 0), unregistered, 64),
+        fabric_op_read(fabric_addr_of(0, ~0ull >> 16), worker->buffer, 8),
+        {.kind = FABRIC_SEND, .size_bytes = 65, .local = worker->buffer},
+        {.kind = FABRIC_KINDS, .size_bytes = 8, .local = worker->buffer},
     };
     const uint32_t count = sizeof bad / sizeof *bad;
     memcpy(worker->ops, bad, sizeof bad);
@@ -457,7 +464,8 @@ static void test_killed_node_and_fenced_cn(void **state)
     struct fabric_wait wait = {0};
     fabric_post(other, &op, 1, &wait);
     assert_int_equal(word, 1); /* what was fenced has not run */
-    struct fabric_control bad_node = {.kind = FABRIC_NODE_KILL, .node = 2}, bad_cn = {.kind = FABRIC_FENCE_CN, .cn = WORKERS_MAX};
+    struct fabric_control bad_node = {.kind = FABRIC_NODE_KILL, .node = 2},
+                          bad_cn = {.kind = FABRIC_FENCE_CN, .cn = WORKERS_MAX};
     assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_node, NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_cn, NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), -CELLAR_ERR_EXISTS);
@@ -560,8 +568,8 @@ static void send_three(struct worker *worker)
 {
     for (uint32_t i = 0; i < 3; i++) {
         worker->words[i] = 100 + i;
-        worker->ops[i] = (struct fabric_op){.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = &worker->words[i],
-                                            .size_bytes = 8};
+        worker->ops[i] = (struct fabric_op){
+            .kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = &worker->words[i], .size_bytes = 8};
     }
     assert_int_equal(perform(worker, 3), 0);
     worker->ops[0].addr = fabric_endpoint_addr(5, 5);
@@ -595,7 +603,8 @@ static void test_messages_arrive_in_order(void **state)
 
 static void fill_inbox(struct worker *worker)
 {
-    struct fabric_op send = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = worker->buffer, .size_bytes = 64};
+    struct fabric_op send = {
+        .kind = FABRIC_SEND, .addr = fabric_endpoint_addr(1, 0), .local = worker->buffer, .size_bytes = 64};
     uint32_t refusals = 0;
     for (uint32_t i = 0; i < FABRIC_INBOX_MESSAGES + 3; i++) {
         worker->ops[0] = send;
