@@ -65,6 +65,7 @@ struct workload {
     const char *summary; /* one line, for `cellar list` */
     uint32_t type_count; /* transaction types; user rollbacks are a type of their own */
     const char *const *types;
+    const char *const *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
     uint64_t client_bytes;
 
     void (*defaults)(struct workload_config *config);

@@ -23,6 +23,8 @@ static const char *const type_names[SMALLBANK_TYPES] = {
     [SMALLBANK_TRANSACT_SAVINGS_REFUSED] = "TransactSavingsRefused",
 };
 
+static const char *const table_names[] = {"account", "savings", "checking", NULL};
+
 static void defaults(struct workload_config *config)
 {
     config->accounts = 100000;
@@ -188,6 +190,7 @@ const struct workload smallbank_workload = {
     .summary = "SmallBank: six short transactions on the balances of bank customers",
     .type_count = SMALLBANK_TYPES,
     .types = type_names,
+    .tables = table_names,
     .client_bytes = sizeof(struct smallbank_client),
     .defaults = defaults,
     .validate = validate,

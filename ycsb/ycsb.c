@@ -16,6 +16,8 @@
 
 static const char *const type_names[YCSB_TYPES] = {[YCSB_READ] = "Read", [YCSB_UPDATE] = "Update"};
 
+static const char *const table_names[] = {"usertable", NULL};
+
 static void defaults(struct workload_config *config)
 {
     config->records = 1000000;
@@ -212,6 +214,7 @@ const struct workload ycsb_workload = {
     .summary = "YCSB-T: transactions on a few random cells of one table",
     .type_count = YCSB_TYPES,
     .types = type_names,
+    .tables = table_names,
     .client_bytes = sizeof(struct ycsb_client),
     .defaults = defaults,
     .validate = validate,

@@ -1,0 +1,216 @@
+/* bench.c - `cellar bench`: open, load, run, check, report. */
+#include "bench.h"
+
+#include "db.h"
+#include "driver.h"
+#include "err.h"
+#include "fabric.h"
+#include "outcome.h"
+#include "progress.h"
+#include "report.h"
+#include "settings.h"
+#include "simulation.h"
+#include "sizing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One run from opening to closing. */
+struct run {
+    struct settings settings;
+    struct machine machine;
+    struct sizing sizing;
+    struct driver driver;
+    struct watch *watch;
+    struct cellar *db;
+    struct workload_run *workload_run;
+    struct outcome outcome;
+};
+
+static double seconds_since(const struct run *run, uint64_t start_ns) { return (double)(run->watch->now_ns() - start_ns) * 1e-9; }
+
+static uint64_t ns_of(double seconds) { return (uint64_t)(seconds * 1e9); }
+
+/* Log lines below warnings would drown the report. */
+static void log_warning(void *arg, enum cellar_log_level level, const char *text)
+{
+    (void)arg;
+    if (level >= CELLAR_LOG_WARNING) fprintf(stderr, "cellar bench: %s\n", text);
+}
+
+static int open_all(struct run *run, struct cellar_error *error)
+{
+    struct settings *settings = &run->settings;
+    int code = sizing_apply(settings, &run->machine, &run->sizing, error);
+    if (code < 0) return code;
+    settings->db.cc = !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
+    settings->db.log = log_warning;
+    code = cellar_open(&settings->db, &run->db, error);
+    if (code < 0) return code;
+    const struct fabric *fabric = db_fabric(run->db);
+    if (!fabric->fresh)
+        return err_set(error, CELLAR_ERR_EXISTS, "%s holds data already; a run needs fresh memory",
+                       settings->db.memnodes ? settings->db.memnodes : settings->db.pool_path ? settings->db.pool_path : "the pool");
+    settings->db.pool_bytes = fabric->mn_bytes;
+    code = sizing_accept(&run->sizing, fabric->mn_bytes, error);
+    if (code < 0) return code;
+    return settings->workload->open(run->db, &settings->workload_config, run->sizing.expected_txns, &run->workload_run, error);
+}
+
+static int prepare(struct run *run, struct cellar_error *error)
+{
+    const struct settings *settings = &run->settings;
+    run->driver = (struct driver){.workload = settings->workload,
+                                  .run = run->workload_run,
+                                  .db = run->db,
+                                  .warmup_ns = ns_of(settings->warmup_s),
+                                  .measure_ns = ns_of(settings->seconds),
+                                  .txns = settings->txns,
+                                  .stop = &run->watch->stop};
+    return driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
+}
+
+static int load(struct run *run, struct cellar_error *error)
+{
+    struct progress progress = {.driver = &run->driver, .rows = run->settings.workload->load_rows(run->workload_run)};
+    uint64_t start_ns = run->watch->now_ns();
+    run->watch->begin(run->watch, &(struct watch_phase){.draw = progress_draw_load, .arg = &progress});
+    int code = driver_load(&run->driver, error);
+    run->watch->end(run->watch);
+    run->outcome.load_s = seconds_since(run, start_ns);
+    return code;
+}
+
+static int measure(struct run *run, struct cellar_error *error)
+{
+    const struct settings *settings = &run->settings;
+    struct progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
+    struct simulation_counts before = {0}, after = {0};
+    if (settings->sim) simulation_read(run->db, &before);
+    uint64_t start_ns = run->watch->now_ns();
+    run->watch->begin(run->watch, &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
+    int code = driver_run(&run->driver, error);
+    run->watch->end(run->watch);
+    run->outcome.run_s = seconds_since(run, start_ns);
+    if (code < 0) return code;
+    run->outcome.interrupted = __atomic_load_n(&run->watch->stop, __ATOMIC_RELAXED);
+    driver_totals(&run->driver, &run->outcome.totals);
+    if (!settings->sim) return 0;
+    simulation_read(run->db, &after);
+    run->outcome.trace_hash = after.trace_hash;
+    run->outcome.virtual_s = (double)after.now_ns * 1e-9;
+    run->outcome.verbs_per_wall_s = run->outcome.run_s > 0 ? (double)(after.ops - before.ops) / run->outcome.run_s : 0;
+    return 0;
+}
+
+static int read_space(struct run *run, struct cellar_session *session, struct cellar_error *error)
+{
+    const char *const *names = run->settings.workload->tables;
+    for (uint32_t i = 0; names && names[i] && run->outcome.table_count < OUTCOME_TABLES_MAX; i++) {
+        const struct cellar_table *table = cellar_table_find(run->db, names[i]);
+        if (!table) continue;
+        struct outcome_table *found = &run->outcome.tables[run->outcome.table_count++];
+        found->name = names[i];
+        int code = cellar_space_read(session, table, &found->space, error);
+        if (code < 0) return code;
+    }
+    return 0;
+}
+
+/* By one session, at rest: the workload's checks, the audit, the measure of memory. */
+static int judge(struct cellar_session *session, void *arg, struct cellar_error *error)
+{
+    struct run *run = arg;
+    struct workload_report *report = &run->outcome.report;
+    int code = run->settings.workload->check(run->workload_run, session, run->driver.clients, run->driver.session_count, report, error);
+    if (code < 0) return code;
+    struct cellar_error violation = {0};
+    code = cellar_audit(session, &violation);
+    if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
+        *error = violation;
+        return code;
+    }
+    workload_report_check(report, "pool audit", code < 0 ? "%s" : NULL, violation.text);
+    return read_space(run, session, error);
+}
+
+static int check(struct run *run, struct cellar_error *error)
+{
+    run->watch->begin(run->watch, &(struct watch_phase){0});
+    int code = driver_alone(run->db, judge, run, error);
+    run->watch->end(run->watch);
+    if (code < 0) {
+        if (!error->code) err_set(error, (enum cellar_error_code)-code, "the check could not be made: %s", cellar_error_text(code));
+        return code;
+    }
+    cellar_pool_space_read(run->db, &run->outcome.pool);
+    return 0;
+}
+
+static int report(const struct run *run, struct cellar_error *error)
+{
+    const char *json = run->settings.json;
+    FILE *out = json && !strcmp(json, "-") ? stderr : stdout;
+    report_print(&run->outcome, out);
+    if (fflush(out) != 0) return err_set(error, CELLAR_ERR_SYSTEM, "the report could not be written");
+    return json ? report_json(&run->outcome, json, error) : 0;
+}
+
+static int perform(struct run *run, struct cellar_error *error)
+{
+    int code = open_all(run, error);
+    if (code == 0) code = prepare(run, error);
+    if (code == 0) code = load(run, error);
+    if (code == 0) code = measure(run, error);
+    if (code == 0) code = check(run, error);
+    if (code == 0) code = report(run, error);
+    return code;
+}
+
+static void finish(struct run *run)
+{
+    driver_free(&run->driver);
+    if (run->workload_run) run->settings.workload->close(run->workload_run);
+    cellar_close(run->db);
+}
+
+/* One line, with what may help. */
+static void complain(const struct run *run, int code, const struct cellar_error *error)
+{
+    const char *text = error->code ? error->text : cellar_error_text(code);
+    if (code == -CELLAR_ERR_FULL && !run->settings.db.memnodes)
+        fprintf(stderr, "cellar bench: %s; a larger --pool-bytes than %lluM or a shorter run would do\n", text,
+                (unsigned long long)(run->settings.db.pool_bytes >> 20));
+    else
+        fprintf(stderr, "cellar bench: %s\n", text);
+}
+
+int bench_main(int count, char *const *arguments, struct watch *watch)
+{
+    struct cellar_error error = {0};
+    struct run *run = calloc(1, sizeof(*run));
+    if (!run) {
+        fprintf(stderr, "cellar bench: no memory\n");
+        return BENCH_EXIT_ERROR;
+    }
+    run->watch = watch;
+    run->outcome.settings = &run->settings;
+    run->outcome.machine = &run->machine;
+    machine_read(&run->machine);
+    int status = BENCH_EXIT_ERROR;
+    int code = settings_parse(count, arguments, run->machine.cores, &run->settings, &error);
+    if (code == OPTIONS_HELP) {
+        settings_print_help(stdout);
+        status = BENCH_EXIT_OK;
+    } else {
+        if (code == 0) {
+            code = perform(run, &error);
+            finish(run);
+        }
+        if (code < 0) complain(run, code, &error);
+        else status = outcome_checks_failed(&run->outcome) ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+    }
+    free(run);
+    return status;
+}

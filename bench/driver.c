@@ -1,0 +1,275 @@
+#include "driver.h"
+
+#include "err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SYNC_TXNS 64 /* transactions between two looks at the fabric's clock, and two yields to the worker's other coordinators */
+
+int driver_init(struct driver *driver, uint32_t session_count, struct cellar_error *error)
+{
+    uint32_t type_count = driver->workload->type_count;
+    size_t client_bytes = (driver->workload->client_bytes + 63) / 64 * 64;
+    driver->session_count = session_count;
+    driver->clients = calloc(session_count, sizeof(driver->clients[0]));
+    driver->sessions = aligned_alloc(64, session_count * sizeof(driver->sessions[0]));
+    if (!driver->clients || !driver->sessions) goto nomem;
+    memset(driver->sessions, 0, session_count * sizeof(driver->sessions[0]));
+    for (uint32_t i = 0; i < session_count; i++) {
+        struct driver_session *slot = &driver->sessions[i];
+        slot->types = calloc(type_count, sizeof(slot->types[0]));
+        slot->client = aligned_alloc(64, client_bytes);
+        if (!slot->types || !slot->client) goto nomem;
+        memset(slot->client, 0, client_bytes);
+        driver->clients[i] = slot->client;
+    }
+    return 0;
+nomem:
+    driver_free(driver);
+    return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of %u coordinators", session_count);
+}
+
+void driver_free(struct driver *driver)
+{
+    for (uint32_t i = 0; driver->sessions && i < driver->session_count; i++) {
+        free(driver->sessions[i].types);
+        free(driver->sessions[i].client);
+    }
+    free(driver->sessions);
+    free(driver->clients);
+    driver->sessions = NULL;
+    driver->clients = NULL;
+}
+
+/* ---- failures: the first one counts, and ends the run for everybody ---- */
+
+static int fail(struct driver *driver, int code, const struct cellar_error *error)
+{
+    uint32_t none = 0;
+    if (__atomic_compare_exchange_n(&driver->failed, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        driver->failure = code;
+        if (error && error->code) driver->error = *error;
+        else err_set(&driver->error, (enum cellar_error_code)-code, "%s", cellar_error_text(code));
+    }
+    __atomic_store_n(driver->stop, 1, __ATOMIC_RELAXED);
+    return code;
+}
+
+/* Called when all sessions have returned. */
+static int outcome(struct driver *driver, int code, const char *what, struct cellar_error *error)
+{
+    if (driver->failed) {
+        if (error) *error = driver->error;
+        return driver->failure;
+    }
+    if (code < 0) return err_set(error, (enum cellar_error_code)-code, "%s: %s", what, cellar_error_text(code));
+    return 0;
+}
+
+/* ---- loading ---- */
+
+static int load_client(struct cellar_session *session, void *arg)
+{
+    struct driver *driver = arg;
+    struct cellar_error error = {0};
+    int code = driver->workload->load(driver->run, session, &driver->loaded_rows, &error);
+    return code < 0 ? fail(driver, code, &error) : 0;
+}
+
+int driver_load(struct driver *driver, struct cellar_error *error)
+{
+    return outcome(driver, cellar_run(driver->db, load_client, driver), "loading failed", error);
+}
+
+/* ---- running ---- */
+
+/* Only the owner writes, so that a plain store is enough for readers of other threads. */
+static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
+
+static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result)
+{
+    struct driver_type *stat = &slot->types[type];
+    uint32_t aborted = result->attempts - 1;
+    stat->committed++;
+    stat->aborted += aborted;
+    hist_add(&stat->latency_ns, result->latency_ns);
+    publish(&slot->committed, slot->committed + 1);
+    if (aborted) publish(&slot->aborted, slot->aborted + aborted);
+}
+
+/* One session's loop state; times are of the fabric's clock. */
+struct loop {
+    struct driver *driver;
+    struct driver_session *slot;
+    struct cellar_session *session;
+    struct cellar_call_options options;
+    uint64_t now_ns;      /* the last reading plus the latencies since: behind the clock, never ahead */
+    uint64_t boundary_ns; /* end of warm-up, then of the window (UINT64_MAX: bounded by count) */
+    uint64_t left;        /* transactions still to measure (UINT64_MAX: bounded by time) */
+    uint32_t until_sync;
+};
+
+static void sync_clock(struct loop *loop)
+{
+    cellar_session_yield(loop->session);
+    loop->now_ns = cellar_session_now_ns(loop->session);
+    loop->until_sync = SYNC_TXNS;
+    publish(&loop->slot->clock_ns, loop->now_ns);
+}
+
+/* Runs and throws away transactions until the warm-up is over. */
+static int warm_up(struct loop *loop)
+{
+    const struct workload *workload = loop->driver->workload;
+    struct cellar_result result;
+    uint32_t type;
+    while (loop->now_ns < loop->boundary_ns && !__atomic_load_n(loop->driver->stop, __ATOMIC_RELAXED)) {
+        int code = workload->next(loop->driver->run, loop->session, loop->slot->client, &type, &loop->options, &result);
+        if (code < 0) return code;
+        loop->now_ns += result.latency_ns;
+        if (--loop->until_sync == 0) sync_clock(loop);
+    }
+    return 0;
+}
+
+static int measured(struct loop *loop)
+{
+    const struct workload *workload = loop->driver->workload;
+    struct driver_session *slot = loop->slot;
+    struct cellar_result result;
+    uint32_t type;
+    while (loop->left && loop->now_ns < loop->boundary_ns && !__atomic_load_n(loop->driver->stop, __ATOMIC_RELAXED)) {
+        int code = workload->next(loop->driver->run, loop->session, slot->client, &type, &loop->options, &result);
+        if (code < 0) return code;
+        loop->now_ns += result.latency_ns;
+        slot->done++;
+        loop->left--;
+        if (loop->now_ns < loop->boundary_ns) measure(slot, type, &result);
+        if (--loop->until_sync == 0) sync_clock(loop);
+    }
+    return 0;
+}
+
+static uint64_t share(uint64_t all, uint32_t index, uint32_t count) { return all / count + (index < all % count); }
+
+/* The window of this session: from here to its end. */
+static void begin_window(struct loop *loop)
+{
+    struct driver *driver = loop->driver;
+    struct driver_session *slot = loop->slot;
+    uint32_t index = cellar_session_index(loop->session), count = cellar_session_count(loop->session);
+    if (index == 0) cellar_stats_read(driver->db, &driver->baseline);
+    loop->now_ns = cellar_session_now_ns(loop->session);
+    slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
+    loop->left = driver->txns ? share(driver->txns, index, count) : UINT64_MAX;
+    loop->boundary_ns = driver->txns ? UINT64_MAX : loop->boundary_ns + driver->measure_ns;
+}
+
+static uint64_t first_start(struct driver *driver, uint64_t now_ns)
+{
+    uint64_t none = 0;
+    __atomic_compare_exchange_n(&driver->start_ns, &none, now_ns ? now_ns : 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    return __atomic_load_n(&driver->start_ns, __ATOMIC_RELAXED);
+}
+
+static int run_client(struct cellar_session *session, void *arg)
+{
+    struct driver *driver = arg;
+    struct driver_session *slot = &driver->sessions[cellar_session_index(session)];
+    struct loop loop = {.driver = driver, .slot = slot, .session = session, .options = {.cancel = driver->stop}, .until_sync = SYNC_TXNS};
+    slot->cn = cellar_session_cn(session);
+    int code = driver->workload->client_init(driver->run, session, slot->client);
+    loop.now_ns = cellar_session_now_ns(session);
+    loop.boundary_ns = first_start(driver, loop.now_ns) + driver->warmup_ns;
+    if (code == 0) code = warm_up(&loop);
+    begin_window(&loop);
+    if (code == 0) code = measured(&loop);
+    slot->window_end_ns = loop.now_ns < loop.boundary_ns ? loop.now_ns : loop.boundary_ns;
+    if (code == -CELLAR_ERR_CANCELLED) return 0;
+    return code < 0 ? fail(driver, code, NULL) : 0;
+}
+
+int driver_run(struct driver *driver, struct cellar_error *error)
+{
+    return outcome(driver, cellar_run(driver->db, run_client, driver), "the run failed", error);
+}
+
+/* ---- totals ---- */
+
+static void type_merge(struct driver_type *into, const struct driver_type *from)
+{
+    into->committed += from->committed;
+    into->aborted += from->aborted;
+    hist_merge(&into->latency_ns, &from->latency_ns);
+}
+
+static void stats_subtract(struct cellar_stats *stats, const struct cellar_stats *from)
+{
+    stats->committed -= from->committed;
+    stats->aborted -= from->aborted;
+    for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) stats->aborts[i] -= from->aborts[i];
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++) {
+        for (uint32_t v = 0; v < CELLAR_VERBS; v++) stats->ops[p][v] -= from->ops[p][v];
+        stats->phase_ns[p] -= from->phase_ns[p];
+    }
+    stats->round_trips -= from->round_trips;
+    stats->phase_samples -= from->phase_samples;
+}
+
+/* (sum x)^2 / (n sum x^2): 1 when all compute nodes committed equally many. */
+static double jain(const struct driver *driver)
+{
+    uint32_t cns = 0;
+    double sum = 0, squares = 0;
+    for (uint32_t i = 0; i < driver->session_count; i++)
+        if (driver->sessions[i].cn >= cns) cns = driver->sessions[i].cn + 1;
+    for (uint32_t cn = 0; cn < cns; cn++) {
+        double committed = 0;
+        for (uint32_t i = 0; i < driver->session_count; i++)
+            if (driver->sessions[i].cn == cn) committed += (double)driver->sessions[i].committed;
+        sum += committed;
+        squares += committed * committed;
+    }
+    return squares > 0 ? sum * sum / (cns * squares) : 1;
+}
+
+void driver_totals(const struct driver *driver, struct driver_totals *totals)
+{
+    uint64_t start = UINT64_MAX, end = 0;
+    memset(totals, 0, sizeof(*totals));
+    for (uint32_t i = 0; i < driver->session_count; i++) {
+        const struct driver_session *slot = &driver->sessions[i];
+        for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->types[t], &slot->types[t]);
+        totals->done += slot->done;
+        if (slot->window_start_ns < start) start = slot->window_start_ns;
+        if (slot->window_end_ns > end) end = slot->window_end_ns;
+    }
+    for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->all, &totals->types[t]);
+    totals->committed = totals->all.committed;
+    totals->aborted = totals->all.aborted;
+    totals->elapsed_s = end > start ? (double)(end - start) * 1e-9 : 0;
+    totals->fairness = jain(driver);
+    cellar_stats_read(driver->db, &totals->stats);
+    stats_subtract(&totals->stats, &driver->baseline);
+}
+
+/* ---- one session alone ---- */
+
+struct lone_job {
+    driver_job_fn job;
+    void *arg;
+    struct cellar_error *error;
+};
+
+static int lone_client(struct cellar_session *session, void *arg)
+{
+    struct lone_job *lone = arg;
+    return cellar_session_index(session) == 0 ? lone->job(session, lone->arg, lone->error) : 0;
+}
+
+int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error)
+{
+    struct lone_job lone = {.job = job, .arg = arg, .error = error};
+    return cellar_run(db, lone_client, &lone);
+}

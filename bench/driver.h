@@ -1,0 +1,71 @@
+/*
+ * driver.h - runs a workload on all coordinators of a database and measures it: a closed loop for each session, first
+ * unmeasured (warm-up), then until the time is up or its share of the transactions is done.
+ *
+ * Each session writes only its own struct driver_session; others may read its counters while it runs (progress).
+ */
+#pragma once
+
+#include "hist.h"
+#include "workload.h"
+
+struct driver_type {
+    uint64_t committed, aborted; /* in the measured window: transactions, aborted attempts of them */
+    struct hist latency_ns;
+};
+
+struct driver_session {
+    _Alignas(64) uint64_t committed; /* measured; read by the progress line */
+    uint64_t aborted;
+    uint64_t clock_ns; /* the session's time, a little behind the fabric's */
+    uint64_t done;     /* since this session's window began, those after its end included */
+    uint64_t window_start_ns, window_end_ns;
+    uint32_t cn;
+    struct driver_type *types;
+    struct workload_client *client;
+};
+
+struct driver {
+    /* set by the caller */
+    const struct workload *workload;
+    struct workload_run *run;
+    struct cellar *db;
+    uint64_t warmup_ns, measure_ns;
+    uint64_t txns;  /* 0: bounded by measure_ns, else by so many over all sessions */
+    uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
+    /* set by driver_init */
+    struct driver_session *sessions;
+    struct workload_client **clients;
+    uint32_t session_count;
+    /* set while it runs */
+    uint64_t start_ns; /* when the first session began */
+    struct cellar_stats baseline; /* the engine's counters when the window began */
+    uint64_t loaded_rows;
+    uint32_t failed;   /* whoever sets it to 1 owns *error */
+    int failure;
+    struct cellar_error error;
+};
+
+/* What all sessions together measured. */
+struct driver_totals {
+    uint64_t committed, aborted;
+    uint64_t done;    /* transactions since the baseline */
+    double elapsed_s; /* of the window */
+    double fairness;  /* Jain's index over committed transactions of compute nodes */
+    struct cellar_stats stats; /* since the baseline */
+    struct driver_type all;
+    struct driver_type types[WORKLOAD_TYPES_MAX];
+};
+
+/* Allocates for so many sessions. NOMEM. */
+CELLAR_NODISCARD int driver_init(struct driver *driver, uint32_t session_count, struct cellar_error *error);
+void driver_free(struct driver *driver);
+
+CELLAR_NODISCARD int driver_load(struct driver *driver, struct cellar_error *error);
+/* Runs to the end of the window. A run stopped early through *stop is no error. */
+CELLAR_NODISCARD int driver_run(struct driver *driver, struct cellar_error *error);
+void driver_totals(const struct driver *driver, struct driver_totals *totals);
+
+typedef int (*driver_job_fn)(struct cellar_session *session, void *arg, struct cellar_error *error);
+/* Runs `job` on one session alone. */
+CELLAR_NODISCARD int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error);

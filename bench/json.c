@@ -1,0 +1,177 @@
+/* json.c - the outcome of a run as one JSON object; the names of its fields are stable (docs/cli.md). */
+#include "err.h"
+#include "report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <string.h>
+
+static json_t *count(uint64_t value) { return json_integer((json_int_t)value); }
+
+static json_t *latency_us(const struct hist *hist)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "avg", hist_mean(hist) / 1e3, "p50", (double)hist_quantile(hist, 0.5) / 1e3, "p99",
+                     (double)hist_quantile(hist, 0.99) / 1e3, "p999", (double)hist_quantile(hist, 0.999) / 1e3, "max",
+                     (double)hist->max / 1e3);
+}
+
+static json_t *types(const struct outcome *outcome)
+{
+    const struct workload *workload = outcome->settings->workload;
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < workload->type_count; i++) {
+        const struct driver_type *type = &outcome->totals.types[i];
+        json_t *one = latency_us(&type->latency_ns);
+        json_object_set_new(one, "committed", count(type->committed));
+        json_object_set_new(one, "aborted", count(type->aborted));
+        json_object_set_new(object, workload->types[i], one);
+    }
+    return object;
+}
+
+static json_t *abort_reasons(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
+        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i), count(outcome->totals.stats.aborts[i]));
+    return object;
+}
+
+static json_t *mn_ops(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t v = 0; v < CELLAR_VERBS; v++) {
+        double sum = 0;
+        for (uint32_t p = 0; p < CELLAR_PHASES; p++) sum += outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v);
+        json_object_set_new(object, outcome_verbs[v], json_real(sum));
+    }
+    return object;
+}
+
+static json_t *mn_ops_by_phase(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++) {
+        json_t *phase = json_object();
+        for (uint32_t v = 0; v < CELLAR_VERBS; v++)
+            json_object_set_new(phase, outcome_verbs[v], json_real(outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v)));
+        json_object_set_new(object, outcome_phases[p], phase);
+    }
+    return object;
+}
+
+static json_t *phases_us(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++)
+        json_object_set_new(object, outcome_phases[p], json_real(outcome_phase_us(outcome, (enum cellar_phase)p)));
+    return object;
+}
+
+static json_t *space(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < outcome->table_count; i++) {
+        const struct cellar_space *space = &outcome->tables[i].space;
+        json_object_set_new(object, outcome->tables[i].name,
+                            json_pack("{s:o, s:o, s:o, s:o, s:o}", "records", count(space->records), "payload_bytes",
+                                      count(space->payload_bytes), "record_bytes", count(space->record_bytes), "slot_bytes",
+                                      count(space->slot_bytes), "index_bytes", count(space->index_bytes)));
+    }
+    return object;
+}
+
+static json_t *checks(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < outcome->report.check_count; i++)
+        json_object_set_new(object, outcome->report.checks[i].name,
+                            json_string(outcome->report.checks[i].ok ? "ok" : outcome->report.checks[i].text));
+    return object;
+}
+
+static json_t *rates(const struct outcome *outcome)
+{
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < outcome->report.rate_count; i++)
+        json_object_set_new(object, outcome->report.rates[i].name,
+                            json_pack("{s:f, s:f, s:f, s:b}", "value", outcome->report.rates[i].value, "low",
+                                      outcome->report.rates[i].low, "high", outcome->report.rates[i].high, "ok",
+                                      (int)outcome_rate_ok(outcome, i)));
+    return object;
+}
+
+static void add_configuration(json_t *root, const struct outcome *outcome)
+{
+    const struct settings *settings = outcome->settings;
+    json_object_set_new(root, "cellar", json_string(cellar_version()));
+    json_object_set_new(root, "workload", json_string(settings->workload->name));
+    json_object_set_new(root, "fabric", json_string(settings->db.fabric));
+    json_object_set_new(root, "cc", json_string(settings->cc));
+    json_object_set_new(root, "lock", json_null());
+    json_object_set_new(root, "cns", count(settings->db.cns));
+    json_object_set_new(root, "mns", count(settings->db.mns));
+    json_object_set_new(root, "threads", count(settings->db.threads));
+    json_object_set_new(root, "coros", count(settings->db.coros));
+    json_object_set_new(root, "replicas", count(settings->db.replicas));
+    json_object_set_new(root, "seed", count(settings->db.seed));
+    json_object_set_new(root, "pool_bytes", count(settings->db.pool_bytes));
+}
+
+static void add_measurements(json_t *root, const struct outcome *outcome)
+{
+    const struct driver_totals *totals = &outcome->totals;
+    json_object_set_new(root, "elapsed_s", json_real(totals->elapsed_s));
+    json_object_set_new(root, "load_s", json_real(outcome->load_s));
+    json_object_set_new(root, "interrupted", json_boolean(outcome->interrupted));
+    json_object_set_new(root, "committed", count(totals->committed));
+    json_object_set_new(root, "aborted", count(totals->aborted));
+    json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
+    json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
+    json_object_set_new(root, "abort_rate", json_real(outcome_abort_rate(totals->aborted, totals->committed)));
+    json_object_set_new(root, "latency_us", latency_us(&totals->all.latency_ns));
+    json_object_set_new(root, "types", types(outcome));
+    json_object_set_new(root, "mn_ops_per_txn", mn_ops(outcome));
+    json_object_set_new(root, "mn_ops_per_txn_by_phase", mn_ops_by_phase(outcome));
+    json_object_set_new(root, "rtts_per_txn", json_real(outcome_round_trips(outcome)));
+    json_object_set_new(root, "mn_nic_utilization", json_null());
+    json_object_set_new(root, "fairness_jain", json_real(totals->fairness));
+    json_object_set_new(root, "phases_us", phases_us(outcome));
+    json_object_set_new(root, "space", space(outcome));
+    json_object_set_new(root, "rates", rates(outcome));
+    json_object_set_new(root, "checks", checks(outcome));
+    json_object_set_new(root, "consistent", json_boolean(outcome_checks_failed(outcome) == 0));
+}
+
+static void add_simulation(json_t *root, const struct outcome *outcome)
+{
+    char hash[20];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, outcome->trace_hash); /* text: JSON numbers are no 64-bit integers everywhere */
+    json_object_set_new(root, "trace_hash", json_string(hash));
+    json_object_set_new(root, "virtual_s", json_real(outcome->virtual_s));
+    json_object_set_new(root, "verbs_per_wall_s", json_real(outcome->verbs_per_wall_s));
+}
+
+static int write_text(const char *text, const char *path, struct cellar_error *error)
+{
+    bool standard = !strcmp(path, "-");
+    FILE *file = standard ? stdout : fopen(path, "w");
+    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno));
+    bool failed = fprintf(file, "%s\n", text) < 0;
+    failed |= standard ? fflush(file) != 0 : fclose(file) != 0;
+    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
+}
+
+int report_json(const struct outcome *outcome, const char *path, struct cellar_error *error)
+{
+    json_t *root = json_object();
+    add_configuration(root, outcome);
+    add_measurements(root, outcome);
+    if (outcome->settings->sim) add_simulation(root, outcome);
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    free(text);
+    json_decref(root);
+    return code;
+}

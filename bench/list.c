@@ -1,0 +1,77 @@
+/* list.c - `cellar list`: what this build has, and what it does not have yet. */
+#include "bench.h"
+#include "options.h"
+#include "settings.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+struct list {
+    bool json;
+};
+
+static const struct option_def defs[] = {
+    {.group = "Options", .name = "json", .help = "as one JSON object", .kind = OPTION_FLAG, .offset = offsetof(struct list, json)},
+};
+static const struct options options = {.program = "cellar list", .defs = defs, .count = 1};
+
+static const char *const nothing[] = {NULL};
+
+static json_t *names_json(const char *const *names)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; names[i]; i++) json_array_append_new(array, json_string(names[i]));
+    return array;
+}
+
+static int print_json(void)
+{
+    json_t *workloads = json_array();
+    for (uint32_t i = 0; settings_workloads[i]; i++) json_array_append_new(workloads, json_string(settings_workloads[i]->name));
+    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "modes", names_json(settings_modes),
+                             "locks", names_json(nothing), "workloads", workloads, "experiments", names_json(nothing));
+    char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    bool failed = !text || printf("%s\n", text) < 0;
+    free(text);
+    json_decref(root);
+    return failed ? BENCH_EXIT_ERROR : BENCH_EXIT_OK;
+}
+
+static void print_names(const char *title, const char *const *names)
+{
+    printf("%-18s", title);
+    for (uint32_t i = 0; names[i]; i++) printf(" %s", names[i]);
+    if (!names[0]) printf(" none yet");
+    printf("\n");
+}
+
+static void print_text(void)
+{
+    print_names("fabrics", settings_fabrics);
+    print_names("modes (--cc)", settings_modes);
+    print_names("lock algorithms", nothing);
+    print_names("experiments", nothing);
+    printf("workloads\n");
+    for (uint32_t i = 0; settings_workloads[i]; i++) printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+}
+
+int bench_list_main(int count, char *const *arguments, struct watch *watch)
+{
+    (void)watch;
+    struct list list = {0};
+    struct cellar_error error = {0};
+    uint64_t given;
+    int code = options_parse(&options, count, arguments, &list, &given, &error);
+    if (code < 0) {
+        fprintf(stderr, "cellar list: %s\n", error.text);
+        return BENCH_EXIT_ERROR;
+    }
+    if (code == OPTIONS_HELP) {
+        fputs("Usage: cellar list [options]\n\nPrints the fabrics, modes, lock algorithms, workloads and experiments of this build.\n", stdout);
+        options_print(&options, stdout);
+        return BENCH_EXIT_OK;
+    }
+    if (list.json) return print_json();
+    print_text();
+    return BENCH_EXIT_OK;
+}

@@ -1,0 +1,79 @@
+/* main.c - the `cellar` program: finds the subcommand and gives it the process it needs. */
+#include "bench.h"
+#include "cellar.h"
+#include "main_watch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name, *full_name, *summary;
+    int (*run)(int count, char *const *arguments, struct watch *watch);
+};
+
+static const struct command commands[] = {
+    {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main},
+    {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", bench_memnode_main},
+    {"list", "cellar list", "print the fabrics, modes and workloads of this build", bench_list_main},
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Names of the whole program that this version does not have. */
+static const char *const not_built[] = {"exp", "sim", "recover", "check", "inspect"};
+
+static void print_help(void)
+{
+    printf("cellar %s: a transaction engine for disaggregated memory\n\nUsage: cellar COMMAND [options]\n\nCommands\n", cellar_version());
+    for (uint32_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    fputs("\nOptions\n"
+          "  --help     print this; cellar COMMAND --help tells more\n"
+          "  --version  print the version\n"
+          "\nExamples\n"
+          "  cellar bench smallbank\n"
+          "  cellar bench ycsb --fabric sim --cns 3 --mns 2 --theta 0.99 --json report.json\n"
+          "  cellar memnode --socket /tmp/mn0 --bytes 2G\n"
+          "\nExit status: 0 done and every check holds, 1 a check failed, 2 wrong usage or an error.\n",
+          stdout);
+}
+
+static int run_command(const struct command *command, int count, char *const *arguments)
+{
+    struct watch *watch;
+    int code = main_watch_start(command->full_name, &watch);
+    if (code < 0) {
+        fprintf(stderr, "%s: cannot start a thread: %s\n", command->full_name, strerror(-code));
+        return BENCH_EXIT_ERROR;
+    }
+    int status = command->run(count, arguments, watch);
+    main_watch_stop(watch);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "%s: standard output could not be written\n", command->full_name);
+        return BENCH_EXIT_ERROR;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "cellar: a command is missing (see cellar --help)\n");
+        return BENCH_EXIT_ERROR;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+        print_help();
+        return BENCH_EXIT_OK;
+    }
+    if (!strcmp(argv[1], "--version")) {
+        printf("cellar %s\n", cellar_version());
+        return BENCH_EXIT_OK;
+    }
+    for (uint32_t i = 0; i < COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
+    for (uint32_t i = 0; i < sizeof(not_built) / sizeof(not_built[0]); i++)
+        if (!strcmp(argv[1], not_built[i])) {
+            fprintf(stderr, "cellar: the command '%s' is not built yet\n", argv[1]);
+            return BENCH_EXIT_ERROR;
+        }
+    fprintf(stderr, "cellar: unknown command '%.60s' (see cellar --help)\n", argv[1]);
+    return BENCH_EXIT_ERROR;
+}

@@ -1,0 +1,127 @@
+/* memnode.c - `cellar memnode`: owns the memory of one memory node and hands it to compute nodes of other processes. */
+#include "bench.h"
+#include "err.h"
+#include "fabric_shm.h"
+#include "layout.h"
+#include "machine.h"
+#include "options.h"
+#include "style.h"
+
+#include <string.h>
+
+struct memnode {
+    const char *fabric, *socket_path;
+    uint64_t bytes, seed;
+    uint32_t node, mns, cns;
+    struct watch *watch;
+    volatile int stop;
+    /* for the status line */
+    uint32_t attached;
+};
+
+#define AT(field) offsetof(struct memnode, field)
+
+static const char *const fabrics[] = {"shm", NULL};
+static const char *const fabrics_not_built[] = {"verbs", NULL};
+
+static const struct option_def defs[] = {
+    {.group = "Options", .name = "fabric", .help = "how compute nodes reach it", .fallback = "shm", .kind = OPTION_CHOICE,
+     .offset = AT(fabric), .choices = fabrics, .not_built = fabrics_not_built},
+    {.name = "socket", .argument = "PATH", .help = "where compute nodes attach; created, and removed at the end", .kind = OPTION_TEXT,
+     .offset = AT(socket_path)},
+    {.name = "bytes", .argument = "SIZE", .help = "memory (suffixes K, M, G)", .kind = OPTION_SIZE, .offset = AT(bytes), .min = 1 << 20,
+     .max = 1ull << 47},
+    {.name = "node", .argument = "I", .help = "index of this memory node", .fallback = "0", .kind = OPTION_COUNT, .offset = AT(node),
+     .min = 0, .max = FABRIC_NODES_MAX - 1},
+    {.name = "mns", .argument = "N", .help = "memory nodes in all", .fallback = "1", .kind = OPTION_COUNT, .offset = AT(mns), .min = 1,
+     .max = FABRIC_NODES_MAX},
+    {.name = "cns", .argument = "N", .help = "compute nodes that may attach", .fallback = "7", .kind = OPTION_COUNT, .offset = AT(cns),
+     .min = 1, .max = FABRIC_CNS_MAX},
+    {.name = "seed", .argument = "N", .help = "everything random follows from it", .fallback = "1", .kind = OPTION_NUMBER,
+     .offset = AT(seed)},
+};
+static const struct options options = {.program = "cellar memnode", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+
+static void print_help(void)
+{
+    fputs("Usage: cellar memnode --socket PATH --bytes SIZE [options]\n\n"
+          "Runs one memory node: it owns the memory, and runs no transaction code. Stop it with Ctrl-C or SIGTERM; its memory is\n"
+          "gone then.\n",
+          stdout);
+    options_print(&options, stdout);
+    fputs("\nExamples\n"
+          "  cellar memnode --socket /tmp/mn0 --bytes 2G\n"
+          "  cellar memnode --socket /tmp/mn0 --bytes 1G --node 0 --mns 2 &\n"
+          "  cellar memnode --socket /tmp/mn1 --bytes 1G --node 1 --mns 2 &\n"
+          "  cellar bench smallbank --memnodes /tmp/mn0,/tmp/mn1 --replicas 1\n",
+          stdout);
+}
+
+static int parse(int count, char *const *arguments, struct memnode *memnode, struct cellar_error *error)
+{
+    uint64_t given;
+    struct machine machine;
+    int code = options_parse(&options, count, arguments, memnode, &given, error);
+    if (code != 0) return code;
+    if (!memnode->socket_path) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH is missing");
+    if (strchr(memnode->socket_path, ',')) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH must not contain a comma");
+    if (!memnode->bytes) return err_set(error, CELLAR_ERR_INVALID, "--bytes SIZE is missing");
+    if (memnode->node >= memnode->mns)
+        return err_set(error, CELLAR_ERR_INVALID, "--node %u needs --mns %u or more", memnode->node, memnode->node + 1);
+    machine_read(&machine);
+    char need[STYLE_BYTES], have[STYLE_BYTES];
+    if (machine.memory_bytes && memnode->bytes > machine.memory_bytes)
+        return err_set(error, CELLAR_ERR_TOO_LARGE, "--bytes %s exceeds the machine's %s", style_bytes(need, (double)memnode->bytes),
+                       style_bytes(have, (double)machine.memory_bytes));
+    return 0;
+}
+
+/* The line of a terminal; the rest of a status is constant. */
+static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
+{
+    const struct memnode *memnode = arg;
+    char size[STYLE_BYTES];
+    snprintf(line, bytes, "  memory node %u of %u at %.80s: %s, %u compute nodes attached, up %.0f s", memnode->node, memnode->mns,
+             memnode->socket_path, style_bytes(size, (double)memnode->bytes),
+             __atomic_load_n(&memnode->attached, __ATOMIC_RELAXED), elapsed_s);
+}
+
+/* About once a second; also passes an interrupt on. */
+static void on_status(void *arg, const struct fabric_shm_memnode_status *status)
+{
+    struct memnode *memnode = arg;
+    __atomic_store_n(&memnode->attached, status->cns_attached, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&memnode->watch->stop, __ATOMIC_RELAXED)) memnode->stop = 1;
+}
+
+static void log_line(void *arg, enum cellar_log_level level, const char *text)
+{
+    (void)arg;
+    if (level >= CELLAR_LOG_WARNING) fprintf(stderr, "cellar memnode: %s\n", text);
+}
+
+int bench_memnode_main(int count, char *const *arguments, struct watch *watch)
+{
+    struct cellar_error error = {0};
+    struct memnode memnode = {.fabric = "shm", .mns = 1, .cns = 7, .seed = 1, .watch = watch};
+    int code = parse(count, arguments, &memnode, &error);
+    if (code == OPTIONS_HELP) {
+        print_help();
+        return BENCH_EXIT_OK;
+    }
+    if (code == 0) {
+        const struct fabric_shm_memnode_config config = {.socket_path = memnode.socket_path,
+                                                         .node = memnode.node,
+                                                         .mn_count = memnode.mns,
+                                                         .cn_count = memnode.cns,
+                                                         .bytes = memnode.bytes,
+                                                         .seed = memnode.seed,
+                                                         .log = log_line};
+        watch->begin(watch, &(struct watch_phase){.interruptible = true, .draw = draw, .arg = &memnode});
+        code = fabric_shm_memnode_run(&config, &memnode.stop, on_status, &memnode, &error);
+        watch->end(watch);
+    }
+    if (code == 0) return BENCH_EXIT_OK;
+    fprintf(stderr, "cellar memnode: %s\n", error.code ? error.text : cellar_error_text(code));
+    return BENCH_EXIT_ERROR;
+}

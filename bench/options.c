@@ -1,0 +1,191 @@
+#include "options.h"
+
+#include "must.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int invalid_value(const struct option_def *def, const char *value, const char *wanted, struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_INVALID, "--%s needs %s, not '%.60s'", def->name, wanted, value);
+}
+
+static int out_of_range(const struct option_def *def, const char *value, struct cellar_error *error)
+{
+    if (def->max > 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--%s must be from %.15g to %.15g, not %.60s", def->name, def->min, def->max, value);
+    return err_set(error, CELLAR_ERR_INVALID, "--%s must be at least %.15g and fit in 64 bits, not %.60s", def->name, def->min, value);
+}
+
+static bool in_range(const struct option_def *def, double value)
+{
+    return value >= def->min && (def->max == 0 || value <= def->max);
+}
+
+/* A decimal number; with `suffixes`, K, M or G may follow. */
+static int parse_number(const struct option_def *def, const char *text, bool suffixes, uint64_t *value, struct cellar_error *error)
+{
+    const char *wanted = suffixes ? "a size such as 65536, 64K, 512M or 2G" : "a whole number";
+    if (!isdigit((unsigned char)text[0])) return invalid_value(def, text, wanted, error);
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    if (errno == ERANGE) return out_of_range(def, text, error);
+    uint32_t shift = 0;
+    if (suffixes && *end != 0) {
+        shift = *end == 'K' || *end == 'k' ? 10 : *end == 'M' || *end == 'm' ? 20 : *end == 'G' || *end == 'g' ? 30 : 0;
+        if (shift) end++;
+    }
+    if (*end != 0) return invalid_value(def, text, wanted, error);
+    if (*value > UINT64_MAX >> shift) return out_of_range(def, text, error);
+    *value <<= shift;
+    return in_range(def, (double)*value) ? 0 : out_of_range(def, text, error);
+}
+
+static int parse_real(const struct option_def *def, const char *text, double *value, struct cellar_error *error)
+{
+    /* strtod would also take blanks, "inf", "nan" and hexadecimal */
+    if (strspn(text, "0123456789.eE+-") != strlen(text) || !text[0]) return invalid_value(def, text, "a number", error);
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text || *end != 0 || !isfinite(*value)) return invalid_value(def, text, "a number", error);
+    return in_range(def, *value) ? 0 : out_of_range(def, text, error);
+}
+
+static void append(char *text, size_t bytes, const char *more)
+{
+    size_t used = strlen(text);
+    snprintf(text + used, bytes - used, "%s", more);
+}
+
+static int parse_choice(const struct option_def *def, const char *text, const char **value, struct cellar_error *error)
+{
+    char list[160] = "";
+    for (uint32_t i = 0; def->choices[i]; i++) {
+        if (!strcmp(text, def->choices[i])) {
+            *value = def->choices[i];
+            return 0;
+        }
+        if (i) append(list, sizeof(list), ", ");
+        append(list, sizeof(list), def->choices[i]);
+    }
+    for (uint32_t i = 0; def->not_built && def->not_built[i]; i++)
+        if (!strcmp(text, def->not_built[i]))
+            return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s %s is not built yet; built: %s", def->name, text, list);
+    return err_set(error, CELLAR_ERR_INVALID, "--%s knows no '%.60s'; it takes one of: %s", def->name, text, list);
+}
+
+static int parse_value(const struct option_def *def, const char *text, void *field, struct cellar_error *error)
+{
+    uint64_t number = 0;
+    int code;
+    switch (def->kind) {
+    case OPTION_FLAG: *(bool *)field = true; return 0;
+    case OPTION_COUNT:
+        code = parse_number(def, text, false, &number, error);
+        if (code == 0 && number > UINT32_MAX) code = out_of_range(def, text, error);
+        if (code == 0) *(uint32_t *)field = (uint32_t)number;
+        return code;
+    case OPTION_NUMBER: return parse_number(def, text, false, field, error);
+    case OPTION_SIZE: return parse_number(def, text, true, field, error);
+    case OPTION_REAL: return parse_real(def, text, field, error);
+    case OPTION_TEXT:
+        if (!text[0]) return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value that is not empty", def->name);
+        *(const char **)field = text;
+        return 0;
+    case OPTION_CHOICE: return parse_choice(def, text, field, error);
+    }
+    must(!"an option kind");
+    return -CELLAR_ERR_INVALID;
+}
+
+static const struct option_def *find(const struct options *options, const char *name, size_t bytes)
+{
+    for (uint32_t i = 0; i < options->count; i++)
+        if (strlen(options->defs[i].name) == bytes && !memcmp(options->defs[i].name, name, bytes)) return &options->defs[i];
+    return NULL;
+}
+
+/* Parses the option at arguments[*at] and moves *at behind it. */
+static int parse_one(const struct options *options, int count, char *const *arguments, int *at, void *into, uint64_t *given,
+                     struct cellar_error *error)
+{
+    const char *argument = arguments[(*at)++];
+    if (strncmp(argument, "--", 2) != 0 || !argument[2])
+        return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)", argument,
+                       options->program);
+    const char *name = argument + 2, *equals = strchr(name, '=');
+    const struct option_def *def = find(options, name, equals ? (size_t)(equals - name) : strlen(name));
+    if (!def) return err_set(error, CELLAR_ERR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
+    if (def->absent) return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s is not built yet", def->name);
+    uint64_t bit = 1ull << (def - options->defs);
+    if (*given & bit) return err_set(error, CELLAR_ERR_INVALID, "--%s is given twice", def->name);
+    *given |= bit;
+    const char *value = equals ? equals + 1 : NULL;
+    if (def->kind == OPTION_FLAG) {
+        if (value) return err_set(error, CELLAR_ERR_INVALID, "--%s takes no value", def->name);
+    } else if (!value) {
+        if (*at >= count || !strncmp(arguments[*at], "--", 2))
+            return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name, def->argument);
+        value = arguments[(*at)++];
+    }
+    return parse_value(def, value, (char *)into + def->offset, error);
+}
+
+int options_parse(const struct options *options, int count, char *const *arguments, void *into, uint64_t *given,
+                  struct cellar_error *error)
+{
+    must(options->count <= OPTIONS_MAX);
+    *given = 0;
+    for (int i = 0; i < count; i++)
+        if (!strcmp(arguments[i], "--help") || !strcmp(arguments[i], "-h")) return OPTIONS_HELP;
+    for (int at = 0; at < count;) {
+        int code = parse_one(options, count, arguments, &at, into, given, error);
+        if (code < 0) return code;
+    }
+    return 0;
+}
+
+bool options_given(const struct options *options, uint64_t given, const char *name)
+{
+    const struct option_def *def = find(options, name, strlen(name));
+    must(def != NULL);
+    return given >> (def - options->defs) & 1;
+}
+
+const struct option_def *options_outside(const struct options *options, uint64_t given, uint32_t set)
+{
+    for (uint32_t i = 0; i < options->count; i++)
+        if (given >> i & 1 && options->defs[i].only && !(options->defs[i].only & set)) return &options->defs[i];
+    return NULL;
+}
+
+static void print_one(const struct option_def *def, FILE *out)
+{
+    char left[64];
+    char choices[96] = "";
+    if (def->kind == OPTION_CHOICE)
+        for (uint32_t i = 0; def->choices[i]; i++) {
+            if (i) append(choices, sizeof(choices), "|");
+            append(choices, sizeof(choices), def->choices[i]);
+        }
+    const char *argument = def->kind == OPTION_CHOICE ? choices : def->argument;
+    snprintf(left, sizeof(left), "--%s%s%s", def->name, argument ? " " : "", argument ? argument : "");
+    fprintf(out, "  %-26s %s", left, def->help);
+    if (def->fallback) fprintf(out, " [%s]", def->fallback);
+    fputc('\n', out);
+}
+
+void options_print(const struct options *options, FILE *out)
+{
+    for (uint32_t i = 0; i < options->count; i++) {
+        const struct option_def *def = &options->defs[i];
+        if (def->absent) continue;
+        if (def->group) fprintf(out, "\n%s\n", def->group);
+        print_one(def, out);
+    }
+    fprintf(out, "  %-26s %s\n", "--help", "print this");
+}

@@ -1,0 +1,56 @@
+#include "outcome.h"
+
+#include <math.h>
+
+const char *const outcome_phases[CELLAR_PHASES] = {[CELLAR_PHASE_EXECUTE] = "execute",
+                                                   [CELLAR_PHASE_VALIDATE] = "validate",
+                                                   [CELLAR_PHASE_LOG] = "log",
+                                                   [CELLAR_PHASE_APPLY] = "apply"};
+const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read",
+                                                 [CELLAR_VERB_WRITE] = "write",
+                                                 [CELLAR_VERB_CAS] = "cas",
+                                                 [CELLAR_VERB_MASKED_CAS] = "masked_cas",
+                                                 [CELLAR_VERB_FAA] = "faa",
+                                                 [CELLAR_VERB_SEND] = "send"};
+
+/* The rarest event whose rate is reported happens in this share of transactions; rates allow for a sample of that size. */
+#define RATE_SAMPLE_SHARE 0.04
+#define RATE_SIGMAS 4
+
+uint32_t outcome_checks_failed(const struct outcome *outcome)
+{
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < outcome->report.check_count; i++) failed += !outcome->report.checks[i].ok;
+    return failed;
+}
+
+double outcome_ops(const struct outcome *outcome, enum cellar_phase phase, enum cellar_verb verb)
+{
+    return outcome->totals.done ? (double)outcome->totals.stats.ops[phase][verb] / (double)outcome->totals.done : 0;
+}
+
+double outcome_round_trips(const struct outcome *outcome)
+{
+    return outcome->totals.done ? (double)outcome->totals.stats.round_trips / (double)outcome->totals.done : 0;
+}
+
+double outcome_tps(const struct outcome *outcome)
+{
+    return outcome->totals.elapsed_s > 0 ? (double)outcome->totals.committed / outcome->totals.elapsed_s : 0;
+}
+
+double outcome_abort_rate(uint64_t aborted, uint64_t committed) { return committed ? (double)aborted / (double)committed : 0; }
+
+double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase)
+{
+    const struct cellar_stats *stats = &outcome->totals.stats;
+    return stats->phase_samples ? (double)stats->phase_ns[phase] / (double)stats->phase_samples * 1e-3 : 0;
+}
+
+bool outcome_rate_ok(const struct outcome *outcome, uint32_t rate)
+{
+    double value = outcome->report.rates[rate].value, low = outcome->report.rates[rate].low, high = outcome->report.rates[rate].high;
+    double bound = value < low ? low : value > high ? high : value;
+    double sample = RATE_SAMPLE_SHARE * (double)outcome->totals.done;
+    return fabs(value - bound) <= RATE_SIGMAS * sqrt(bound * (1 - bound) / (sample > 1 ? sample : 1));
+}

@@ -1,0 +1,41 @@
+/* outcome.h - everything a run of `cellar bench` found out: what the reports are written from. */
+#pragma once
+
+#include "driver.h"
+#include "machine.h"
+#include "settings.h"
+
+#define OUTCOME_TABLES_MAX 16
+
+struct outcome_table {
+    const char *name;
+    struct cellar_space space;
+};
+
+struct outcome {
+    const struct settings *settings;
+    const struct machine *machine;
+    struct driver_totals totals;
+    struct workload_report report; /* the workload's checks, and the audit of the pool */
+    struct outcome_table tables[OUTCOME_TABLES_MAX];
+    uint32_t table_count;
+    struct cellar_pool_space pool;
+    bool interrupted;
+    double load_s, run_s; /* on the wall */
+    /* sim only */
+    uint64_t trace_hash;
+    double virtual_s, verbs_per_wall_s;
+};
+
+uint32_t outcome_checks_failed(const struct outcome *outcome);
+/* Sums over phases and verbs of the run, for each transaction. */
+double outcome_ops(const struct outcome *outcome, enum cellar_phase phase, enum cellar_verb verb);
+double outcome_round_trips(const struct outcome *outcome);
+double outcome_tps(const struct outcome *outcome);
+double outcome_abort_rate(uint64_t aborted, uint64_t committed);
+/* Mean time of a phase, of committed attempts; 0 when none was sampled. */
+double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase);
+/* Does the rate lie within its bounds, sampling error apart? */
+bool outcome_rate_ok(const struct outcome *outcome, uint32_t rate);
+
+extern const char *const outcome_phases[CELLAR_PHASES], *const outcome_verbs[CELLAR_VERBS];

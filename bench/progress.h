@@ -1,0 +1,15 @@
+/* progress.h - the line shown while a phase lasts: how far it is, how fast, and how long it will still take. */
+#pragma once
+
+#include "driver.h"
+
+/* What the lines are drawn from; drawn by another thread than those that work. */
+struct progress {
+    const struct driver *driver;
+    uint64_t rows;  /* to load */
+    double seconds; /* warm-up and window together; 0: bounded by count */
+};
+
+/* Draw functions for struct watch_phase; arg is a struct progress. */
+void progress_draw_load(void *arg, double elapsed_s, char *line, size_t bytes);
+void progress_draw_run(void *arg, double elapsed_s, char *line, size_t bytes);

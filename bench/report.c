@@ -1,0 +1,255 @@
+/* report.c - the report for people: what ran, how fast, what it cost, and whether the data is right. */
+#include "report.h"
+
+#include "style.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define NAME_WIDTH 26
+
+/* Where and how the report is printed. */
+struct page {
+    FILE *out;
+    struct style style;
+    const struct outcome *outcome;
+};
+
+static void heading(const struct page *page, const char *title, const char *columns)
+{
+    fprintf(page->out, "\n%s%-*s%s%s%s%s\n", page->style.bold, columns ? NAME_WIDTH + 2 : 0, title, page->style.end, page->style.dim,
+            columns ? columns : "", page->style.end);
+}
+
+/* ---- what ran ---- */
+
+static const char *plural(uint32_t count) { return count == 1 ? "" : "s"; }
+
+static void print_workload(const struct page *page)
+{
+    const struct settings *settings = page->outcome->settings;
+    const struct workload_config *config = &settings->workload_config;
+    char count[STYLE_BYTES];
+    fprintf(page->out, "  workload   ");
+    if (settings->workload == &tpcc_workload)
+        fprintf(page->out, "%s warehouses%s, %s mix\n", style_count(count, config->warehouses),
+                config->small_scale ? " at SMALL SCALE (a tenth of customers and items)" : "",
+                config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4");
+    else if (settings->workload == &smallbank_workload)
+        fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts), config->theta,
+                config->two_tables ? "two tables" : "one record");
+    else
+        fprintf(page->out, "%s records, theta %g, %g %% updates, %u records a transaction\n", style_count(count, config->records),
+                config->theta, config->write_ratio * 100, config->per_txn);
+}
+
+static void print_header(const struct page *page)
+{
+    const struct settings *settings = page->outcome->settings;
+    const struct cellar_config *db = &settings->db;
+    const struct machine *machine = page->outcome->machine;
+    char bytes[STYLE_BYTES], pool[STYLE_BYTES], number[STYLE_BYTES];
+    fprintf(page->out, "%scellar %s  %s%s\n", page->style.bold, cellar_version(), settings->workload->name, page->style.end);
+    print_workload(page);
+    fprintf(page->out, "  engine     cc %s on %s, seed %" PRIu64, settings->cc, db->fabric, db->seed);
+    if (db->rtt_ns) fprintf(page->out, ", completions delayed by %" PRIu64 " ns", db->rtt_ns);
+    fprintf(page->out, "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n", db->cns,
+            plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns, plural(db->mns),
+            style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
+    fprintf(page->out, "  machine    %s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
+            style_bytes(bytes, (double)machine->memory_bytes));
+    if (settings->txns) fprintf(page->out, "  length     %s transactions", style_count(number, settings->txns));
+    else fprintf(page->out, "  length     %g s%s", settings->seconds, settings->sim ? " of virtual time" : "");
+    if (settings->warmup_s > 0) fprintf(page->out, " after %g s of warm-up", settings->warmup_s);
+    fprintf(page->out, "; loaded in %.2f s\n", page->outcome->load_s);
+    if (page->outcome->interrupted)
+        fprintf(page->out, "  %sinterrupted: this is what ran until then%s\n", page->style.bad, page->style.end);
+}
+
+/* ---- how fast ---- */
+
+static void print_throughput(const struct page *page)
+{
+    const struct driver_totals *totals = &page->outcome->totals;
+    char rate[STYLE_BYTES], committed[STYLE_BYTES], percent[STYLE_BYTES];
+    heading(page, "Throughput", NULL);
+    fprintf(page->out, "  %s%s%s txn/s   %s committed in %.3g s   aborts %s   fairness %.3f\n", page->style.bold,
+            style_count(rate, (uint64_t)outcome_tps(page->outcome)), page->style.end, style_count(committed, totals->committed),
+            totals->elapsed_s, style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
+    if (page->outcome->settings->sim)
+        fprintf(page->out, "  %.4g s of virtual time in %.2f s, %s verbs/s simulated, trace %016" PRIx64 "\n", page->outcome->virtual_s,
+                page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_wall_s), page->outcome->trace_hash);
+}
+
+static void print_type(const struct page *page, const char *name, const struct driver_type *type)
+{
+    const struct hist *hist = &type->latency_ns;
+    char committed[STYLE_BYTES], aborts[STYLE_BYTES], us[5][STYLE_BYTES];
+    fprintf(page->out, "  %-*s%12s %9s", NAME_WIDTH, name, style_count(committed, type->committed),
+            style_percent(aborts, outcome_abort_rate(type->aborted, type->committed)));
+    if (!type->committed) {
+        fprintf(page->out, "\n");
+        return;
+    }
+    fprintf(page->out, " %9s %9s %9s %9s %9s\n", style_us(us[0], hist_mean(hist)), style_us(us[1], (double)hist_quantile(hist, 0.5)),
+            style_us(us[2], (double)hist_quantile(hist, 0.99)), style_us(us[3], (double)hist_quantile(hist, 0.999)),
+            style_us(us[4], (double)hist->max));
+}
+
+static void print_types(const struct page *page)
+{
+    const struct workload *workload = page->outcome->settings->workload;
+    heading(page, "Transactions (us)", "   committed    aborts       avg       p50       p99      p999       max");
+    for (uint32_t i = 0; i < workload->type_count; i++) print_type(page, workload->types[i], &page->outcome->totals.types[i]);
+    print_type(page, "all", &page->outcome->totals.all);
+}
+
+static const char *const abort_texts[CELLAR_ABORT_REASONS] = {
+#define X(name, text) [CELLAR_ABORT_##name] = text,
+    CELLAR_ABORT_MAP(X)
+#undef X
+};
+
+static void print_aborts(const struct page *page)
+{
+    const struct cellar_stats *stats = &page->outcome->totals.stats;
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) all += stats->aborts[i];
+    if (!all) return;
+    heading(page, "Aborted attempts", NULL);
+    for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) {
+        char count[STYLE_BYTES], percent[STYLE_BYTES];
+        fprintf(page->out, "  %-*s%12s %9s  %s%s%s\n", NAME_WIDTH, cellar_abort_name((enum cellar_abort_reason)i),
+                style_count(count, stats->aborts[i]), style_percent(percent, (double)stats->aborts[i] / (double)all), page->style.dim,
+                abort_texts[i], page->style.end);
+    }
+}
+
+/* ---- what it cost ---- */
+
+static void print_verb_row(const struct page *page, const char *name, const double ops[CELLAR_VERBS])
+{
+    double sum = 0;
+    fprintf(page->out, "  %-*s", NAME_WIDTH, name);
+    for (uint32_t v = 0; v < CELLAR_VERBS; v++) {
+        sum += ops[v];
+        if (ops[v] > 0) fprintf(page->out, " %9.2f", ops[v]);
+        else fprintf(page->out, " %9s", ".");
+    }
+    fprintf(page->out, " %7.2f\n", sum);
+}
+
+static void print_verbs(const struct page *page)
+{
+    double all[CELLAR_VERBS] = {0};
+    heading(page, "Verbs per transaction", "      read     write       cas  mask. cas       faa      send     all");
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++) {
+        double ops[CELLAR_VERBS];
+        for (uint32_t v = 0; v < CELLAR_VERBS; v++)
+            all[v] += ops[v] = outcome_ops(page->outcome, (enum cellar_phase)p, (enum cellar_verb)v);
+        print_verb_row(page, outcome_phases[p], ops);
+    }
+    print_verb_row(page, "all", all);
+    fprintf(page->out, "  %.2f round trips per transaction", outcome_round_trips(page->outcome));
+    if (page->outcome->totals.stats.phase_samples) {
+        fprintf(page->out, "; time (us)");
+        for (uint32_t p = 0; p < CELLAR_PHASES; p++)
+            fprintf(page->out, "%s %s %.2f", p ? "," : "", outcome_phases[p], outcome_phase_us(page->outcome, (enum cellar_phase)p));
+    }
+    fprintf(page->out, "\n");
+}
+
+/* CREST's Table 1: what its records take beyond keys, table ids and columns. */
+static const struct {
+    const struct workload *workload;
+    double padded, metadata;
+} crest_overhead[] = {{&tpcc_workload, 0.4130, 0.2065}, {&smallbank_workload, 1.0, 0.4219}, {&ycsb_workload, 0.4545, 0.2727}};
+
+static void print_space_row(const struct page *page, const char *name, const struct cellar_space *space)
+{
+    char count[STYLE_BYTES], payload[STYLE_BYTES], record[STYLE_BYTES], slots[STYLE_BYTES], index[STYLE_BYTES], ratio[STYLE_BYTES];
+    double overhead = space->payload_bytes ? (double)space->record_bytes / (double)space->payload_bytes - 1 : 0;
+    fprintf(page->out, "  %-*s%12s %11s %11s %9s %11s %11s\n", NAME_WIDTH, name, style_count(count, space->records),
+            style_bytes(payload, (double)space->payload_bytes), style_bytes(record, (double)space->record_bytes),
+            style_percent(ratio, overhead), style_bytes(slots, (double)space->slot_bytes), style_bytes(index, (double)space->index_bytes));
+}
+
+static void print_memory(const struct page *page)
+{
+    const struct outcome *outcome = page->outcome;
+    const struct cellar_pool_space *pool = &outcome->pool;
+    struct cellar_space all = {0};
+    char fixed[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
+    heading(page, "Memory", "     records     payload     records  overhead       slots       index");
+    for (uint32_t i = 0; i < outcome->table_count; i++) {
+        const struct cellar_space *space = &outcome->tables[i].space;
+        print_space_row(page, outcome->tables[i].name, space);
+        all.records += space->records;
+        all.payload_bytes += space->payload_bytes;
+        all.record_bytes += space->record_bytes;
+        all.slot_bytes += space->slot_bytes;
+        all.index_bytes += space->index_bytes;
+    }
+    if (outcome->table_count > 1) print_space_row(page, "all", &all);
+    for (uint32_t i = 0; i < sizeof(crest_overhead) / sizeof(crest_overhead[0]); i++)
+        if (crest_overhead[i].workload == outcome->settings->workload)
+            fprintf(page->out, "  %soverhead of records over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
+                    page->style.dim, crest_overhead[i].padded * 100, crest_overhead[i].metadata * 100, page->style.end);
+    fprintf(page->out, "  superblocks, catalogs and logs %s; %s in use of %s\n", style_bytes(fixed, (double)pool->fixed_bytes),
+            style_bytes(used, (double)pool->used_bytes), style_bytes(total, (double)pool->pool_bytes));
+}
+
+/* ---- is it right ---- */
+
+static void print_verdict(const struct page *page, bool ok)
+{
+    fprintf(page->out, "  %s%s%s ", ok ? page->style.good : page->style.bad, ok ? page->style.yes : page->style.no, page->style.end);
+}
+
+static void print_rates(const struct page *page)
+{
+    const struct workload_report *report = &page->outcome->report;
+    if (!report->rate_count) return;
+    heading(page, "Rates", NULL);
+    for (uint32_t i = 0; i < report->rate_count; i++) {
+        double low = report->rates[i].low, high = report->rates[i].high;
+        print_verdict(page, outcome_rate_ok(page->outcome, i));
+        fprintf(page->out, "%-40s %7.2f %%  %s", report->rates[i].name, report->rates[i].value * 100, page->style.dim);
+        if (low < high) fprintf(page->out, "defined as %.4g to %.4g %%", low * 100, high * 100);
+        else fprintf(page->out, "defined as %.4g %%", low * 100);
+        fprintf(page->out, "%s\n", page->style.end);
+    }
+}
+
+static void print_checks(const struct page *page)
+{
+    const struct workload_report *report = &page->outcome->report;
+    uint32_t failed = outcome_checks_failed(page->outcome);
+    heading(page, "Checks", NULL);
+    for (uint32_t i = 0; i < report->check_count; i++) {
+        print_verdict(page, report->checks[i].ok);
+        fprintf(page->out, "%s\n", report->checks[i].name);
+        if (!report->checks[i].ok) fprintf(page->out, "       %s\n", report->checks[i].text);
+    }
+    if (!failed) {
+        fprintf(page->out, "\n%sall %u checks hold%s\n", page->style.good, report->check_count, page->style.end);
+        return;
+    }
+    fprintf(page->out, "\n%sCHECK FAILED:", page->style.bad);
+    for (uint32_t i = 0, printed = 0; i < report->check_count; i++)
+        if (!report->checks[i].ok) fprintf(page->out, "%s %s", printed++ ? "," : "", report->checks[i].name);
+    fprintf(page->out, "%s\n", page->style.end);
+}
+
+void report_print(const struct outcome *outcome, FILE *out)
+{
+    const struct page page = {.out = out, .style = style_of(out), .outcome = outcome};
+    print_header(&page);
+    print_throughput(&page);
+    print_types(&page);
+    print_aborts(&page);
+    print_verbs(&page);
+    print_memory(&page);
+    print_rates(&page);
+    print_checks(&page);
+}

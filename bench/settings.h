@@ -1,0 +1,33 @@
+/*
+ * settings.h - what `cellar bench` was asked to do: the option table, its defaults, and which options go together.
+ */
+#pragma once
+
+#include "options.h"
+#include "workload.h"
+
+struct settings {
+    const struct workload *workload;
+    struct workload_config workload_config;
+    struct cellar_config db; /* pool_bytes 0: still to be estimated */
+    double seconds, warmup_s;
+    uint64_t txns; /* 0: the run is bounded by time */
+    const char *json;
+    bool sim;
+    /* as written on the command line, before they become the above */
+    const char *cc, *mix, *scale;
+};
+
+/* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */
+extern const char *const settings_fabrics[], *const settings_fabrics_not_built[];
+extern const char *const settings_modes[], *const settings_modes_not_built[];
+extern const struct workload *const settings_workloads[];
+
+/*
+ * Parses the arguments behind `cellar bench`: the workload's name, then options. `cores` is the default number of threads.
+ * Returns 0, OPTIONS_HELP, or a negative code with one line.
+ */
+NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings, struct cellar_error *error);
+void settings_print_help(FILE *out);
+/* All coordinators of this process. */
+uint64_t settings_coordinators(const struct settings *settings);

@@ -1,0 +1,24 @@
+/*
+ * watch.h - what a subcommand needs of the process it runs in, handed to it by main: the clock on the wall, interrupts, and a
+ * line of the terminal that is redrawn while a phase lasts. (bench/main_watch.c)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct watch_phase {
+    bool interruptible; /* the first interrupt sets the stop word; else it ends the process */
+    /* Writes the line (at most `bytes`, terminated) for a phase that has lasted so long; called from another thread. NULL: no line */
+    void (*draw)(void *arg, double elapsed_s, char *line, size_t bytes);
+    void *arg;
+};
+
+struct watch {
+    uint32_t stop; /* set to 1 by SIGINT or SIGTERM during an interruptible phase; atomically */
+    uint64_t (*now_ns)(void);
+    void (*begin)(struct watch *watch, const struct watch_phase *phase);
+    /* Wipes the line. From its return on, `arg` of the phase is not used any more. */
+    void (*end)(struct watch *watch);
+};
