@@ -1,8 +1,10 @@
 /* fabric.c - the calls that all backends share: counting, waiting, the inbox, and the control calls by name. */
+#include "counter.h"
 #include "fabric.h"
 #include "must.h"
 
-int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t worker, struct fabric_ep **out, struct cellar_error *error)
+int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t worker, struct fabric_ep **out,
+                         struct cellar_error *error)
 {
     struct fabric_control control = {.kind = FABRIC_ENDPOINT_OPEN, .cn = cn, .worker = worker};
     int code = fabric->ops->control(fabric, &control, error);
@@ -26,10 +28,7 @@ int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes)
 }
 
 /* The compute node stands where an operation has its memory node, the worker where it has its offset. */
-struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker)
-{
-    return fabric_addr_of(cn, worker);
-}
+struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker) { return fabric_addr_of(cn, worker); }
 
 /* A SEND names no memory node: it is counted under node 0. What has no counter (and will fail as INVALID) is not counted. */
 static inline void count_op(struct fabric_counters *counters, const struct fabric_op *op)
@@ -37,13 +36,13 @@ static inline void count_op(struct fabric_counters *counters, const struct fabri
     uint32_t node = op->kind == FABRIC_SEND ? 0 : fabric_addr_node(op->addr);
 
     if (__builtin_expect((node < FABRIC_NODES_MAX) & (op->phase < CELLAR_PHASES) & (op->kind < FABRIC_KINDS), 1))
-        counters->ops[node][op->phase][op->kind]++;
+        counter_add(&counters->ops[node][op->phase][op->kind], 1);
 }
 
 void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
 {
     if (count == 0) return;
-    ep->counters.batches++;
+    counter_add(&ep->counters.batches, 1);
     for (uint32_t i = 0; i < count; i++) count_op(&ep->counters, &ops[i]);
     ep->ops->post(ep, ops, count, wait);
 }

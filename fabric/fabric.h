@@ -17,7 +17,8 @@
  *  4. A WRITE changes exactly the named bytes. Completion means that later operations on that node see it; it says
  *     nothing about persistence.
  *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps), FENCED (this CN was declared dead), INVALID
- *     (no such node, out of bounds, misaligned; never executed). After a failed operation later ones of the batch may have run.
+ *     (no such node, out of bounds, misaligned; never executed). The executed operations of a batch to one node are a prefix: behind
+ *     one that did not run none ran, and behind one whose reply was lost no reply came either.
  *  6. An operation, its local buffer and its wait belong to the fabric from post until the wait's pending count has dropped.
  *     Local buffers of READ and WRITE lie in memory given to fabric_register_local.
  *
@@ -136,7 +137,7 @@ struct fabric_ops {
     /* From outside any worker: blocks until *word == 0 (32 bits, atomically read). sim runs the cluster meanwhile, and
        returns -INDETERMINATE if nothing is left to happen while *word != 0. */
     int (*wait)(struct fabric *fabric, uint32_t *word);
-    /* From any thread: makes ep's idle() return, now or at its next call; a thread in wait() looks at its word again. */
+    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's); a thread in wait() looks at its word again. */
     void (*wake)(struct fabric *fabric, struct fabric_ep *ep);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
     /* Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL. */
@@ -183,6 +184,8 @@ static inline struct fabric_wait *fabric_poll(struct fabric_ep *ep) { return ep-
 static inline void fabric_idle(struct fabric_ep *ep, uint64_t until_ns) { ep->ops->idle(ep, until_ns); }
 static inline uint64_t fabric_now_ns(struct fabric_ep *ep) { return ep->ops->now_ns(ep); }
 static inline uint64_t fabric_random(struct fabric_ep *ep) { return prng_next(&ep->prng); }
+/* See the table: makes an endpoint's idle, or a thread in wait, look again. */
+static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep) { fabric->ops->wake(fabric, ep); }
 static inline void fabric_close(struct fabric *fabric)
 {
     if (fabric) fabric->ops->close(fabric);

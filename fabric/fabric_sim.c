@@ -231,6 +231,8 @@ static int sim_wait(struct fabric *fabric, uint32_t *word)
 
 static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
 {
+    if (!base)
+        return; /* wait() looks at its word after every event */
     struct fabric_sim_ep *ep = ep_of(base);
     ep->woken = true;
     fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));

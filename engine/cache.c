@@ -1,0 +1,116 @@
+#include "cache.h"
+
+#include "must.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+_Static_assert(CACHE_SLOTS >= 2 * CACHE_OBJECTS_MAX, "the hash must stay half empty");
+_Static_assert((CACHE_SLOTS & (CACHE_SLOTS - 1)) == 0, "a power of two");
+
+static void *map_lazily(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
+{
+    *cache = (struct cache){.arena_bytes = arena_bytes, .generation = 1};
+    cache->arena = map_lazily(arena_bytes);
+    cache->objects = map_lazily(CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    cache->buckets = map_lazily(CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    cache->hash = map_lazily(CACHE_SLOTS * sizeof(struct cache_entry));
+    if (!cache->arena || !cache->objects || !cache->buckets || !cache->hash) {
+        cache_close(cache);
+        return -CELLAR_ERR_NOMEM;
+    }
+    /* Replies of atomics land in objects and buckets, all else in the arena. */
+    int rc = fabric_register_local(fabric, cache->arena, arena_bytes);
+    if (rc == 0)
+        rc = fabric_register_local(fabric, cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    if (rc == 0)
+        rc = fabric_register_local(fabric, cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    return rc;
+}
+
+static void unmap(void *memory, uint64_t bytes)
+{
+    if (memory)
+        munmap(memory, bytes);
+}
+
+void cache_close(struct cache *cache)
+{
+    unmap(cache->arena, cache->arena_bytes);
+    unmap(cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    unmap(cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    unmap(cache->hash, CACHE_SLOTS * sizeof(struct cache_entry));
+    *cache = (struct cache){0};
+}
+
+void cache_reset(struct cache *cache)
+{
+    cache->object_count = 0;
+    cache->bucket_count = 0;
+    cache->arena_used = 0;
+    if (++cache->generation == 0) { /* after 2^32 transactions old entries would look new */
+        memset(cache->hash, 0, CACHE_SLOTS * sizeof(struct cache_entry));
+        cache->generation = 1;
+    }
+}
+
+void *cache_alloc(struct cache *cache, uint64_t bytes)
+{
+    uint64_t rounded = (bytes + 63) & ~63ull;
+    if (rounded > cache->arena_bytes - cache->arena_used)
+        return NULL;
+    void *memory = cache->arena + cache->arena_used;
+    cache->arena_used += rounded;
+    return memory;
+}
+
+int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made)
+{
+    uint64_t at = index_hash(key + table->id);
+
+    for (;; at++) {
+        struct cache_entry *entry = &cache->hash[at & (CACHE_SLOTS - 1)];
+        if (entry->generation == cache->generation) {
+            const struct cache_object *object = &cache->objects[entry->object];
+            if (object->key == key && object->table == table) {
+                *made = false;
+                return entry->object;
+            }
+            continue;
+        }
+        if (cache->object_count == CACHE_OBJECTS_MAX)
+            return -1;
+        *made = true;
+        entry->generation = cache->generation;
+        entry->object = (int32_t)cache->object_count++;
+        cache->objects[entry->object] = (struct cache_object){.table = table, .key = key, .bucket = -1, .absent_bucket = -1, .scan_bucket = -1};
+        return entry->object;
+    }
+}
+
+int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head)
+{
+    if (cache->bucket_count == CACHE_BUCKETS_MAX)
+        return -1;
+    struct bucket_wire *image = cache_alloc(cache, sizeof *image);
+    if (!image)
+        return -1;
+    cache->buckets[cache->bucket_count] = (struct cache_bucket){.addr = addr, .image = image, .next = -1, .head = head};
+    return (int32_t)cache->bucket_count++;
+}
+
+int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr)
+{
+    for (uint32_t i = 0; i < cache->bucket_count; i++) {
+        const struct cache_bucket *bucket = &cache->buckets[i];
+        if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking))
+            return (int32_t)i;
+    }
+    return -1;
+}

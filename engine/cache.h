@@ -1,0 +1,100 @@
+/*
+ * cache.h - the record cache of a compute node: one local object per record in use (protocol.md section 2).
+ *
+ * An object knows, per cell, what is known here of the record: the base version fetched (in the image), whether the cell's lock
+ * is held, who means to write it. Localized execution will share objects between a CN's coordinators, with chains of local
+ * versions above the base; the modes `record` and `cell` use the same object privately, one set for each transaction, so the
+ * sharing parts (pin counts, announced writers, chains) are theirs to add and nothing here needs to know who shares it
+ * (docs/record-cache.md).
+ *
+ * INV-CACHE-1: a cell counts as held only when a READ posted behind its successful masked CAS has returned.
+ * INV-CACHE-2: an image's versions are those fetched until the transaction commits; values may change, for held cells only.
+ *
+ * Memory: a fixed arena for each cache, registered with the fabric; cache_reset drops all at once. No allocation otherwise.
+ */
+#pragma once
+
+#include "catalog.h"
+#include "record.h"
+
+#define CACHE_OBJECTS_MAX CELLAR_TXN_RECORDS_MAX
+#define CACHE_SLOTS 4096 /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
+
+enum cache_kind { CACHE_ACCESS, CACHE_INSERT, CACHE_DELETE };
+
+enum cache_state {
+    CACHE_DECLARED, /* nothing is known yet */
+    CACHE_PRESENT,  /* the fetched cells are in the image */
+    CACHE_ABSENT,   /* no such key when the bucket was read */
+};
+
+struct cache_object {
+    const struct cellar_table *table;
+    uint64_t key;
+    struct fabric_addr addr; /* bits 0: not known */
+    uint8_t *image;          /* record_bytes, in the arena */
+    uint8_t *fetching;       /* where the current READ goes: image, or a scratch copy when image has data already */
+    uint8_t *slot_image;     /* an insert into a used slot: its old bytes, whose EN and TS go on */
+    uint64_t held;           /* bits of the lock word that are ours */
+    uint64_t lock_old;       /* reply of the masked CAS; kept until it is judged */
+    uint32_t read_cells, write_cells; /* declared */
+    uint32_t locked_cells;   /* cells whose tags are ours */
+    uint32_t written_cells;  /* put by the procedure */
+    uint32_t fetched_cells;  /* base versions in the image */
+    uint32_t fetching_cells;
+    uint8_t kind;            /* enum cache_kind */
+    uint8_t state;           /* enum cache_state */
+    bool locking;            /* a masked CAS is in this round */
+    bool pending;            /* takes part in this round of the fetch */
+    bool optional;
+    bool hinted;             /* addr comes from the address cache */
+    bool slot_taken;         /* an insert has its slot */
+    bool slot_used_before;
+    bool read_at_once;       /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
+    uint8_t rounds;          /* fetch rounds taken, bounded */
+    int32_t bucket;          /* head of the chain that was searched; -1: none yet */
+    int32_t absent_bucket;   /* head of the chain that lacked the key, still to be validated; -1: none */
+    int32_t scan_bucket;     /* chain part and entry from where the search for candidates goes on; -1: at its end */
+    uint32_t scan_entry;
+};
+
+/* One bucket of a chain as read; `next` is the chain's next part. */
+struct cache_bucket {
+    struct fabric_addr addr;
+    struct bucket_wire *image;
+    uint64_t lock_old;
+    int32_t next;  /* index, or -1 */
+    bool head;    /* else a further part: neither lock nor version of its own */
+    bool held;    /* its tag is ours */
+    bool locking; /* a masked CAS is in this round */
+    bool dirty;   /* entries changed, to be logged and applied */
+};
+
+#define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)
+
+struct cache {
+    uint32_t object_count, bucket_count;
+    uint32_t generation; /* of the hash entries; a new one empties the hash */
+    uint64_t arena_used, arena_bytes;
+    uint8_t *arena;
+    struct cache_object *objects; /* CACHE_OBJECTS_MAX */
+    struct cache_bucket *buckets; /* CACHE_BUCKETS_MAX */
+    struct cache_entry {
+        uint32_t generation;
+        int32_t object;
+    } *hash; /* CACHE_SLOTS */
+};
+
+/* Maps and registers all memory; NOMEM. */
+NODISCARD int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes);
+void cache_close(struct cache *cache);
+/* Drops all objects and buckets. */
+void cache_reset(struct cache *cache);
+/* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */
+int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
+/* `bytes` of the arena, 64-byte aligned, not zeroed; NULL when it is full. */
+void *cache_alloc(struct cache *cache, uint64_t bytes);
+/* A new bucket part, its image allocated; -1 when there is no room. */
+int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head);
+/* The head bucket at addr that is held or about to be; -1: none. */
+int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr);

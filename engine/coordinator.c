@@ -1,0 +1,169 @@
+/* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
+#include "db.h"
+
+#include "must.h"
+
+#define YIELD_EVERY 8          /* calls between voluntary yields: other coordinators, messages and requests get their turn */
+#define SAMPLE_EVERY 64        /* attempts between samples of phase times */
+#define BACKOFF_MIN_NS 1000    /* of the first retry, at random up to this; doubles with each further one */
+#define BACKOFF_DOUBLINGS_MAX 8
+#define NODE_FAILURES_MAX 8    /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
+
+struct cellar_session {
+    struct coordinator *coordinator;
+    struct coro *co;
+};
+
+/* Truncated randomized exponential backoff; the first retry is nearly immediate. */
+static void back_off(struct coro *co, struct coordinator *coordinator, uint32_t attempts)
+{
+    struct worker *worker = coordinator->worker;
+    uint32_t doublings = attempts - 1 < BACKOFF_DOUBLINGS_MAX ? attempts - 1 : BACKOFF_DOUBLINGS_MAX;
+    sched_sleep(co, &worker->sched, &coordinator->task, prng_below(&worker->ep->prng, (uint64_t)BACKOFF_MIN_NS << doublings));
+}
+
+/* May a new attempt start? */
+static int call_allowed(const struct cellar_call_options *options, uint64_t now_ns, uint64_t begin_ns)
+{
+    if (!options)
+        return 0;
+    if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
+        return -CELLAR_ERR_CANCELLED;
+    if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns)
+        return -CELLAR_ERR_DEADLINE;
+    return 0;
+}
+
+static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args)
+{
+    struct txn *txn = &coordinator->txn;
+
+    txn_begin(txn, proc->def.records_max, proc->def.writes_max, coordinator->calls % SAMPLE_EVERY == 0);
+    int rc = proc->def.fn(txn_public(txn), args);
+    if (rc == 0)
+        return txn_commit(co, txn);
+    if (txn->error) /* whatever the procedure made of it */
+        rc = txn->error;
+    return txn_fail(co, txn, rc);
+}
+
+int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
+                     const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct worker *worker = coordinator->worker;
+    struct txn *txn = &coordinator->txn;
+    uint32_t node_failures = 0;
+    uint64_t begin_ns = 0;
+
+    coordinator->calls++;
+    result->attempts = 0;
+    if (options && (result->code = call_allowed(options, 0, 0)) != 0)
+        return result->code;
+    for (;;) {
+        result->attempts++;
+        result->code = attempt(co, coordinator, proc, args);
+        if (!begin_ns)
+            begin_ns = txn->begin_ns;
+        if (result->code != -CELLAR_ERR_RETRY)
+            break;
+        if (!txn->doomed) { /* a procedure that says RETRY of its own accord would never end */
+            result->code = txn_fail(co, txn, -CELLAR_ERR_INVALID);
+            if (result->code != -CELLAR_ERR_RETRY)
+                break;
+        }
+        node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
+        if (node_failures == NODE_FAILURES_MAX) {
+            result->code = -CELLAR_ERR_UNREACHABLE;
+            break;
+        }
+        back_off(co, coordinator, result->attempts);
+        int rc = call_allowed(options, fabric_now_ns(worker->ep), begin_ns);
+        if (rc) {
+            result->code = rc;
+            break;
+        }
+    }
+    result->latency_ns = (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
+    result->txn_id[0] = (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
+    result->txn_id[1] = txn->log.sequence;
+    if (coordinator->calls % YIELD_EVERY == 0)
+        sched_yield_task(co, &worker->sched, &coordinator->task);
+    return result->code;
+}
+
+void coordinator_main(struct coro *co, void *arg)
+{
+    struct coordinator *coordinator = arg;
+    struct worker *worker = coordinator->worker;
+    struct cellar_session session = {coordinator, co};
+
+    coordinator->session = &session;
+    coordinator->txn.wait.co = co;
+    for (;;) {
+        coordinator->task.next = worker->parked;
+        worker->parked = &coordinator->task;
+        sched_park(co, &coordinator->task);
+
+        struct db_request *request = coordinator->request;
+        if (request->fn)
+            request->rc = request->fn(co, coordinator, request->arg);
+        else
+            coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->result);
+        /* From here on the request may be gone: it lives on the stack of whoever waits for `pending`. */
+        __atomic_sub_fetch(request->pending, 1, __ATOMIC_SEQ_CST);
+        fabric_wake(worker->db->fabric, worker->ep);
+    }
+}
+
+/* ---- sessions (cellar.h) ---- */
+
+uint32_t cellar_session_index(const struct cellar_session *session) { return session->coordinator->index; }
+uint32_t cellar_session_count(const struct cellar_session *session) { return session->coordinator->worker->db->coordinator_count; }
+uint32_t cellar_session_cn(const struct cellar_session *session)
+{
+    return session->coordinator->worker->cn - session->coordinator->worker->db->config.cn_index;
+}
+uint64_t cellar_session_now_ns(struct cellar_session *session) { return fabric_now_ns(session->coordinator->worker->ep); }
+
+void cellar_session_yield(struct cellar_session *session)
+{
+    struct coordinator *coordinator = session->coordinator;
+    sched_yield_task(session->co, &coordinator->worker->sched, &coordinator->task);
+}
+
+int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
+                struct cellar_result *result)
+{
+    return coordinator_exec(session->co, session->coordinator, proc, args, options, result);
+}
+
+/* Whole-table work runs in the fabric's bulk mode, for as long as it takes. */
+#define BULK(session, call)                                                                                                                \
+    do {                                                                                                                                   \
+        struct worker *worker = (session)->coordinator->worker;                                                                            \
+        worker->ep->bulk = true;                                                                                                           \
+        int rc_ = (call);                                                                                                                  \
+        worker->ep->bulk = false;                                                                                                          \
+        return rc_;                                                                                                                        \
+    } while (0)
+
+int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row, struct cellar_error *error)
+{
+    BULK(session, loader_load(session->co, worker->loader, table, key, row, error));
+}
+
+int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg, struct cellar_error *error)
+{
+    BULK(session, loader_scan(session->co, worker->loader, table, fn, arg, error));
+}
+
+int cellar_audit(struct cellar_session *session, struct cellar_error *error)
+{
+    BULK(session, loader_audit(session->co, worker->loader, error));
+}
+
+int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
+                      struct cellar_error *error)
+{
+    BULK(session, loader_space(session->co, worker->loader, table, space, error));
+}

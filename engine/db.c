@@ -1,0 +1,448 @@
+/* db.c - opening, closing and calling a database (cellar.h). */
+#include "db.h"
+
+#include "fabric_shm.h"
+#include "fabric_sim.h"
+#include "must.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POOL_BYTES_DEFAULT (64ull << 20)
+#define POOL_BYTES_MIN (1ull << 20)
+#define LOG_BYTES_DEFAULT (128ull << 10)
+#define LOG_BYTES_MIN 4096
+#define LOG_BYTES_MAX (64ull << 20)
+#define STACK_BYTES (256u << 10)
+#define ADDRCACHE_ENTRIES (1u << 20)
+
+void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
+{
+    if (!db->config.log)
+        return;
+    char text[320];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    while (atomic_flag_test_and_set_explicit(&db->log_busy, memory_order_acquire))
+        ;
+    db->config.log(db->config.log_arg, level, text);
+    atomic_flag_clear_explicit(&db->log_busy, memory_order_release);
+}
+
+struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
+
+/* ---- requests ---- */
+
+static void wait_for(struct cellar *db, uint32_t *pending)
+{
+    int rc = db->fabric->ops->wait(db->fabric, pending);
+    must(rc == 0); /* else a wake-up was lost: nothing is left to happen, and somebody still waits */
+}
+
+int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
+{
+    uint32_t per_worker = db->coordinator_count / db->worker_count;
+    struct worker *worker = &db->workers[coordinator / per_worker];
+    uint32_t pending = 1;
+    struct db_request request = {
+        .target = &worker->coordinators[coordinator % per_worker], .fn = fn, .arg = arg, .pending = &pending};
+
+    worker_submit(worker, &request);
+    wait_for(db, &pending);
+    return request.rc;
+}
+
+/* Counts a call from outside in; false when the database is closing. */
+static bool call_begin(struct cellar *db)
+{
+    __atomic_add_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
+    if (!atomic_load(&db->closing))
+        return true;
+    __atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
+    fabric_wake(db->fabric, NULL);
+    return false;
+}
+
+static void call_end(struct cellar *db)
+{
+    if (__atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST) == 0 && atomic_load(&db->closing))
+        fabric_wake(db->fabric, NULL);
+}
+
+int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
+                struct cellar_result *result)
+{
+    struct cellar_result unused;
+    uint32_t pending = 1;
+    struct db_request request = {
+        .arg = args, .proc = proc, .options = options, .result = result ? result : &unused, .pending = &pending};
+
+    *request.result = (struct cellar_result){.code = -CELLAR_ERR_CLOSED};
+    if (!call_begin(db))
+        return -CELLAR_ERR_CLOSED;
+    worker_submit(&db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count], &request);
+    wait_for(db, &pending);
+    call_end(db);
+    return request.result->code;
+}
+
+struct client {
+    cellar_client_fn fn;
+    void *arg;
+};
+
+static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    const struct client *client = arg;
+    (void)co;
+    return client->fn(coordinator->session, client->arg);
+}
+
+int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
+{
+    struct client client = {fn, arg};
+    uint32_t pending = db->coordinator_count;
+    int rc = 0;
+
+    if (!call_begin(db))
+        return -CELLAR_ERR_CLOSED;
+    struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
+    if (!requests) {
+        call_end(db);
+        return -CELLAR_ERR_NOMEM;
+    }
+    for (uint32_t i = 0; i < db->coordinator_count; i++) {
+        struct worker *worker = &db->workers[i / (db->coordinator_count / db->worker_count)];
+        requests[i] = (struct db_request){.fn = run_client, .arg = &client, .pending = &pending};
+        requests[i].target = &worker->coordinators[i % worker->coordinator_count];
+        worker_submit(worker, &requests[i]);
+    }
+    wait_for(db, &pending);
+    for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++)
+        rc = requests[i].rc < 0 ? requests[i].rc : 0;
+    free(requests);
+    call_end(db);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+static int config_check(struct cellar_config *config, struct cellar_error *error)
+{
+    config->fabric = config->fabric ? config->fabric : "shm";
+    config->cns = config->cns ? config->cns : 1;
+    config->mns = config->mns ? config->mns : 1;
+    config->threads = config->threads ? config->threads : 1;
+    config->coros = config->coros ? config->coros : 4;
+    config->pool_bytes = config->pool_bytes ? config->pool_bytes : POOL_BYTES_DEFAULT;
+    config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
+    config->seed = config->seed ? config->seed : 1;
+
+    if (config->cc != CELLAR_CC_RECORD && config->cc != CELLAR_CC_CELL)
+        return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
+    if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
+        return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
+                       config->cn_index + config->cns - 1, FABRIC_CNS_MAX);
+    if (config->cn_index && !config->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "a compute-node index other than 0 needs memory nodes that others share");
+    if (config->mns > FABRIC_NODES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
+    if (config->replicas >= config->mns && !config->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas, config->replicas + 1,
+                       config->mns);
+    if (config->threads > 256 || config->coros > 256)
+        return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads, config->coros);
+    if (config->pool_bytes < POOL_BYTES_MIN)
+        return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu", (unsigned long long)config->pool_bytes,
+                       (unsigned long long)POOL_BYTES_MIN);
+    if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu", (unsigned long long)config->log_bytes,
+                       LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+    if (config->pool_path && (config->mns != 1 || config->memnodes))
+        return err_set(error, CELLAR_ERR_INVALID, "a pool file holds one memory node of this process: %u were asked for", config->mns);
+    return 0;
+}
+
+static int fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    if (strcmp(config->fabric, "shm") == 0) {
+        struct fabric_shm_config shm = {.mn_count = config->mns,
+                                        .cn_count = config->cn_index + config->cns,
+                                        .mn_bytes = config->pool_bytes,
+                                        .pool_path = config->pool_path,
+                                        .memnode_paths = config->memnodes,
+                                        .cn_index = config->cn_index,
+                                        .cns = config->cns,
+                                        .rtt_ns = config->rtt_ns,
+                                        .seed = config->seed};
+        return fabric_shm_open(&shm, out, error);
+    }
+    if (strcmp(config->fabric, "sim") == 0) {
+        if (config->pool_path || config->memnodes || config->rtt_ns)
+            return err_set(error, CELLAR_ERR_INVALID, "the sim fabric has no pool file, memory-node processes or --rtt-ns of its own");
+        struct fabric_sim_config sim;
+        fabric_sim_config_default(&sim);
+        sim.mn_count = config->mns;
+        sim.cn_count = config->cns;
+        sim.mn_bytes = config->pool_bytes;
+        sim.seed = config->seed;
+        return fabric_sim_open(&sim, out, error);
+    }
+    return err_set(error, CELLAR_ERR_INVALID, "no fabric \"%s\": shm or sim", config->fabric);
+}
+
+int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+{
+    struct cellar_config checked = config ? *config : (struct cellar_config){0};
+    struct fabric *fabric = NULL;
+
+    *out = NULL;
+    int rc = config_check(&checked, error);
+    if (rc == 0)
+        rc = fabric_open(&checked, &fabric, error);
+    if (rc)
+        return rc;
+    rc = db_open_on(fabric, &checked, out, error);
+    if (rc)
+        fabric_close(fabric);
+    else
+        (*out)->owns_fabric = true;
+    return rc;
+}
+
+struct worker_start {
+    struct worker *worker;
+    struct cellar_error *error;
+};
+
+static int coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
+    struct fabric_addr addr;
+    struct logseg log;
+
+    uint32_t node = (worker->cn + coordinator->cn_index) % db->catalog->mn_count;
+    int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
+    if (rc)
+        return rc;
+    logseg_init(&log, addr, db->config.log_bytes, worker->cn, coordinator->cn_index, worker->incarnation);
+    rc = txn_open(&coordinator->txn, &worker->home, coordinator->task.co, &log);
+    return rc ? err_set(error, (enum cellar_error_code)-rc, "no memory for a coordinator's buffers") : 0;
+}
+
+/* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
+static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct worker_start *start = arg;
+    struct worker *worker = start->worker;
+    struct cellar *db = worker->db;
+    (void)coordinator;
+
+    worker->home = (struct txn_home){.ep = worker->ep,
+                                     .catalog = db->catalog,
+                                     .owner = worker->cn,
+                                     .whole_records = db->config.cc == CELLAR_CC_RECORD,
+                                     .addrs = addrcache_new(ADDRCACHE_ENTRIES)};
+    if (!worker->home.addrs)
+        return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+    worker->ep->bulk = true;
+    int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
+                        db->fabric->fresh, &worker->home.space, start->error);
+    if (rc == 0)
+        rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
+        rc = coordinator_open(co, &worker->coordinators[i], start->error);
+    worker->ep->bulk = false;
+    return rc;
+}
+
+struct catalog_start {
+    struct cellar *db;
+    uint64_t incarnation;
+    struct cellar_error *error;
+};
+
+static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct catalog_start *start = arg;
+    struct cellar *db = start->db;
+    struct catalog_shape shape = {.mn_count = db->fabric->mn_count,
+                                  .replicas = db->config.replicas,
+                                  .cn_count = db->fabric->cn_count,
+                                  .mn_bytes = db->fabric->mn_bytes};
+    struct fabric_ep *ep = coordinator->worker->ep;
+
+    ep->bulk = true;
+    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, &start->incarnation, start->error);
+    ep->bulk = false;
+    return rc;
+}
+
+static int pool_leave(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar *db = arg;
+    return catalog_leave(co, coordinator->worker->ep, db->catalog);
+}
+
+static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
+{
+    uint32_t thread = index % db->config.threads;
+
+    worker->coordinator_count = db->config.coros;
+    worker->coordinators = calloc(worker->coordinator_count, sizeof *worker->coordinators);
+    if (!worker->coordinators)
+        return -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < worker->coordinator_count; i++) {
+        struct coordinator *coordinator = &worker->coordinators[i];
+        coordinator->worker = worker;
+        coordinator->index = index * db->config.coros + i;
+        coordinator->cn_index = thread * db->config.coros + i;
+        coordinator->task.co = coro_new(STACK_BYTES, coordinator_main, coordinator);
+        if (!coordinator->task.co)
+            return -CELLAR_ERR_NOMEM;
+    }
+    return 0;
+}
+
+static void worker_thread(void *arg)
+{
+    struct worker *worker = arg;
+    struct cellar *db = worker->db;
+
+    worker_main(worker);
+    __atomic_sub_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
+    fabric_wake(db->fabric, NULL);
+}
+
+static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *error)
+{
+    struct worker *worker = &db->workers[index];
+
+    worker->db = db;
+    worker->index = index;
+    worker->cn = db->config.cn_index + index / db->config.threads;
+    worker->queue_tail = &worker->queue;
+    int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
+    if (rc)
+        return rc;
+    sched_init(&worker->sched, worker->ep);
+    rc = coordinators_make(db, worker, index);
+    if (rc)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
+    rc = db->fabric->ops->spawn(db->fabric, worker->ep, worker_thread, worker);
+    if (rc)
+        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
+    __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
+    worker->started = true;
+    return 0;
+}
+
+static int open_all(struct cellar *db, struct cellar_error *error)
+{
+    struct catalog_start start = {db, 0, error};
+    int rc = 0;
+
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++)
+        rc = worker_start(db, i, error);
+    if (rc == 0)
+        rc = db_run_on(db, 0, pool_open, &start);
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
+        struct worker_start worker = {&db->workers[i], error};
+        db->workers[i].incarnation = start.incarnation;
+        rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
+    }
+    return rc;
+}
+
+static void worker_free(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
+        txn_close(&worker->coordinators[i].txn);
+        coro_free(worker->coordinators[i].task.co);
+    }
+    free(worker->coordinators);
+    loader_free(worker->loader);
+    space_free(worker->home.space);
+    addrcache_free(worker->home.addrs);
+}
+
+/* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
+static void close_all(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->worker_count; i++) {
+        if (!db->workers[i].started)
+            continue;
+        atomic_store(&db->workers[i].stop, true);
+        fabric_wake(db->fabric, db->workers[i].ep);
+    }
+    wait_for(db, &db->running);
+    for (uint32_t i = 0; i < db->worker_count; i++)
+        if (db->workers[i].ep)
+            fabric_endpoint_close(db->workers[i].ep);
+    if (db->owns_fabric)
+        fabric_close(db->fabric);
+    for (uint32_t i = 0; i < db->worker_count; i++)
+        worker_free(&db->workers[i]);
+    while (db->procs) {
+        struct cellar_proc *proc = db->procs;
+        db->procs = proc->next;
+        free(proc);
+    }
+    catalog_free(db->catalog);
+    free(db->workers);
+    free(db);
+}
+
+int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+{
+    *out = NULL;
+    struct cellar *db = calloc(1, sizeof *db);
+    if (!db)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
+    db->config = *config;
+    int rc = config_check(&db->config, error);
+    if (rc) {
+        free(db);
+        return rc;
+    }
+    db->fabric = fabric;
+    db->shared = config->memnodes != NULL;
+    db->worker_count = db->config.cns * db->config.threads;
+    db->coordinator_count = db->worker_count * db->config.coros;
+    atomic_flag_clear(&db->log_busy);
+    db->workers = calloc(db->worker_count, sizeof *db->workers);
+    if (!db->workers) {
+        free(db);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
+    }
+    rc = open_all(db, error);
+    if (rc) {
+        close_all(db);
+        return rc;
+    }
+    db_log(db, CELLAR_LOG_INFO, "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups",
+           db->config.cns, db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
+    *out = db;
+    return 0;
+}
+
+void cellar_close(struct cellar *db)
+{
+    if (!db)
+        return;
+    atomic_store(&db->closing, true);
+    wait_for(db, &db->calls);
+    int rc = db_run_on(db, 0, pool_leave, db);
+    if (rc)
+        db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+    struct fabric_control sync = {.kind = FABRIC_SYNC};
+    rc = db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
+    if (rc)
+        db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    close_all(db);
+}

@@ -1,0 +1,103 @@
+/*
+ * db.h - an open database: its compute nodes, workers and coordinators, and the way of a request to one of them.
+ *
+ * A *worker* is one thread of a compute node (a coroutine in sim): an endpoint, a scheduler, an address cache, its share of
+ * memory-node space, and `coros` coordinators. A *coordinator* is a coroutine that serves requests, one at a time: a procedure
+ * call, or a function to run. Requests come from any thread through the worker's inbox (a lock-free stack) and live on their
+ * caller's stack until `pending` is 0.
+ */
+#pragma once
+
+#include "loader.h"
+#include "sched.h"
+#include "txn.h"
+
+#include <stdatomic.h>
+
+struct coordinator;
+
+typedef int (*db_fn)(struct coro *co, struct coordinator *coordinator, void *arg);
+
+struct db_request {
+    struct db_request *next;
+    struct coordinator *target; /* NULL: any of the worker's */
+    db_fn fn;                   /* a function to run; NULL: the call below */
+    void *arg;
+    const struct cellar_proc *proc;
+    const struct cellar_call_options *options;
+    struct cellar_result *result;
+    int rc;                     /* of fn */
+    uint32_t *pending;          /* decremented when served */
+};
+
+struct worker {
+    struct cellar *db;
+    uint32_t index, cn; /* over all workers of this process; its compute node's index in the cluster */
+    struct fabric_ep *ep;
+    struct sched sched;
+    struct txn_home home;
+    struct loader *loader;
+    uint64_t incarnation;
+    struct coordinator *coordinators;
+    uint32_t coordinator_count;
+    struct sched_task *parked;    /* coordinators without a request */
+    struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
+    _Atomic(struct db_request *) inbox;
+    atomic_bool stop;
+    bool started;
+};
+
+struct coordinator {
+    struct sched_task task; /* first: parked tasks are coordinators */
+    struct worker *worker;
+    uint32_t index, cn_index;     /* over all of this process; within its compute node */
+    struct db_request *request;   /* what it runs, or will when resumed */
+    struct txn txn;
+    uint32_t calls;               /* counts to the next voluntary yield, and samples phases */
+    struct cellar_session *session;
+};
+
+struct cellar_proc {
+    struct cellar_proc_def def;
+    char name[CELLAR_NAME_BYTES];
+    struct cellar_proc *next;
+};
+
+struct cellar {
+    struct cellar_config config;
+    struct fabric *fabric;
+    bool owns_fabric;
+    bool shared; /* other processes may have the pool open */
+    struct catalog *catalog;
+    struct worker *workers;
+    uint32_t worker_count, coordinator_count;
+    struct cellar_proc *procs;
+    atomic_uint next_worker; /* round robin of calls */
+    uint32_t calls;          /* running, from outside; atomically */
+    uint32_t running;        /* workers; atomically */
+    struct cellar_stats stats_then; /* at the last reset */
+    atomic_bool closing;
+    atomic_flag log_busy;
+};
+
+/* Opens a database on a ready fabric (tests; bench in sim), which stays the caller's. Otherwise as cellar_open. */
+NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
+struct fabric *db_fabric(struct cellar *db);
+/* Runs fn on one coordinator (index over all of this process) and waits. */
+NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
+void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...) CELLAR_PRINTF(3, 4);
+
+/* ---- coordinator.c ---- */
+
+/* The body of a coordinator's coroutine: serves requests until the worker stops. */
+void coordinator_main(struct coro *co, void *coordinator);
+/* One call: attempts until it ends. */
+int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
+                     const struct cellar_call_options *options, struct cellar_result *result);
+
+/* ---- worker.c ---- */
+
+/* Submits a request; from any thread. */
+void worker_submit(struct worker *worker, struct db_request *request);
+/* The main loop: until `stop` is set and all requests are served. */
+void worker_main(void *worker);

@@ -1,0 +1,186 @@
+/* db_schema.c - tables, procedures and statistics of an open database (cellar.h). */
+#include "counter.h"
+#include "db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- tables ---- */
+
+struct table_create {
+    struct cellar *db;
+    const struct cellar_schema *schema;
+    const struct cellar_table **out;
+    struct cellar_error *error;
+};
+
+static int table_create(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct table_create *create = arg;
+    struct fabric_ep *ep = coordinator->worker->ep;
+
+    ep->bulk = true;
+    int rc = catalog_table_create(co, ep, create->db->catalog, create->schema, create->out, create->error);
+    ep->bulk = false;
+    return rc;
+}
+
+int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out, struct cellar_error *error)
+{
+    struct table_create create = {db, schema, out, error};
+    *out = NULL;
+    return db_run_on(db, 0, table_create, &create);
+}
+
+const struct cellar_table *cellar_table_find(struct cellar *db, const char *name) { return catalog_table_find(db->catalog, name); }
+
+int cellar_column_of(const struct cellar_table *table, const char *column)
+{
+    int found = schema_column_find(&table->schema, column, (uint32_t)strlen(column));
+    return found < 0 ? -CELLAR_ERR_NOT_FOUND : found;
+}
+
+cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns)
+{
+    cellar_cells cells = 0;
+
+    for (const char *at = columns; *at;) {
+        at += strspn(at, ", \t\n");
+        size_t bytes = strcspn(at, ", \t\n");
+        if (!bytes)
+            break;
+        int column = schema_column_find(&table->schema, at, (uint32_t)bytes);
+        if (column < 0)
+            return 0;
+        cells |= 1u << table->schema.columns[column].cell;
+        at += bytes;
+    }
+    return cells;
+}
+
+/* ---- procedures ---- */
+
+/* What a write can add to a log entry at most: the widest row of any table, and two buckets' entries. */
+static uint64_t log_bytes_of(const struct cellar *db, uint32_t writes_max)
+{
+    uint64_t widest = 0;
+
+    for (uint32_t i = 0; i < db->catalog->table_count; i++) {
+        const struct schema *schema = &db->catalog->tables[i]->schema;
+        uint64_t bytes = schema->value_bytes + (uint64_t)schema->cell_count * sizeof(struct log_write_wire);
+        widest = bytes > widest ? bytes : widest;
+    }
+    return sizeof(struct log_entry_wire) + writes_max * (widest + 2ull * logseg_write_bytes(LAYOUT_BUCKET_CELL_BYTES));
+}
+
+struct proc_register {
+    struct cellar *db;
+    const struct cellar_proc_def *def;
+    const struct cellar_proc **out;
+    struct cellar_error *error;
+};
+
+static int proc_register(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct proc_register *call = arg;
+    const struct cellar_proc_def *def = call->def;
+    struct cellar *db = call->db;
+    (void)co;
+    (void)coordinator;
+
+    if (!def->fn || !def->name || !def->name[0] || strlen(def->name) >= CELLAR_NAME_BYTES)
+        return err_set(call->error, CELLAR_ERR_INVALID, "a procedure needs a function and a name of 1 to %d bytes", CELLAR_NAME_BYTES - 1);
+    if (def->writes_max > def->records_max)
+        return err_set(call->error, CELLAR_ERR_INVALID, "procedure %s: it writes %u records of %u that it declares", def->name,
+                       def->writes_max, def->records_max);
+    if (def->records_max == 0 || def->records_max > CELLAR_TXN_RECORDS_MAX)
+        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name, def->records_max,
+                       CELLAR_TXN_RECORDS_MAX);
+    uint64_t log_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
+    if (log_bytes > db->config.log_bytes / 2)
+        return err_set(call->error, CELLAR_ERR_TOO_LARGE,
+                       "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a smaller log_bytes_max",
+                       def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
+    for (const struct cellar_proc *old = db->procs; old; old = old->next)
+        if (strcmp(old->name, def->name) == 0)
+            return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);
+
+    struct cellar_proc *proc = calloc(1, sizeof *proc);
+    if (!proc)
+        return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
+    proc->def = *def;
+    strcpy(proc->name, def->name);
+    proc->def.name = proc->name;
+    proc->next = db->procs;
+    db->procs = proc;
+    *call->out = proc;
+    return 0;
+}
+
+int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out, struct cellar_error *error)
+{
+    struct proc_register call = {db, def, out, error};
+    *out = NULL;
+    return db_run_on(db, 0, proc_register, &call);
+}
+
+/* ---- statistics ---- */
+
+_Static_assert((int)CELLAR_VERBS == (int)FABRIC_KINDS && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS, "verbs are counted by kind");
+
+static void stats_add(struct cellar_stats *stats, const struct worker *worker)
+{
+    const struct txn_stats *from = &worker->home.stats;
+
+    stats->committed += counter_read(&from->committed);
+    stats->aborted += counter_read(&from->aborted);
+    for (int i = 0; i < CELLAR_ABORT_REASONS; i++)
+        stats->aborts[i] += counter_read(&from->aborts[i]);
+    stats->round_trips += counter_read(&from->round_trips);
+    for (int i = 0; i < CELLAR_PHASES; i++)
+        stats->phase_ns[i] += counter_read(&from->phase_ns[i]);
+    stats->phase_samples += counter_read(&from->phase_samples);
+    for (uint32_t node = 0; node < worker->db->fabric->mn_count; node++)
+        for (int phase = 0; phase < CELLAR_PHASES; phase++)
+            for (int verb = 0; verb < CELLAR_VERBS; verb++)
+                stats->ops[phase][verb] += counter_read(&worker->ep->counters.ops[node][phase][verb]);
+}
+
+static void stats_sum(struct cellar *db, struct cellar_stats *stats)
+{
+    *stats = (struct cellar_stats){0};
+    for (uint32_t i = 0; i < db->worker_count; i++)
+        stats_add(stats, &db->workers[i]);
+}
+
+/* All members are 64-bit counts: a difference of structs is one of words. */
+_Static_assert(sizeof(struct cellar_stats) % sizeof(uint64_t) == 0, "counts only");
+
+void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
+{
+    stats_sum(db, stats);
+    uint64_t *now = (uint64_t *)stats;
+    const uint64_t *then = (const uint64_t *)&db->stats_then;
+    for (size_t i = 0; i < sizeof *stats / sizeof *now; i++)
+        now[i] -= then[i];
+}
+
+void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
+
+static int pool_space_read(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct worker *worker = coordinator->worker;
+
+    worker->ep->bulk = true;
+    int rc = loader_pool_space(co, worker->loader, arg);
+    worker->ep->bulk = false;
+    return rc;
+}
+
+void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
+{
+    *space = (struct cellar_pool_space){0};
+    int rc = db_run_on(db, 0, pool_space_read, space);
+    if (rc)
+        db_log(db, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
+}

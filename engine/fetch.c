@@ -1,0 +1,427 @@
+/*
+ * fetch.c - fetching a block (protocol.md section 3.2): find each record, lock the cells to write, read a snapshot.
+ *
+ * A round posts at most two batches. First the buckets: of keys whose address is not known, and, locked, of inserts and deletes. Then
+ * the records: masked CAS of the own tag on the cells to write, and behind it, in the same batch, READ of header and cells. Objects
+ * that met a stale address, a wrong candidate or a torn image take part in the next round; a foreign tag ends the attempt.
+ *
+ * The race it is built around: an address (from the cache or a bucket) may lead to a slot that was freed or reused since, even
+ * between our CAS and its reply. So a lock counts only on a record that the READ behind it shows to be ours, and is given back
+ * otherwise; and what is read of unlocked cells counts only if the header shows no tag on them and their EN (INV-FETCH-1).
+ */
+#include "txn.h"
+
+#include "must.h"
+
+#include <string.h>
+
+enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_BUSY, VERDICT_READ_LOCKED, VERDICT_ERROR };
+
+/* ---- buckets ---- */
+
+static bool needs_bucket(const struct cache_object *object)
+{
+    return object->bucket < 0 && (object->kind != CACHE_ACCESS || object->addr.bits == 0);
+}
+
+/* Adds the operations that read (and for inserts and deletes lock) the object's bucket, unless this transaction holds it already. */
+static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    struct fabric_addr addr = index_bucket_addr(&object->table->index, object->key);
+    bool lock = object->kind != CACHE_ACCESS;
+
+    object->bucket = cache_bucket_held(&txn->cache, addr);
+    if (object->bucket < 0) {
+        object->bucket = cache_bucket_new(&txn->cache, addr, true);
+        if (object->bucket < 0)
+            return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
+        if (lock) {
+            bucket->locking = true;
+            bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
+            txn_op(co, txn, CELLAR_PHASE_EXECUTE,
+                   fabric_op_masked_cas(addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK, lockword_tags(1, txn->home->owner),
+                                        TXN_BUCKET_TAG_MASK));
+        }
+        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, bucket->image, sizeof *bucket->image));
+    }
+    object->scan_bucket = object->bucket;
+    object->scan_entry = 0;
+    return 0;
+}
+
+/* Which of the buckets from `first` on were locked; false when one of them was not. */
+static bool buckets_locked(struct txn *txn, uint32_t first)
+{
+    bool all = true;
+    for (uint32_t i = first; i < txn->cache.bucket_count; i++) {
+        struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
+        if (!bucket->locking)
+            continue;
+        bucket->locking = false;
+        bucket->held = (bucket->lock_old & TXN_BUCKET_TAG_MASK) == 0;
+        all = all && bucket->held;
+    }
+    return all;
+}
+
+/* Reads the further parts of the chains whose parts from `first` on were just read, level by level. */
+static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
+{
+    const struct catalog *catalog = txn->home->catalog;
+
+    for (;;) {
+        uint32_t end = txn->cache.bucket_count;
+        for (uint32_t i = first; i < end; i++) {
+            struct cache_bucket *part = txn_bucket(txn, (int32_t)i);
+            uint64_t offset = index_next(part->image);
+            if (!offset)
+                continue;
+            struct fabric_addr addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
+            if (!catalog_in_heap(catalog, addr, sizeof *part->image))
+                return txn_error(txn, -CELLAR_ERR_CORRUPT);
+            int32_t next = cache_bucket_new(&txn->cache, addr, false);
+            if (next < 0)
+                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            part->next = next;
+            txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, txn_bucket(txn, next)->image, sizeof *part->image));
+        }
+        if (end == txn->cache.bucket_count)
+            return 0;
+        if (txn_await(co, txn))
+            return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        first = end;
+    }
+}
+
+/* The next place where the key may be, into object->addr; false when the chain has no further candidate. */
+static bool candidate_next(struct txn *txn, struct cache_object *object)
+{
+    uint16_t fingerprint = index_fingerprint(object->key);
+
+    while (object->scan_bucket >= 0) {
+        const struct cache_bucket *part = txn_bucket(txn, object->scan_bucket);
+        uint64_t offset;
+        if (index_find(part->image, fingerprint, &object->scan_entry, &offset)) {
+            object->addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
+            if (catalog_in_heap(txn->home->catalog, object->addr, object->table->schema.record_bytes))
+                return true;
+            continue; /* bytes that lead outside: no record of ours */
+        }
+        object->scan_bucket = part->next;
+        object->scan_entry = 0;
+    }
+    object->addr.bits = 0;
+    return false;
+}
+
+/* The chain lacks the key: that is the insert's slot, or an absent record. */
+static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
+
+    if (object->kind == CACHE_INSERT) {
+        struct space_slot slot;
+        int rc = space_slot_take(co, txn->home->space, object->table, fabric_addr_node(bucket->addr), &slot);
+        if (rc) {
+            txn_error(txn, rc);
+            return VERDICT_ERROR;
+        }
+        object->addr = slot.addr;
+        object->slot_taken = true;
+        object->slot_used_before = slot.used_before;
+        return slot.used_before ? VERDICT_AGAIN : VERDICT_DONE;
+    }
+    if (!bucket->held) {
+        if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && cache_bucket_held(&txn->cache, bucket->addr) < 0)
+            return VERDICT_BUSY; /* perhaps an insert of this very key */
+        object->absent_bucket = object->bucket;
+    }
+    object->state = CACHE_ABSENT;
+    if (!object->optional)
+        txn_error(txn, -CELLAR_ERR_NOT_FOUND);
+    return VERDICT_DONE;
+}
+
+/* Takes one object from "bucket read" to "address known", absent, or slot taken. */
+static enum verdict bucket_judge(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    if (object->slot_taken || object->addr.bits)
+        return VERDICT_AGAIN;
+    if (candidate_next(txn, object))
+        return VERDICT_AGAIN;
+    enum verdict verdict = key_absent(co, txn, object);
+    if (verdict == VERDICT_DONE && object->kind == CACHE_INSERT) {
+        object->state = CACHE_PRESENT;
+        object->fetched_cells = object->table->schema.all_cells;
+    }
+    return verdict;
+}
+
+/* ---- records ---- */
+
+/* READ of header and cells: one, or two when a long gap lies between them. */
+static void record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t first = LAYOUT_LINE, end = LAYOUT_LINE;
+
+    if (cells)
+        record_span(schema, cells, &first, &end);
+    object->read_at_once = first <= 4 * LAYOUT_LINE;
+    if (object->read_at_once) {
+        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(object->addr, object->fetching, end));
+        return;
+    }
+    first &= ~(uint32_t)(LAYOUT_LINE - 1);
+    txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(object->addr, object->fetching, LAYOUT_LINE));
+    txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(fabric_addr_plus(object->addr, first), object->fetching + first, end - first));
+}
+
+/* The cells an object's next READ must bring, and those its next CAS must lock. */
+static uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
+{
+    if (object->kind == CACHE_INSERT)
+        return 0;
+    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->write_cells;
+    return txn_lock_cells(txn, object, cells) & ~object->locked_cells;
+}
+
+static int record_post(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t lock = cells_to_lock(txn, object);
+
+    object->fetching_cells = (object->read_cells | object->write_cells) & ~object->fetched_cells;
+    if (object->kind == CACHE_DELETE)
+        object->fetching_cells = schema->all_cells;
+    object->fetching = object->image;
+    if (object->kind == CACHE_INSERT) { /* a candidate's header, or the used slot's old bytes */
+        object->fetching_cells = object->slot_taken ? schema->all_cells : 0;
+        if (!object->slot_image)
+            object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
+        object->fetching = object->slot_image;
+    } else if (object->fetched_cells) { /* the image has this transaction's own data already */
+        object->fetching = cache_alloc(&txn->cache, schema->record_bytes);
+    }
+    if (!object->fetching)
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+
+    object->locking = lock != 0;
+    if (lock) {
+        uint64_t mask = txn_lock_mask(schema, lock);
+        uint64_t ones = lockword_ones(schema->tag_bits, lock);
+        object->lock_old = UINT64_MAX;
+        txn_op(co, txn, CELLAR_PHASE_EXECUTE,
+               fabric_op_masked_cas(object->addr, &object->lock_old, 0, mask | LOCKWORD_DELETED, lockword_tags(ones, txn->home->owner), mask));
+    }
+    record_read(co, txn, object, object->fetching_cells);
+    return 0;
+}
+
+static bool is_live(const struct cache_object *object, const struct record_wire *header)
+{
+    return header->key == object->key && header->table_id == object->table->id && !(header->flags & LAYOUT_RECORD_DELETED) &&
+           !(header->lock & LOCKWORD_DELETED);
+}
+
+/* Notes whether this round's CAS took the lock. First of all for every object of the round, so that an abort frees all. */
+static bool lock_judge(struct txn *txn, struct cache_object *object)
+{
+    if (!object->locking)
+        return true;
+    object->locking = false;
+    const struct schema *schema = &object->table->schema;
+    uint32_t cells = cells_to_lock(txn, object);
+    uint64_t mask = txn_lock_mask(schema, cells);
+    if (object->lock_old & (mask | LOCKWORD_DELETED))
+        return false;
+    object->held |= lockword_tags(lockword_ones(schema->tag_bits, cells), txn->home->owner);
+    object->locked_cells |= cells;
+    return true;
+}
+
+/* The address led elsewhere: give back a lock taken there, forget the hint, try the next candidate or the bucket. */
+static void address_stale(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    if (object->held) {
+        txn_unlock(co, txn, object);
+        txn_await(co, txn);
+    }
+    if (object->hinted)
+        addrcache_drop(txn->home->addrs, object->table->id, object->key);
+    object->hinted = false;
+    object->addr.bits = 0;
+}
+
+/* Takes over what a later block fetched beside the data the image has already. */
+static void image_merge(struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+
+    for (uint32_t cells = object->fetching_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_value_get(schema, object->fetching, cell, value);
+        record_value_put(schema, object->image, cell, value);
+        record_version_set(schema, object->image, cell, record_version(schema, object->fetching, cell));
+    }
+}
+
+static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
+{
+    if (object->slot_taken) { /* its old versions are known now */
+        object->state = CACHE_PRESENT;
+        object->fetched_cells = object->table->schema.all_cells;
+        return VERDICT_DONE;
+    }
+    if (!is_live(object, record_header(object->fetching))) {
+        object->addr.bits = 0;
+        return VERDICT_AGAIN;
+    }
+    /* Present, and stays so: its delete would need the bucket that is ours. */
+    object->addr.bits = 0;
+    txn_error(txn, -CELLAR_ERR_EXISTS);
+    return VERDICT_DONE;
+}
+
+static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_object *object, bool locked)
+{
+    if (object->kind == CACHE_INSERT)
+        return insert_judge(txn, object);
+
+    const struct schema *schema = &object->table->schema;
+    const struct record_wire *header = record_header(object->fetching);
+    if (!is_live(object, header)) {
+        if (object->fetched_cells)
+            return VERDICT_BUSY; /* deleted under this transaction's feet: its earlier read cannot validate */
+        address_stale(co, txn, object);
+        return VERDICT_AGAIN;
+    }
+    if (!locked)
+        return VERDICT_BUSY;
+    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
+    if (header->lock & txn_lock_mask(schema, unlocked) & ~object->held)
+        return VERDICT_READ_LOCKED;
+    if (!record_whole(schema, object->fetching, object->fetching_cells))
+        return VERDICT_AGAIN;
+
+    if (object->fetching != object->image)
+        image_merge(object);
+    object->fetched_cells |= object->fetching_cells;
+    object->state = CACHE_PRESENT;
+    if (!object->hinted) {
+        addrcache_put(txn->home->addrs, object->table->id, object->key, object->addr);
+        object->hinted = true;
+    }
+    return VERDICT_DONE;
+}
+
+/* ---- rounds ---- */
+
+static int verdict_end(struct coro *co, struct txn *txn, const struct cache_object *object, enum verdict verdict)
+{
+    bool index = object->state != CACHE_PRESENT && object->addr.bits == 0;
+    if (verdict == VERDICT_READ_LOCKED)
+        return txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
+    return txn_abort(co, txn, index ? CELLAR_ABORT_INDEX_BUSY : CELLAR_ABORT_LOCK_BUSY);
+}
+
+/* Drops the objects that are done from the block's list. */
+static void block_compact(struct txn *txn)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < txn->block_count; i++)
+        if (txn_object(txn, txn->block[i])->pending)
+            txn->block[kept++] = txn->block[i];
+    txn->block_count = kept;
+}
+
+static int buckets_round(struct coro *co, struct txn *txn)
+{
+    uint32_t first = txn->cache.bucket_count;
+    bool any = false;
+
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn_object(txn, txn->block[i]);
+        if (!needs_bucket(object))
+            continue;
+        int rc = bucket_post(co, txn, object);
+        if (rc)
+            return rc;
+        any = true;
+    }
+    if (any) {
+        uint32_t failed = txn_await(co, txn);
+        bool locked = buckets_locked(txn, first);
+        if (failed)
+            return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        if (!locked)
+            return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+        int rc = chains_read(co, txn, first);
+        if (rc)
+            return rc;
+    }
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn_object(txn, txn->block[i]);
+        if (object->bucket < 0)
+            continue;
+        enum verdict verdict = bucket_judge(co, txn, object);
+        if (verdict == VERDICT_BUSY)
+            return verdict_end(co, txn, object, verdict);
+        if (verdict == VERDICT_ERROR)
+            return txn->error;
+        object->pending = verdict == VERDICT_AGAIN;
+    }
+    block_compact(txn);
+    return 0;
+}
+
+static int records_round(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        int rc = record_post(co, txn, txn_object(txn, txn->block[i]));
+        if (rc)
+            return rc;
+    }
+    uint32_t failed = txn_await(co, txn);
+
+    /* All locks first: whatever ends the attempt must know what it holds. */
+    uint64_t refused[CACHE_OBJECTS_MAX / 64];
+    memset(refused, 0, (txn->block_count + 63) / 64 * 8);
+    for (uint32_t i = 0; i < txn->block_count; i++)
+        refused[i / 64] |= (uint64_t)!lock_judge(txn, txn_object(txn, txn->block[i])) << (i % 64);
+    if (failed)
+        return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn_object(txn, txn->block[i]);
+        enum verdict verdict = record_judge(co, txn, object, !(refused[i / 64] >> (i % 64) & 1));
+        if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED)
+            return verdict_end(co, txn, object, verdict);
+        if (verdict == VERDICT_AGAIN && ++object->rounds == TXN_FETCH_ROUNDS_MAX)
+            return txn_abort(co, txn, CELLAR_ABORT_TORN_READ);
+        object->pending = verdict == VERDICT_AGAIN;
+    }
+    block_compact(txn);
+    return 0;
+}
+
+int txn_fetch(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn_object(txn, txn->block[i]);
+        if (object->kind == CACHE_ACCESS && object->addr.bits == 0 && object->bucket < 0) {
+            object->addr = addrcache_get(txn->home->addrs, object->table->id, object->key);
+            object->hinted = object->addr.bits != 0;
+        }
+    }
+    while (txn->block_count) {
+        int rc = buckets_round(co, txn);
+        if (rc == 0)
+            rc = records_round(co, txn);
+        if (rc)
+            return rc;
+    }
+    return txn->error;
+}

@@ -1,0 +1,91 @@
+#include "sched.h"
+
+#include "must.h"
+
+#include <stddef.h>
+
+void sched_init(struct sched *sched, struct fabric_ep *ep)
+{
+    *sched = (struct sched){.ep = ep};
+}
+
+void sched_ready(struct sched *sched, struct sched_task *task)
+{
+    task->next = NULL;
+    if (sched->ready_tail)
+        sched->ready_tail->next = task;
+    else
+        sched->ready_head = task;
+    sched->ready_tail = task;
+}
+
+void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *task)
+{
+    sched_ready(sched, task);
+    coro_yield(co);
+}
+
+void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns)
+{
+    task->wake_ns = fabric_now_ns(sched->ep) + ns;
+    struct sched_task **at = &sched->sleepers;
+    while (*at && (*at)->wake_ns <= task->wake_ns)
+        at = &(*at)->next;
+    task->next = *at;
+    *at = task;
+    coro_yield(co);
+}
+
+void sched_park(struct coro *co, struct sched_task *task)
+{
+    must(task->co == co);
+    coro_yield(co);
+}
+
+static bool resume_reaped(struct sched *sched)
+{
+    struct fabric_wait *wait = fabric_poll(sched->ep);
+    bool any = wait != NULL;
+
+    while (wait) {
+        struct fabric_wait *next = wait->next; /* the resumed coroutine may use its wait again */
+        if (wait->co)
+            coro_resume(wait->co);
+        wait = next;
+    }
+    return any;
+}
+
+static void wake_sleepers(struct sched *sched)
+{
+    if (!sched->sleepers)
+        return;
+    uint64_t now = fabric_now_ns(sched->ep);
+    while (sched->sleepers && sched->sleepers->wake_ns <= now) {
+        struct sched_task *task = sched->sleepers;
+        sched->sleepers = task->next;
+        sched_ready(sched, task);
+    }
+}
+
+bool sched_round(struct sched *sched)
+{
+    bool any = resume_reaped(sched);
+    wake_sleepers(sched);
+
+    /* Only those that are ready now: a task that yields again waits for the next round, behind the fabric. */
+    struct sched_task *task = sched->ready_head;
+    sched->ready_head = sched->ready_tail = NULL;
+    while (task) {
+        struct sched_task *next = task->next;
+        any = true;
+        coro_resume(task->co);
+        task = next;
+    }
+    return any;
+}
+
+uint64_t sched_next_ns(const struct sched *sched)
+{
+    return sched->sleepers ? sched->sleepers->wake_ns : UINT64_MAX;
+}

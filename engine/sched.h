@@ -1,0 +1,38 @@
+/*
+ * sched.h - one worker's scheduler: which coroutine runs next. Coordinators suspend for the fabric (fabric_await), to
+ * yield, to sleep (backoff) or to park until a request comes; the worker's loop reaps the fabric and resumes them.
+ */
+#pragma once
+
+#include "coro.h"
+#include "fabric.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One coroutine as its scheduler sees it; owned by the worker that runs it. */
+struct sched_task {
+    struct coro *co;
+    struct sched_task *next; /* in the ready queue or among the sleepers */
+    uint64_t wake_ns;        /* of a sleeper */
+};
+
+struct sched {
+    struct fabric_ep *ep;
+    struct sched_task *ready_head, *ready_tail;
+    struct sched_task *sleepers; /* by wake_ns, soonest first */
+};
+
+void sched_init(struct sched *sched, struct fabric_ep *ep);
+/* Makes a parked or new task ready. */
+void sched_ready(struct sched *sched, struct sched_task *task);
+/* Lets every other ready task run first. */
+void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *task);
+/* Suspends for `ns` at least. */
+void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns);
+/* Suspends until somebody calls sched_ready. */
+void sched_park(struct coro *co, struct sched_task *task);
+/* One round: reaps the fabric, resumes whoever is ready or due. False when there was nothing to do. */
+bool sched_round(struct sched *sched);
+/* When the next sleeper is due; UINT64_MAX without one. */
+uint64_t sched_next_ns(const struct sched *sched);

@@ -1,0 +1,363 @@
+/*
+ * txn.c - what a procedure calls (cellar.h, stored procedures), the batch of operations, and the ways an attempt begins
+ * and ends. Fetching is fetch.c's, committing commit.c's.
+ */
+#include "txn.h"
+
+#include "counter.h"
+#include "must.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
+
+/* ---- life ---- */
+
+static void *map_lazily(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int txn_open(struct txn *txn, struct txn_home *home, struct coro *co, const struct logseg *log)
+{
+    *txn = (struct txn){.home = home, .co = co, .log = *log, .wait = {.co = co}};
+    int rc = cache_open(&txn->cache, home->ep->fabric, TXN_ARENA_BYTES);
+    if (rc)
+        return rc;
+    txn->log_capacity = (uint32_t)(log->bytes / 2);
+    txn->log_buffer = map_lazily(txn->log_capacity);
+    txn->ops = map_lazily(TXN_OPS_MAX * sizeof *txn->ops);
+    txn->block = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->block);
+    if (!txn->log_buffer || !txn->ops || !txn->block) {
+        txn_close(txn);
+        return -CELLAR_ERR_NOMEM;
+    }
+    return fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
+}
+
+void txn_close(struct txn *txn)
+{
+    cache_close(&txn->cache);
+    if (txn->log_buffer)
+        munmap(txn->log_buffer, txn->log_capacity);
+    if (txn->ops)
+        munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
+    if (txn->block)
+        munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    txn->log_buffer = NULL;
+    txn->ops = NULL;
+    txn->block = NULL;
+}
+
+void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)
+{
+    must(txn->wait.pending == 0 && txn->op_count == 0);
+    cache_reset(&txn->cache);
+    txn->block_count = 0;
+    txn->records_max = records_max;
+    txn->writes_max = writes_max;
+    txn->record_count = 0;
+    txn->write_count = 0;
+    txn->error = 0;
+    txn->doomed = false;
+    txn->indeterminate = false;
+    txn->begin_ns = fabric_now_ns(txn->home->ep);
+    txn->phase_start_ns = sampled ? txn->begin_ns : 0;
+    if (sampled)
+        memset(txn->phase_ns, 0, sizeof txn->phase_ns);
+}
+
+void txn_phase_end(struct txn *txn, enum cellar_phase phase)
+{
+    if (!txn->phase_start_ns)
+        return;
+    uint64_t now = fabric_now_ns(txn->home->ep);
+    txn->phase_ns[phase] += now - txn->phase_start_ns;
+    txn->phase_start_ns = now;
+}
+
+int txn_error(struct txn *txn, int code)
+{
+    if (!txn->error)
+        txn->error = code;
+    return code;
+}
+
+/* ---- the batch ---- */
+
+void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op)
+{
+    if (txn->op_count == TXN_OPS_MAX)
+        txn->wait.failed += txn_await(co, txn);
+    struct fabric_op *at = &txn->ops[txn->op_count++];
+    *at = op;
+    at->phase = (uint8_t)phase;
+}
+
+uint32_t txn_await(struct coro *co, struct txn *txn)
+{
+    if (txn->op_count == 0)
+        return 0;
+    fabric_post(txn->home->ep, txn->ops, txn->op_count, &txn->wait);
+    uint32_t failed = fabric_await(co, &txn->wait);
+    txn->op_posted = txn->op_count;
+    txn->op_count = 0;
+    counter_add(&txn->home->stats.round_trips, 1);
+    return failed;
+}
+
+/* ---- declaring ---- */
+
+/* Puts an object on the block's list, once. */
+static void block_add(struct txn *txn, int32_t ref)
+{
+    struct cache_object *object = txn_object(txn, ref);
+    if (object->pending)
+        return;
+    object->pending = true;
+    object->rounds = 0;
+    txn->block[txn->block_count++] = ref;
+}
+
+/* Every declaration comes through here: the object, or a code. */
+static int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
+{
+    if (txn->doomed)
+        return -CELLAR_ERR_RETRY;
+    if (!table)
+        return txn_error(txn, -CELLAR_ERR_INVALID);
+    int32_t ref = cache_pin(&txn->cache, table, key, made);
+    if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    return ref;
+}
+
+static int count_write(struct txn *txn, const struct cache_object *object)
+{
+    bool first = !object->write_cells && object->kind == CACHE_ACCESS;
+    if (first && ++txn->write_count > txn->writes_max)
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    return 0;
+}
+
+static int image_make(struct txn *txn, struct cache_object *object)
+{
+    if (!object->image)
+        object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
+    return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+}
+
+int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read, cellar_cells write,
+                  uint32_t flags)
+{
+    struct txn *txn = txn_of(public_txn);
+    bool made;
+    int ref = declare(txn, table, key, &made);
+    if (ref < 0)
+        return ref;
+
+    struct cache_object *object = txn_object(txn, ref);
+    uint32_t all = table->schema.all_cells;
+    read = read == CELLAR_ALL ? all : read;
+    write = write == CELLAR_ALL ? all : write;
+    if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
+        return txn_error(txn, -CELLAR_ERR_INVALID);
+    /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
+    bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
+    if (!made && (whole || ((read | write) & (object->read_cells | object->write_cells))))
+        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
+    int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
+    if (rc == 0)
+        rc = image_make(txn, object);
+    if (rc)
+        return rc;
+
+    object->optional = flags & CELLAR_OPTIONAL;
+    object->read_cells |= read;
+    object->write_cells |= write;
+    if (flags & CELLAR_DELETE)
+        object->kind = CACHE_DELETE;
+    if (object->state != CACHE_ABSENT)
+        block_add(txn, ref);
+    return ref;
+}
+
+int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, const void *row)
+{
+    struct txn *txn = txn_of(public_txn);
+    bool made;
+    int ref = declare(txn, table, key, &made);
+    if (ref < 0)
+        return ref;
+
+    /* Look first, then insert what was absent: the one way a record may stand twice. */
+    struct cache_object *object = txn_object(txn, ref);
+    if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
+        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
+    object->write_cells = 0;
+    int rc = count_write(txn, object);
+    if (rc == 0)
+        rc = image_make(txn, object);
+    if (rc)
+        return rc;
+    object->kind = CACHE_INSERT;
+    object->state = CACHE_DECLARED;
+    object->read_cells = 0;
+    object->write_cells = object->written_cells = table->schema.all_cells;
+    object->bucket = object->scan_bucket = -1;
+    object->addr.bits = 0;
+    record_init(&table->schema, object->image, table->id, key, row);
+    block_add(txn, ref);
+    return ref;
+}
+
+int cellar_fetch(struct cellar_txn *public_txn)
+{
+    struct txn *txn = txn_of(public_txn);
+    if (txn->doomed)
+        return -CELLAR_ERR_RETRY;
+    if (txn->error)
+        return txn->error;
+    return txn_fetch(txn->co, txn);
+}
+
+/* ---- reading and writing the own copy ---- */
+
+bool cellar_found(struct cellar_txn *public_txn, int ref)
+{
+    struct txn *txn = txn_of(public_txn);
+    return ref >= 0 && (uint32_t)ref < txn->cache.object_count && txn_object(txn, ref)->state == CACHE_PRESENT;
+}
+
+/* The object behind a reference, its record present; else NULL and the code in *rc. */
+static struct cache_object *present(struct txn *txn, int ref, int *rc)
+{
+    if (txn->doomed) {
+        *rc = -CELLAR_ERR_RETRY;
+        return NULL;
+    }
+    if (ref < 0 || (uint32_t)ref >= txn->cache.object_count) {
+        *rc = txn_error(txn, -CELLAR_ERR_INVALID);
+        return NULL;
+    }
+    struct cache_object *object = txn_object(txn, ref);
+    if (object->state != CACHE_PRESENT) {
+        *rc = txn_error(txn, object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNDECLARED);
+        return NULL;
+    }
+    return object;
+}
+
+int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc;
+    struct cache_object *object = present(txn, ref, &rc);
+    if (!object)
+        return rc;
+    const struct schema *schema = &object->table->schema;
+    if (column < 0 || (uint32_t)column >= schema->column_count)
+        return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (!(object->fetched_cells >> schema->columns[column].cell & 1))
+        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    record_column_get(schema, object->image, (uint32_t)column, value);
+    return 0;
+}
+
+int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *value)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc;
+    struct cache_object *object = present(txn, ref, &rc);
+    if (!object)
+        return rc;
+    const struct schema *schema = &object->table->schema;
+    if (column < 0 || (uint32_t)column >= schema->column_count)
+        return txn_error(txn, -CELLAR_ERR_INVALID);
+    uint32_t cell = schema->columns[column].cell;
+    if (!((object->write_cells & object->fetched_cells) >> cell & 1))
+        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    record_column_put(schema, object->image, (uint32_t)column, value);
+    object->written_cells |= 1u << cell;
+    return 0;
+}
+
+int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc;
+    struct cache_object *object = present(txn, ref, &rc);
+    if (!object)
+        return rc;
+    record_row_get(&object->table->schema, object->image, object->fetched_cells, row);
+    return 0;
+}
+
+int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc;
+    struct cache_object *object = present(txn, ref, &rc);
+    if (!object)
+        return rc;
+    uint32_t cells = object->write_cells & object->fetched_cells;
+    if (!cells)
+        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    record_row_put(&object->table->schema, object->image, cells, row);
+    object->written_cells |= cells;
+    return 0;
+}
+
+/* ---- ending without effect ---- */
+
+void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    txn_op(co, txn, CELLAR_PHASE_APPLY,
+           fabric_op_masked_cas(object->addr, &object->lock_old, object->held, object->held, 0, object->held));
+    object->held = 0;
+    object->locked_cells = 0;
+}
+
+void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket)
+{
+    txn_op(co, txn, CELLAR_PHASE_APPLY,
+           fabric_op_masked_cas(bucket->addr, &bucket->lock_old, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK, 0,
+                                TXN_BUCKET_TAG_MASK));
+    bucket->held = false;
+}
+
+static void release_object(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    if (object->held)
+        txn_unlock(co, txn, object);
+    if (object->kind == CACHE_INSERT && object->addr.bits && object->slot_taken) {
+        space_slot_give(txn->home->space, object->table,
+                        (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
+        object->slot_taken = false;
+    }
+}
+
+void txn_release(struct coro *co, struct txn *txn)
+{
+    txn->op_count = 0; /* what an error kept from being posted */
+    for (uint32_t i = 0; i < txn->cache.object_count; i++)
+        release_object(co, txn, txn_object(txn, (int32_t)i));
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
+        if (bucket->held)
+            txn_bucket_unlock(co, txn, bucket);
+    }
+    txn_await(co, txn);
+}
+
+int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
+{
+    txn_release(co, txn);
+    txn->doomed = true;
+    txn->reason = reason;
+    counter_add(&txn->home->stats.aborted, 1);
+    counter_add(&txn->home->stats.aborts[reason], 1);
+    return -CELLAR_ERR_RETRY;
+}

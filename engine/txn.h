@@ -1,0 +1,119 @@
+/*
+ * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed (modes `record` and `cell`).
+ *
+ *     txn_begin -> procedure { cellar_access..., cellar_fetch, cellar_get/put, ... } -> txn_commit | txn_fail
+ *
+ * An attempt ends committed, aborted (-CELLAR_ERR_RETRY: nothing is left of it, try again) or failed (a code for the caller, with
+ * its reads validated: protocol.md section 4.9). The rule of section 4 holds as: all reads are done before v, v is the moment at which
+ * all locks are held and the last fetch has returned, and every check of a read is posted after v.
+ */
+#pragma once
+
+#include "addrcache.h"
+#include "cache.h"
+#include "logseg.h"
+#include "space.h"
+
+#include <stdbool.h>
+
+#define TXN_OPS_MAX 8192          /* posted and not yet reaped at once */
+#define TXN_FETCH_ROUNDS_MAX 32   /* re-reads, stale addresses and candidates together */
+#define TXN_ARENA_BYTES (8u << 20)
+
+/* What one worker's transactions share; its thread only. */
+struct txn_stats {
+    uint64_t committed, aborted;
+    uint64_t aborts[CELLAR_ABORT_REASONS];
+    uint64_t round_trips;
+    uint64_t phase_ns[CELLAR_PHASES], phase_samples;
+};
+
+struct txn_home {
+    struct fabric_ep *ep;
+    const struct catalog *catalog;
+    struct addrcache *addrs;
+    struct space *space;
+    uint32_t owner;      /* CN index: the tag less 1 */
+    bool whole_records;  /* mode `record`: locks and checks widen to all cells */
+    uint64_t ts_last;    /* TS_commit of this worker's last transaction */
+    struct txn_stats stats;
+};
+
+struct txn {
+    struct txn_home *home;
+    struct coro *co;
+    struct cache cache;
+    struct logseg log;
+    uint8_t *log_buffer;
+    uint32_t log_capacity;
+    struct fabric_op *ops;
+    uint32_t op_count, op_posted;
+    struct fabric_wait wait;
+
+    /* of the running attempt */
+    uint32_t block_first;    /* objects declared since the last fetch start here, in `block` */
+    uint32_t block_count;
+    int32_t *block;          /* CACHE_OBJECTS_MAX */
+    uint32_t records_max, writes_max; /* of the procedure */
+    uint32_t record_count, write_count;
+    uint64_t begin_ns;
+    uint64_t phase_start_ns; /* 0: this attempt is not sampled */
+    uint64_t phase_ns[CELLAR_PHASES];
+    int error;               /* first error of the procedure's doing: the call's outcome once the reads are validated */
+    bool doomed;             /* aborted already: every call says RETRY */
+    enum cellar_abort_reason reason;
+    bool indeterminate;      /* the log write's fate is unknown */
+    uint64_t ack_ns;         /* when it became durable */
+};
+
+/* The public name of the same object. */
+struct cellar_txn {
+    struct txn txn;
+};
+static inline struct cellar_txn *txn_public(struct txn *txn) { return (struct cellar_txn *)txn; }
+
+/* `log_bytes`: ring segment at log->addr. Memory is mapped and registered here, never later. */
+NODISCARD int txn_open(struct txn *txn, struct txn_home *home, struct coro *co, const struct logseg *log);
+void txn_close(struct txn *txn);
+
+void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled);
+/* Validates, logs, applies. 0: committed; RETRY; INDETERMINATE; or an error of the procedure's doing, as txn_fail. */
+NODISCARD int txn_commit(struct coro *co, struct txn *txn);
+/* Ends an attempt without effect: `code` once its reads are validated, else RETRY. */
+NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
+
+/* ---- between txn.c, fetch.c, commit.c ---- */
+
+/* Fetches the block (fetch.c): 0 or RETRY. */
+NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
+/* Releases all locks and unused slots, and counts the reason: RETRY. */
+int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
+/* Unlocks what is held; slots of inserts go back. */
+void txn_release(struct coro *co, struct txn *txn);
+/* Adds the operation that clears the object's tags, or the bucket's. */
+void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
+void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
+/* Notes the first error of the procedure's doing, and returns it. */
+int txn_error(struct txn *txn, int code);
+
+/* Adds an operation to the batch; posts and awaits the batch first when it is full. */
+void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op);
+/* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
+uint32_t txn_await(struct coro *co, struct txn *txn);
+
+/* Ends a phase for the sampled times. */
+void txn_phase_end(struct txn *txn, enum cellar_phase phase);
+
+static inline struct cache_object *txn_object(struct txn *txn, int32_t ref) { return &txn->cache.objects[ref]; }
+static inline struct cache_bucket *txn_bucket(struct txn *txn, int32_t at) { return &txn->cache.buckets[at]; }
+/* The lock bits of these cells as this mode takes them. */
+static inline uint32_t txn_lock_cells(const struct txn *txn, const struct cache_object *object, uint32_t cells)
+{
+    return cells && txn->home->whole_records ? object->table->schema.all_cells : cells;
+}
+static inline uint64_t txn_lock_mask(const struct schema *schema, uint32_t cells)
+{
+    uint64_t ones = cells == schema->all_cells ? schema->all_ones : lockword_ones(schema->tag_bits, cells);
+    return lockword_mask(schema->tag_bits, ones);
+}
+#define TXN_BUCKET_TAG_MASK 0xffull /* a bucket is a record of one cell: 8 tag bits */
