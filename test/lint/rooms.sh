@@ -142,7 +142,7 @@ for header in $(grep '[.]h$' "$sources"); do
         echo "$header:1: does not compile alone" >>"$found"
 done
 
-# ---- symbols: named after a header of their room; no variables -------------------------------------------------------
+# ---- symbols: named after a header of their room, or their file; no variables -------------------------------------------------------
 
 if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
     for room in $rooms workload; do
@@ -155,9 +155,10 @@ if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
             NF < 7 { next }
             { gsub(/ /, "", $1); gsub(/ /, "", $3); gsub(/ /, "", $4); gsub(/[ \t]/, "", $7)
               split($1, at, ":"); object = at[length(at) > 2 ? 2 : 1]; symbol = at[length(at)] }
+            { own = object; sub(/[.]c[.]o$|[.]o$/, "", own) }
             symbol ~ /^(__|_GLOBAL_|asan[.]|[.]L|[.])/ { next } # made by the compiler
-            $3 ~ /^[TDBRCVW]$/ && symbol !~ ("^(" prefixes ")(_|$)") {
-                print room ": " object ": external symbol " symbol " is not named after its header" }
+            $3 ~ /^[TDBRCVW]$/ && symbol !~ ("^(" prefixes "|" own ")(_|$)") {
+                print room ": " object ": external symbol " symbol " is not named after its header or file" }
             $3 ~ /^[dDbBC]$/ && $7 !~ /[.]data[.]rel[.]ro/ && $4 == "OBJECT" {
                 print room ": " object ": variable " symbol ": state is passed, never global" }' >>"$found"
     done
