@@ -231,9 +231,9 @@ static int sim_wait(struct fabric *fabric, uint32_t *word)
 
 static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
 {
-    if (!base)
-        return; /* wait() looks at its word after every event */
+    if (!base) return; /* wait() looks at its word after every event */
     struct fabric_sim_ep *ep = ep_of(base);
+    if (!ep) return; /* wait looks at its word after each event anyhow */
     ep->woken = true;
     fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
 }
@@ -296,19 +296,24 @@ static int endpoint_close(struct fabric_sim *sim, struct fabric_sim_ep *ep)
     return 0;
 }
 
+/* Keeps the registered ranges sorted and apart: one that touches others swallows them. */
 static int register_local(struct fabric_sim *sim, const struct fabric_control *control)
 {
-    if (!control->base || control->bytes == 0 || control->bytes > UINTPTR_MAX - (uintptr_t)control->base)
-        return -CELLAR_ERR_INVALID;
-    if (sim->local_count == sim->local_capacity) {
-        uint32_t capacity = sim->local_capacity ? sim->local_capacity * 2 : 16;
-        struct fabric_sim_local *locals = realloc(sim->locals, capacity * sizeof *locals);
-        if (!locals) return -CELLAR_ERR_NOMEM;
-        sim->locals = locals;
-        sim->local_capacity = capacity;
+    uintptr_t base = (uintptr_t)control->base, end = base + control->bytes;
+    if (!control->base || end <= base) return -CELLAR_ERR_INVALID;
+    struct fabric_sim_local *locals = realloc(sim->locals, (sim->local_count + 1) * sizeof *locals);
+    if (!locals) return -CELLAR_ERR_NOMEM;
+    sim->locals = locals;
+    uint32_t first = 0;
+    while (first < sim->local_count && locals[first].end < base) first++;
+    uint32_t last = first;
+    for (; last < sim->local_count && locals[last].base <= end; last++) {
+        if (locals[last].base < base) base = locals[last].base;
+        if (locals[last].end > end) end = locals[last].end;
     }
-    uintptr_t base = (uintptr_t)control->base;
-    sim->locals[sim->local_count++] = (struct fabric_sim_local){.base = base, .end = base + control->bytes};
+    memmove(&locals[first + 1], &locals[last], (sim->local_count - last) * sizeof *locals);
+    locals[first] = (struct fabric_sim_local){.base = base, .end = end};
+    sim->local_count += first + 1 - last;
     return 0;
 }
 

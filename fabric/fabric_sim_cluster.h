@@ -105,8 +105,8 @@ struct fabric_sim {
     bool *fenced; /* by compute node */
     struct fabric_sim_ep **eps;
     uint32_t ep_count, ep_capacity;
-    struct fabric_sim_local *locals;
-    uint32_t local_count, local_capacity, local_last;
+    struct fabric_sim_local *locals; /* sorted, apart */
+    uint32_t local_count;
 };
 
 static inline void fabric_sim_queue_append(struct fabric_sim_queue *queue, struct fabric_sim_event *event)

@@ -8,20 +8,22 @@
 #define LINE_BYTES 64
 #define WORD_BYTES 8
 
-static bool local_registered(struct fabric_sim *sim, const void *local, uint64_t bytes)
+static bool local_registered(const struct fabric_sim *sim, const void *local, uint64_t bytes)
 {
     uintptr_t from = (uintptr_t)local;
-    for (uint32_t i = 0; i < sim->local_count; i++) {
-        uint32_t at = (sim->local_last + i) % sim->local_count;
-        if (from >= sim->locals[at].base && from < sim->locals[at].end && bytes <= sim->locals[at].end - from) {
-            sim->local_last = at;
-            return true;
+    uint32_t low = 0, high = sim->local_count;
+    while (low < high) { /* the first range that ends behind `from` */
+        uint32_t middle = (low + high) / 2;
+        if (sim->locals[middle].end > from) {
+            high = middle;
+        } else {
+            low = middle + 1;
         }
     }
-    return false;
+    return low < sim->local_count && from >= sim->locals[low].base && bytes <= sim->locals[low].end - from;
 }
 
-int fabric_sim_memory_check(struct fabric_sim *sim, const struct fabric_op *op)
+int fabric_sim_memory_check(const struct fabric_sim *sim, const struct fabric_op *op)
 {
     if (op->kind == FABRIC_SEND) {
         return op->size_bytes <= FABRIC_MESSAGE_BYTES && (op->local || op->size_bytes == 0) ? 0 : -CELLAR_ERR_INVALID;

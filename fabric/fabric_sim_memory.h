@@ -8,7 +8,7 @@
 #include "fabric_sim_cluster.h"
 
 /* 0, or -INVALID: no such node or kind, out of bounds, misaligned, or local memory that was never registered. */
-NODISCARD int fabric_sim_memory_check(struct fabric_sim *sim, const struct fabric_op *op);
+NODISCARD int fabric_sim_memory_check(const struct fabric_sim *sim, const struct fabric_op *op);
 uint32_t fabric_sim_memory_pieces(const struct fabric_sim *sim, const struct fabric_op *op);
 /* Executes one piece of a READ, WRITE or atomic; `answer`: fill the local buffer of a READ or atomic. Returns a word of its result. */
 uint64_t fabric_sim_memory_execute(struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, bool answer);

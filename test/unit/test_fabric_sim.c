@@ -383,6 +383,34 @@ static void test_bad_operations_are_refused(void **state)
     fabric_close(cluster.fabric);
 }
 
+/* Local memory may be registered in pieces, in any order, twice, and be used across pieces that touch. */
+static void test_local_memory_is_known_by_range(void **state)
+{
+    static uint8_t area[1000];
+    const uint32_t pieces[][2] = {{500, 100}, {100, 100}, {300, 100}, {200, 100}, {350, 160}, {500, 10}};
+    struct cluster cluster;
+    setup(&cluster, 1);
+    start(&cluster, 0, NULL);
+    struct fabric_ep *ep;
+    assert_int_equal(fabric_endpoint_open(cluster.fabric, 0, 0, &ep, NULL), 0);
+    ep->bulk = true;
+    for (uint32_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        assert_int_equal(fabric_register_local(cluster.fabric, area + pieces[i][0], pieces[i][1]), 0);
+    }
+    assert_int_equal(fabric_register_local(cluster.fabric, area, 0), -CELLAR_ERR_INVALID);
+    assert_int_equal(fabric_register_local(cluster.fabric, area, UINT64_MAX), -CELLAR_ERR_INVALID);
+    const struct {
+        uint32_t from, bytes, failures;
+    } cases[] = {{100, 500, 0}, {99, 2, 1}, {100, 501, 1}, {599, 1, 0}, {600, 1, 1}, {299, 202, 0}, {0, 10, 1}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fabric_op op = fabric_op_read(fabric_addr_of(0, 0), area + cases[i].from, cases[i].bytes);
+        struct fabric_wait wait = {0};
+        fabric_post(ep, &op, 1, &wait);
+        assert_int_equal(wait.failed, cases[i].failures);
+    }
+    fabric_close(cluster.fabric);
+}
+
 static void bulk(struct worker *worker)
 {
     worker->ep->bulk = true;
@@ -676,6 +704,7 @@ int main(void)
         cmocka_unit_test(test_write_passes_read_unless_fenced),
         cmocka_unit_test(test_masked_cas),
         cmocka_unit_test(test_bad_operations_are_refused),
+        cmocka_unit_test(test_local_memory_is_known_by_range),
         cmocka_unit_test(test_bulk_takes_no_time),
         cmocka_unit_test(test_injected_faults),
         cmocka_unit_test(test_killed_node_and_fenced_cn),
