@@ -1,0 +1,269 @@
+/* test_options.c - the option table: values, malformed values, and what `cellar bench` refuses in one line. */
+#include "options.h"
+#include "settings.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct target {
+    bool flag;
+    uint32_t count;
+    uint64_t number, size;
+    double real;
+    const char *text, *choice;
+};
+
+static const char *const choices[] = {"red", "green", NULL};
+static const char *const later[] = {"blue", NULL};
+static const struct option_def defs[] = {
+    {.name = "flag", .kind = OPTION_FLAG, .offset = offsetof(struct target, flag)},
+    {.name = "count", .argument = "N", .kind = OPTION_COUNT, .offset = offsetof(struct target, count), .min = 2, .max = 9},
+    {.name = "number", .argument = "N", .kind = OPTION_NUMBER, .offset = offsetof(struct target, number), .only = 1},
+    {.name = "size", .argument = "SIZE", .kind = OPTION_SIZE, .offset = offsetof(struct target, size)},
+    {.name = "real", .argument = "R", .kind = OPTION_REAL, .offset = offsetof(struct target, real), .min = -1, .max = 1},
+    {.name = "text", .argument = "TEXT", .kind = OPTION_TEXT, .offset = offsetof(struct target, text)},
+    {.name = "choice", .kind = OPTION_CHOICE, .offset = offsetof(struct target, choice), .choices = choices, .not_built = later},
+    {.name = "absent", .absent = true},
+};
+static const struct options options = {.program = "test", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+
+#define ARGUMENTS_MAX 24
+
+/* Splits at blanks: enough for tests. */
+static int split(const char *line, char *copy, char **arguments)
+{
+    int count = 0;
+    strcpy(copy, line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " ")) {
+        assert_true(count < ARGUMENTS_MAX);
+        arguments[count++] = word;
+    }
+    return count;
+}
+
+static int parse(const char *line, struct target *target, uint64_t *given, struct cellar_error *error)
+{
+    static char copy[512];
+    char *arguments[ARGUMENTS_MAX];
+    int count = split(line, copy, arguments);
+    memset(target, 0, sizeof(*target));
+    memset(error, 0, sizeof(*error));
+    return options_parse(&options, count, arguments, target, given, error);
+}
+
+static void values_reach_their_fields(void **state)
+{
+    struct target target;
+    struct cellar_error error;
+    uint64_t given;
+    (void)state;
+    assert_int_equal(parse("--flag --count 9 --number=18446744073709551615 --size 3G --real -0.5e0 --text x=y --choice green", &target,
+                           &given, &error), 0);
+    assert_true(target.flag);
+    assert_int_equal(target.count, 9);
+    assert_true(target.number == UINT64_MAX);
+    assert_true(target.size == 3ull << 30);
+    assert_true(target.real == -0.5);
+    assert_string_equal(target.text, "x=y");
+    assert_string_equal(target.choice, "green");
+    assert_true(options_given(&options, given, "flag"));
+    assert_false(options_given(&options, given, "absent"));
+    assert_ptr_equal(options_outside(&options, given, 2), &defs[2]);
+    assert_null(options_outside(&options, given, 3));
+}
+
+static void sizes_take_suffixes(void **state)
+{
+    static const struct {
+        const char *line;
+        uint64_t size;
+    } cases[] = {{"--size 1", 1}, {"--size 7k", 7 << 10}, {"--size 7K", 7 << 10}, {"--size 2M", 2 << 20}, {"--size 16383G", 16383ull << 30}};
+    struct target target;
+    struct cellar_error error;
+    uint64_t given;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(parse(cases[i].line, &target, &given, &error), 0);
+        assert_true(target.size == cases[i].size);
+    }
+}
+
+static void bad_values_are_refused(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"--nothing", "unknown option '--nothing'"},
+        {"--", "unexpected argument"},
+        {"-x", "unexpected argument '-x'"},
+        {"word", "unexpected argument 'word'"},
+        {"--count", "--count needs a value: --count N"},
+        {"--count --flag", "--count needs a value"},
+        {"--count= --flag", "--count needs a whole number"},
+        {"--count x", "--count needs a whole number, not 'x'"},
+        {"--count 5x", "not '5x'"},
+        {"--count -5", "not '-5'"},
+        {"--count +5", "not '+5'"},
+        {"--count 5.0", "not '5.0'"},
+        {"--count 0x5", "not '0x5'"},
+        {"--count 1", "--count must be from 2 to 9, not 1"},
+        {"--count 10", "--count must be from 2 to 9"},
+        {"--count 4294967298", "--count must be from 2 to 9"},
+        {"--number 18446744073709551616", "fit in 64 bits"},
+        {"--size 5T", "a size such as"},
+        {"--size 5KK", "a size such as"},
+        {"--size K", "a size such as"},
+        {"--size 17179869184G", "fit in 64 bits"},
+        {"--real x", "--real needs a number"},
+        {"--real nan", "needs a number"},
+        {"--real inf", "needs a number"},
+        {"--real 0x1", "needs a number"},
+        {"--real 1e999", "needs a number"},
+        {"--real 0.5s", "needs a number"},
+        {"--real 1.5", "--real must be from -1 to 1"},
+        {"--text=", "not empty"},
+        {"--flag=1", "takes no value"},
+        {"--flag --flag", "given twice"},
+        {"--choice pink", "knows no 'pink'; it takes one of: red, green"},
+        {"--choice blue", "--choice blue is not built yet; built: red, green"},
+        {"--absent 5", "--absent is not built yet"},
+    };
+    struct target target;
+    struct cellar_error error;
+    uint64_t given;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_true(parse(cases[i].line, &target, &given, &error) < 0);
+        if (!strstr(error.text, cases[i].says)) fail_msg("%s: said: %s", cases[i].line, error.text);
+        assert_null(strchr(error.text, '\n'));
+    }
+}
+
+static void help_wins(void **state)
+{
+    struct target target;
+    struct cellar_error error;
+    uint64_t given;
+    (void)state;
+    assert_int_equal(parse("--nonsense --help", &target, &given, &error), OPTIONS_HELP);
+    assert_int_equal(parse("-h", &target, &given, &error), OPTIONS_HELP);
+}
+
+static void help_shows_what_is_built(void **state)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    (void)state;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_non_null(out);
+    options_print(&options, out);
+    fclose(out);
+    assert_non_null(strstr(text, "--count N"));
+    assert_non_null(strstr(text, "--choice red|green"));
+    assert_null(strstr(text, "absent"));
+    free(text);
+}
+
+/* ---- cellar bench ---- */
+
+static int bench_parse(const char *line, struct settings *settings, struct cellar_error *error)
+{
+    static char copy[512];
+    char *arguments[ARGUMENTS_MAX];
+    int count = split(line, copy, arguments);
+    memset(error, 0, sizeof(*error));
+    return settings_parse(count, arguments, 3, settings, error);
+}
+
+static void bench_defaults(void **state)
+{
+    struct settings settings;
+    struct cellar_error error;
+    (void)state;
+    assert_int_equal(bench_parse("smallbank", &settings, &error), 0);
+    assert_string_equal(settings.db.fabric, "shm");
+    assert_int_equal(settings.db.cc, CELLAR_CC_CELL);
+    assert_int_equal(settings.db.threads, 3);
+    assert_int_equal(settings.db.coros, 4);
+    assert_int_equal(settings_coordinators(&settings), 12);
+    assert_true(settings.seconds == 5 && settings.warmup_s == 1 && settings.txns == 0);
+    assert_int_equal(settings.workload_config.accounts, 100000);
+    assert_true(settings.workload_config.theta == 0);
+    assert_int_equal(settings.workload_config.seed, 1);
+    assert_int_equal(bench_parse("ycsb --fabric sim --seed 7", &settings, &error), 0);
+    assert_true(settings.sim && settings.seconds == 0.1 && settings.warmup_s == 0.01);
+    assert_true(settings.workload_config.theta == 0.99 && settings.workload_config.records == 1000000);
+    assert_int_equal(settings.workload_config.seed, 7);
+    assert_int_equal(bench_parse("ycsb --txns 10 --cc record", &settings, &error), 0);
+    assert_true(settings.txns == 10 && settings.warmup_s == 0 && settings.db.cc == CELLAR_CC_RECORD);
+    assert_int_equal(bench_parse("smallbank --memnodes a,b --replicas 1", &settings, &error), 0);
+    assert_int_equal(settings.db.mns, 2);
+}
+
+static void bench_refusals(void **state)
+{
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"", "the workload comes first"},
+        {"--seconds 5", "the workload comes first"},
+        {"tpcd", "unknown workload 'tpcd'"},
+        {"lock", "not built yet"},
+        {"smallbank --cc crest", "--cc crest is not built yet; built: record, cell"},
+        {"smallbank --cc cellar", "not built yet"},
+        {"smallbank --fabric verbs", "--fabric verbs is not built yet; built: shm, sim"},
+        {"smallbank --lock declock", "--lock is not built yet"},
+        {"smallbank --nic cx5", "--nic is not built yet"},
+        {"smallbank --faults x", "--faults is not built yet"},
+        {"smallbank --plant x", "--plant is not built yet"},
+        {"smallbank --history x", "--history is not built yet"},
+        {"smallbank --seconds 5 --txns 5", "exclude each other"},
+        {"smallbank --seconds 0", "--seconds must be from"},
+        {"smallbank --warehouses 5", "--warehouses is no option of smallbank"},
+        {"tpcc --theta 0.5", "--theta is no option of tpcc"},
+        {"ycsb --accounts 5", "--accounts is no option of ycsb"},
+        {"ycsb --two-tables", "--two-tables is no option of ycsb"},
+        {"smallbank --theta 2", "--theta must be from 0"},
+        {"smallbank --accounts 1", "smallbank needs 2 to"},
+        {"ycsb --records 3", "ycsb needs 4"},
+        {"ycsb --records 0", "ycsb needs 4"},
+        {"ycsb --per-txn 65", "--per-txn must be from 1 to 64"},
+        {"ycsb --write-ratio 1.1", "--write-ratio must be from 0 to 1"},
+        {"ycsb --replicas 1", "--replicas 1 needs at least 2 memory nodes"},
+        {"ycsb --pool f --mns 2", "--pool holds one memory node"},
+        {"ycsb --pool f --memnodes a", "exclude each other"},
+        {"ycsb --memnodes a,b --mns 3", "--memnodes names 2"},
+        {"ycsb --memnodes a --pool-bytes 1G", "--pool-bytes is set by the memory nodes"},
+        {"ycsb --fabric sim --rtt-ns 5", "--rtt-ns is for --fabric shm"},
+        {"ycsb --fabric sim --pool f", "--pool is for --fabric shm"},
+        {"ycsb --fabric sim --memnodes f", "--memnodes is for --fabric shm"},
+        {"ycsb --cns 256", "--cns must be from 1 to 255"},
+        {"ycsb --mns 65", "--mns must be from 1 to 64"},
+        {"ycsb --cns 255 --threads 100 --coros 100", "too many"},
+        {"ycsb --pool-bytes 5", "--pool-bytes must be from"},
+        {"ycsb --seed 0", "--seed must be at least 1"},
+    };
+    struct settings settings;
+    struct cellar_error error;
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_true(bench_parse(cases[i].line, &settings, &error) < 0);
+        if (!strstr(error.text, cases[i].says)) fail_msg("%s: said: %s", cases[i].line, error.text);
+        assert_null(strchr(error.text, '\n'));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_reach_their_fields), cmocka_unit_test(sizes_take_suffixes), cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(help_wins),                 cmocka_unit_test(help_shows_what_is_built), cmocka_unit_test(bench_defaults),
+        cmocka_unit_test(bench_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
