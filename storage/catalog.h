@@ -2,6 +2,9 @@
  * catalog.h - a formatted pool: superblocks, shape, tables. One struct catalog per process and pool; read-only while
  * transactions run.
  *
+ * Every call here works in the fabric's bulk mode, except catalog_replicate, catalog_run_take and catalog_chunks_used, which leave
+ * that to their caller.
+ *
  * Opening: the first CN to find fresh memory formats it; every other open compares magic, fingerprint and shape first and refuses
  * bytes it does not know (MISMATCH, CORRUPT).
  */
@@ -40,10 +43,25 @@ NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct c
 /* This CN no longer uses the pool: open_count goes down. */
 NODISCARD int catalog_leave(struct coro *co, struct fabric_ep *ep, struct catalog *catalog);
 void catalog_free(struct catalog *catalog);
-/* As cellar_table_create. */
+/* As cellar_table_create. Calls on one catalog must not overlap; other processes may create tables at the same time. */
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *schema,
                                    const struct cellar_table **out, struct cellar_error *error);
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
+
+/* WRITEs bytes to all replicas of a primary address. */
+NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                                const void *local, uint32_t size_bytes);
+/*
+ * Takes a run of run->chunk_count chunks of a node, writes its header (*run, in registered memory; its magic is set here) to all
+ * replicas, and gives the run's offset. FULL when the node has not as many left.
+ */
+NODISCARD int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, struct chunk_wire *run,
+                               uint64_t *offset);
+/* Chunks of a node that have been handed out, never more than chunk_count. `word`: registered memory of 8 bytes. */
+NODISCARD int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, uint64_t *word,
+                                  uint64_t *count);
+/* Is this, read at chunk number `chunk`, the header of a run of this pool? For untrusted bytes; tables made by others are unknown. */
+bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *run, uint64_t chunk);
 
 /* The i-th replica of a primary address, i in [0, replicas]; 0 is the address itself. */
 static inline struct fabric_addr catalog_replica(const struct catalog *catalog, struct fabric_addr addr, uint32_t i)

@@ -1,7 +1,8 @@
 /*
  * space.h - memory-node space for one worker: record slots and overflow buckets, cut from chunks that it takes by FAA on the
  * node's chunk_next, and its own freed slots. A slot is reused only within its table, and by the worker that freed it (or, after a
- * reopen, by the CN that owns its chunk): nobody else can hand it out.
+ * reopen, by the CN that owns its chunk): nobody else can hand it out. All coordinators of the worker share it; where a call
+ * suspends, others may go on.
  */
 #pragma once
 
@@ -26,6 +27,9 @@ NODISCARD int space_slot_take(struct coro *co, struct space *space, const struct
 void space_slot_give(struct space *space, const struct cellar_table *table, struct space_slot slot);
 /* A zeroed overflow bucket on that node; never given back. */
 NODISCARD int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node, struct fabric_addr *addr);
-/* A coordinator's log segment of `bytes` (its first chunk's header included) on `node`: found again in an old pool, else made. */
+/*
+ * A coordinator's log segment on `node`: found again in an old pool, else made. *addr: the first of its `bytes` bytes. The run's
+ * header lies before them, so a segment of whole chunks less sizeof(struct chunk_wire) wastes nothing. FULL. Bulk mode.
+ */
 NODISCARD int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes,
                              struct fabric_addr *addr, struct cellar_error *error);

@@ -1,0 +1,247 @@
+/* space.c - one worker's slots: freed ones first, then the rest of its current chunk, then a new chunk. */
+#include "space.h"
+
+#include "batch.h"
+#include "heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define RUN_SLOT_BYTES_SMALL 2048 /* records above this come in runs of several chunks, so that little is left at the end */
+#define RUN_CHUNKS_LARGE 4
+#define SLOT_USED 1ull /* in a remembered slot's offset: used_before */
+
+/* What the worker has of one table on one node. */
+struct reserve {
+    uint64_t slot_next, slot_end; /* offsets: never used slots of the current run */
+    uint64_t bucket_next, bucket_end;
+    uint64_t free_count;
+};
+
+struct log_run {
+    uint32_t node, coordinator;
+    uint64_t offset, bytes;
+};
+
+/* Fabric-registered. Run headers depend on nothing but their table, so calls that overlap may share them. */
+struct space_memory {
+    struct heap_memory heap;
+    struct chunk_wire records[LAYOUT_CATALOG_TABLES_MAX], overflow[LAYOUT_CATALOG_TABLES_MAX], log;
+};
+
+struct space {
+    struct fabric_ep *ep;
+    const struct catalog *catalog;
+    uint32_t cn;
+    struct space_memory *memory;
+    struct reserve *reserves; /* [table - 1][node] */
+    uint64_t (*free_slots)[SPACE_FREE_SLOTS_MAX];
+    struct log_run *logs;
+    uint32_t log_count, log_capacity;
+};
+
+static uint32_t reserve_count(const struct space *space) { return LAYOUT_CATALOG_TABLES_MAX * space->catalog->mn_count; }
+
+static uint32_t reserve_index(const struct space *space, const struct cellar_table *table, uint32_t node)
+{
+    return (table->id - 1) * space->catalog->mn_count + node;
+}
+
+/* A full list forgets: the slot is found again at the next open. */
+static void remember(struct space *space, uint32_t index, uint64_t slot)
+{
+    struct reserve *reserve = &space->reserves[index];
+    if (reserve->free_count < SPACE_FREE_SLOTS_MAX) space->free_slots[index][reserve->free_count++] = slot;
+}
+
+/* ---- open: what this CN owned before ---- */
+
+static int log_found(struct space *space, uint32_t node, uint64_t offset, const struct chunk_wire *run, struct cellar_error *error)
+{
+    if (space->log_count == space->log_capacity) {
+        uint32_t capacity = space->log_capacity * 2 + 16;
+        struct log_run *logs = realloc(space->logs, capacity * sizeof(*logs));
+        if (!logs) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u log segments", capacity);
+        space->logs = logs;
+        space->log_capacity = capacity;
+    }
+    space->logs[space->log_count++] = (struct log_run){node, run->owner_coordinator, offset, heap_run_bytes(run)};
+    return 0;
+}
+
+/* Remembers the free slots of the run that the walk is at. */
+static int slots_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
+{
+    static const struct record_wire unused;
+    const struct cellar_table *table = space->catalog->tables[walk->memory->run.table_id - 1];
+    uint8_t *slot;
+    uint64_t offset;
+    int rc;
+    if (!table) return 0;
+    while ((rc = heap_slot_next(co, walk, &slot, &offset, error)) > 0) {
+        const struct record_wire *header = (const struct record_wire *)(const void *)slot;
+        if (header->table_id && !(header->flags & LAYOUT_RECORD_DELETED)) continue;
+        bool used = memcmp(header, &unused, sizeof(unused)) != 0;
+        remember(space, reserve_index(space, table, walk->node), offset | (used ? SLOT_USED : 0));
+    }
+    return rc;
+}
+
+static int node_scan(struct coro *co, struct space *space, uint32_t node, uint32_t part, uint32_t parts, struct cellar_error *error)
+{
+    struct heap_walk walk;
+    uint32_t owned = 0;
+    int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
+    if (rc) return err_set(error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+    while ((rc = heap_walk_next(co, &walk, error)) > 0) {
+        const struct chunk_wire *run = &walk.memory->run;
+        rc = 0;
+        if (run->owner_cn != space->cn) continue;
+        if (run->kind == LAYOUT_RUN_LOG)
+            rc = log_found(space, node, walk.offset, run, error);
+        else if (run->kind == LAYOUT_RUN_RECORDS && owned++ % parts == part)
+            rc = slots_found(co, space, &walk, error);
+        if (rc) return rc;
+    }
+    return rc;
+}
+
+/* Address space only: pages come with their first use, and a page that is never used costs nothing. */
+static void *reserve_memory(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct space *space_new(struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn)
+{
+    struct space *space = calloc(1, sizeof(*space));
+    if (!space) return NULL;
+    *space = (struct space){.ep = ep, .catalog = catalog, .cn = cn};
+    space->memory = reserve_memory(sizeof(*space->memory));
+    space->reserves = reserve_memory(reserve_count(space) * sizeof(*space->reserves));
+    space->free_slots = reserve_memory(reserve_count(space) * sizeof(*space->free_slots));
+    if (space->memory && space->reserves && space->free_slots &&
+        fabric_register_local(ep->fabric, space->memory, sizeof(*space->memory)) == 0)
+        return space;
+    space_free(space);
+    return NULL;
+}
+
+int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t part, uint32_t parts, bool fresh,
+               struct space **out, struct cellar_error *error)
+{
+    must(part < parts);
+    *out = NULL;
+    struct space *space = space_new(ep, catalog, cn);
+    if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
+    int rc = 0;
+    bool before = batch_bulk_enter(ep);
+    for (uint32_t node = 0; rc == 0 && !fresh && node < catalog->mn_count; node++) rc = node_scan(co, space, node, part, parts, error);
+    batch_bulk_leave(ep, before);
+    if (rc)
+        space_free(space);
+    else
+        *out = space;
+    return rc;
+}
+
+void space_free(struct space *space)
+{
+    if (!space) return;
+    if (space->memory) munmap(space->memory, sizeof(*space->memory));
+    if (space->reserves) munmap(space->reserves, reserve_count(space) * sizeof(*space->reserves));
+    if (space->free_slots) munmap(space->free_slots, reserve_count(space) * sizeof(*space->free_slots));
+    free(space->logs);
+    free(space);
+}
+
+/* ---- slots ---- */
+
+/* Makes a new run the current one. Another coordinator may have done so meanwhile: what is left of its run is remembered. */
+static int run_add(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node)
+{
+    uint32_t slot_bytes = table->schema.record_bytes, index = reserve_index(space, table, node);
+    struct chunk_wire *run = &space->memory->records[table->id - 1];
+    if (run->magic == 0)
+        *run = (struct chunk_wire){.kind = LAYOUT_RUN_RECORDS, .table_id = table->id, .owner_cn = space->cn, .slot_bytes = slot_bytes,
+                                   .chunk_count = slot_bytes > RUN_SLOT_BYTES_SMALL ? RUN_CHUNKS_LARGE : 1};
+    uint64_t offset;
+    int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+    if (rc) return rc;
+    struct reserve *reserve = &space->reserves[index];
+    for (uint64_t slot = reserve->slot_next; slot + slot_bytes <= reserve->slot_end; slot += slot_bytes) remember(space, index, slot);
+    reserve->slot_next = offset + sizeof(*run);
+    reserve->slot_end = offset + heap_run_bytes(run);
+    return 0;
+}
+
+int space_slot_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node, struct space_slot *slot)
+{
+    uint32_t index = reserve_index(space, table, node);
+    struct reserve *reserve = &space->reserves[index];
+    if (reserve->free_count) {
+        uint64_t remembered = space->free_slots[index][--reserve->free_count];
+        *slot = (struct space_slot){fabric_addr_of(node, remembered & ~SLOT_USED), remembered & SLOT_USED};
+        return 0;
+    }
+    while (reserve->slot_next + table->schema.record_bytes > reserve->slot_end) {
+        int rc = run_add(co, space, table, node);
+        if (rc) return rc;
+    }
+    *slot = (struct space_slot){fabric_addr_of(node, reserve->slot_next), false};
+    reserve->slot_next += table->schema.record_bytes;
+    return 0;
+}
+
+void space_slot_give(struct space *space, const struct cellar_table *table, struct space_slot slot)
+{
+    remember(space, reserve_index(space, table, fabric_addr_node(slot.addr)),
+             fabric_addr_offset(slot.addr) | (slot.used_before ? SLOT_USED : 0));
+}
+
+int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node, struct fabric_addr *addr)
+{
+    struct reserve *reserve = &space->reserves[reserve_index(space, table, node)];
+    while (reserve->bucket_next == reserve->bucket_end) {
+        struct chunk_wire *run = &space->memory->overflow[table->id - 1];
+        if (run->magic == 0)
+            *run = (struct chunk_wire){.kind = LAYOUT_RUN_OVERFLOW, .table_id = table->id, .owner_cn = space->cn, .slot_bytes = LAYOUT_LINE,
+                                       .chunk_count = 1};
+        uint64_t offset;
+        int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+        if (rc) return rc;
+        /* Should another coordinator have added a run meanwhile, what is left of it stays unused. */
+        reserve->bucket_next = offset + sizeof(*run);
+        reserve->bucket_end = offset + LAYOUT_CHUNK_BYTES;
+    }
+    *addr = fabric_addr_of(node, reserve->bucket_next);
+    reserve->bucket_next += LAYOUT_LINE;
+    return 0;
+}
+
+/* ---- log segments ---- */
+
+int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes, struct fabric_addr *addr,
+                   struct cellar_error *error)
+{
+    uint64_t chunks = (sizeof(struct chunk_wire) + bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES, offset;
+    if (bytes >= 1ull << 40) return err_set(error, CELLAR_ERR_INVALID, "a log segment of %llu bytes is too large", (unsigned long long)bytes);
+    for (uint32_t i = 0; i < space->log_count; i++) {
+        const struct log_run *log = &space->logs[i];
+        if (log->node != node || log->coordinator != coordinator || log->bytes < sizeof(struct chunk_wire) + bytes) continue;
+        *addr = fabric_addr_of(node, log->offset + sizeof(struct chunk_wire));
+        return 0;
+    }
+    struct chunk_wire *run = &space->memory->log;
+    *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG, .chunk_count = (uint32_t)chunks, .owner_cn = space->cn, .owner_coordinator = coordinator};
+    bool before = batch_bulk_enter(space->ep);
+    int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+    batch_bulk_leave(space->ep, before);
+    if (rc)
+        return err_set(error, (enum cellar_error_code)-rc, "a log segment of %llu bytes on memory node %u: %s", (unsigned long long)bytes, node,
+                       cellar_error_text(rc));
+    *addr = fabric_addr_of(node, offset + sizeof(*run));
+    return 0;
+}
