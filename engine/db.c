@@ -13,7 +13,7 @@
 #define POOL_BYTES_DEFAULT (64ull << 20)
 #define POOL_BYTES_MIN (1ull << 20)
 #define LOG_BYTES_DEFAULT (128ull << 10)
-#define LOG_BYTES_MIN 4096
+#define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
 #define LOG_BYTES_MAX (64ull << 20)
 #define STACK_BYTES (256u << 10)
 #define ADDRCACHE_ENTRIES (1u << 20)
@@ -230,7 +230,7 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
     if (rc)
         return rc;
-    logseg_init(&log, addr, db->config.log_bytes, worker->cn, coordinator->cn_index, worker->incarnation);
+    logseg_init(&log, addr, db->config.log_bytes - sizeof(struct chunk_wire), worker->cn, coordinator->cn_index, worker->incarnation);
     rc = txn_open(&coordinator->txn, &worker->home, coordinator->task.co, &log);
     return rc ? err_set(error, (enum cellar_error_code)-rc, "no memory for a coordinator's buffers") : 0;
 }

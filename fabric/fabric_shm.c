@@ -18,18 +18,13 @@
 #include <unistd.h>
 
 #define SLEEP_MIN_NS 60000 /* the kernel cannot wake a thread more precisely: shorter waits are spun */
-#define APPLY_MIN_NS 10    /* a cell is locked, applied and unlocked by at least two dependent locked instructions on one word */
+#define APPLY_MIN_NS                                                                                                   \
+    10 /* a cell is locked, applied and unlocked by at least two dependent locked instructions on one word */
 #define OFFSET_BYTES_MAX (1ull << 48)
 
-static struct fabric_shm *shm_of(struct fabric *fabric)
-{
-    return (struct fabric_shm *)fabric;
-}
+static struct fabric_shm *shm_of(struct fabric *fabric) { return (struct fabric_shm *)fabric; }
 
-static struct fabric_shm_ep *sep_of(struct fabric_ep *ep)
-{
-    return (struct fabric_shm_ep *)ep;
-}
+static struct fabric_shm_ep *sep_of(struct fabric_ep *ep) { return (struct fabric_shm_ep *)ep; }
 
 static inline void relax(void)
 {
@@ -43,8 +38,10 @@ static inline void relax(void)
 static int check_endpoint(const struct fabric_shm *shm, uint32_t cn, uint32_t worker, struct cellar_error *error)
 {
     if (cn < shm->cn_first || cn - shm->cn_first >= shm->cns)
-        return err_set(error, CELLAR_ERR_INVALID, "compute node %u is not of this process, which has %u from %u"
-                       " on", cn, shm->cns, shm->cn_first);
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "compute node %u is not of this process, which has %u from %u"
+                       " on",
+                       cn, shm->cns, shm->cn_first);
     if (worker >= FABRIC_SHM_WORKERS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "worker %u: a compute node has at most %d workers on shm", worker,
                        FABRIC_SHM_WORKERS_MAX);
@@ -142,10 +139,13 @@ static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
 static int fence_cn(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error)
 {
     if (cn >= shm->fabric.cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn, shm->fabric.cn_count);
+        return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
+                       shm->fabric.cn_count);
     if (!shm->attached || cn - shm->cn_first < shm->cns)
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "compute node %u is threads of this very process and cannot be fenced "
-                       "alone; give each compute node a process of its own", cn);
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "compute node %u is threads of this very process and cannot be fenced "
+                       "alone; give each compute node a process of its own",
+                       cn);
     return fabric_shm_fence(shm, cn, error);
 }
 
@@ -197,13 +197,15 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
+/* Once more on the same endpoint: its fn must have returned, or be about to. */
 static int shm_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_fn fn, void *arg)
 {
     struct fabric_shm_ep *sep = sep_of(ep);
     char name[16];
 
     (void)fabric;
-    if (sep->spawned) return -CELLAR_ERR_EXISTS;
+    if (sep->spawned) pthread_join(sep->thread, NULL);
+    sep->spawned = false;
     sep->worker_fn = fn;
     sep->worker_arg = arg;
     if (fabric_shm_thread(&sep->thread, worker_main, sep) != 0) return -CELLAR_ERR_SYSTEM;
@@ -315,10 +317,7 @@ static void shm_idle(struct fabric_ep *ep, uint64_t until_ns)
     }
 }
 
-static uint64_t shm_now_ns(struct fabric_ep *ep)
-{
-    return fabric_shm_clock_ns(&shm_of(ep->fabric)->clock);
-}
+static uint64_t shm_now_ns(struct fabric_ep *ep) { return fabric_shm_clock_ns(&shm_of(ep->fabric)->clock); }
 
 /* ---- open and close ---- */
 
@@ -352,11 +351,14 @@ static const struct fabric_ops shm_ops = {
 static int check_config(const struct fabric_shm_config *config, struct cellar_error *error)
 {
     if (config->mn_count < 1 || config->mn_count > FABRIC_NODES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: there must be 1 to %d", config->mn_count, FABRIC_NODES_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: there must be 1 to %d", config->mn_count,
+                       FABRIC_NODES_MAX);
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count, FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
+                       FABRIC_CNS_MAX);
     if (config->mn_bytes > OFFSET_BYTES_MAX || (config->mn_bytes == 0 && !config->pool_path))
-        return err_set(error, CELLAR_ERR_INVALID, "memory nodes of %" PRIu64 " bytes: there must be 1 to 2^48", config->mn_bytes);
+        return err_set(error, CELLAR_ERR_INVALID, "memory nodes of %" PRIu64 " bytes: there must be 1 to 2^48",
+                       config->mn_bytes);
     if (config->pool_path && config->mn_count != 1)
         return err_set(error, CELLAR_ERR_INVALID, "a pool file holds one memory node, not %u", config->mn_count);
     return 0;
@@ -374,7 +376,8 @@ static int open_own_memory(struct fabric_shm *shm, const struct fabric_shm_confi
     shm->fabric.cn_count = shm->cns = config->cn_count;
     shm->fabric.fresh = true;
     if (config->pool_path) {
-        code = fabric_shm_map_pool(&shm->regions[0], config->pool_path, config->mn_bytes, &shm->pool_fd, &shm->fabric.fresh, error);
+        code = fabric_shm_map_pool(&shm->regions[0], config->pool_path, config->mn_bytes, &shm->pool_fd,
+                                   &shm->fabric.fresh, error);
         shm->fabric.mn_bytes = shm->regions[0].bytes;
     } else {
         shm->fabric.mn_bytes = config->mn_bytes;
@@ -391,7 +394,8 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
     struct fabric_shm *shm = calloc(1, sizeof *shm);
 
     if (!shm) return NULL;
-    shm->fabric = (struct fabric){.ops = &shm_ops, .line_atomic = false, .apply_min_ns = APPLY_MIN_NS, .seed = config->seed};
+    shm->fabric =
+        (struct fabric){.ops = &shm_ops, .line_atomic = false, .apply_min_ns = APPLY_MIN_NS, .seed = config->seed};
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
     shm->pool_fd = shm->watch_stop_fd = -1;

@@ -29,9 +29,11 @@ static int connect_to(const char *path, int *out, struct cellar_error *error)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        code = errno == ENOENT || errno == ECONNREFUSED
-                   ? err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node listens at %s; start one there first (cellar memnode)", path)
-                   : err_set(error, CELLAR_ERR_UNREACHABLE, "cannot reach a memory node at %s: %s", path, strerror(errno));
+        code =
+            errno == ENOENT || errno == ECONNREFUSED
+                ? err_set(error, CELLAR_ERR_UNREACHABLE,
+                          "no memory node listens at %s; start one there first (cellar memnode)", path)
+                : err_set(error, CELLAR_ERR_UNREACHABLE, "cannot reach a memory node at %s: %s", path, strerror(errno));
         close(fd);
         return code;
     }
@@ -41,43 +43,48 @@ static int connect_to(const char *path, int *out, struct cellar_error *error)
 }
 
 /* Sends `message` and receives the answer over it; `fds` may be NULL. Anything but the `wanted` kind is an error. */
-static int ask(int fd, const char *path, struct fabric_shm_message_wire *message, enum fabric_shm_wire_kind wanted, int *fds,
-               struct cellar_error *error)
+static int ask(int fd, const char *path, struct fabric_shm_message_wire *message, enum fabric_shm_wire_kind wanted,
+               int *fds, struct cellar_error *error)
 {
     if (fabric_shm_wire_send(fd, message, NULL, 0) != 0)
         return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
     switch (fabric_shm_wire_receive(fd, message, fds)) {
     case FABRIC_SHM_WIRE_NONE:
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s did not answer within %d s", path, REPLY_SECONDS);
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s did not answer within %d s", path,
+                       REPLY_SECONDS);
     case FABRIC_SHM_WIRE_HUNG_UP:
         return err_set(error, CELLAR_ERR_UNREACHABLE, "the memory node at %s hung up", path);
     case FABRIC_SHM_WIRE_GARBAGE:
         if (message->magic != FABRIC_SHM_WIRE_MAGIC)
             return err_set(error, CELLAR_ERR_MISMATCH, "what listens at %s is not a memory node", path);
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s speaks version %u, this process %d; use one build for both",
-                       path, message->version, FABRIC_SHM_WIRE_VERSION);
+        return err_set(error, CELLAR_ERR_MISMATCH,
+                       "the memory node at %s speaks version %u, this process %d; use one build for both", path,
+                       message->version, FABRIC_SHM_WIRE_VERSION);
     case FABRIC_SHM_WIRE_GOT:
         break;
     }
     if (message->kind == FABRIC_SHM_REFUSED && message->code < 0)
-        return err_set(error, (enum cellar_error_code)-message->code, "%s", message->text);
+        return err_set(error, (enum cellar_error_code) - message->code, "%s", message->text);
     if (message->kind != wanted)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s gave an answer of kind %u", path, message->kind);
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s gave an answer of kind %u", path,
+                       message->kind);
     return 0;
 }
 
 /* ---- attaching ---- */
 
 /* What the first memory node says holds for all. */
-static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, uint32_t paths, uint64_t *seed,
-                       const char *path, struct cellar_error *error)
+static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, uint32_t paths,
+                       uint64_t *seed, const char *path, struct cellar_error *error)
 {
     struct fabric *fabric = &shm->fabric;
 
     if (fabric->mn_count == 0) {
         if (reply->mn_count != paths)
-            return err_set(error, CELLAR_ERR_INVALID, "the memory node at %s is one of %u, but %u path(s) were given; "
-                           "name all of them", path, reply->mn_count, paths);
+            return err_set(error, CELLAR_ERR_INVALID,
+                           "the memory node at %s is one of %u, but %u path(s) were given; "
+                           "name all of them",
+                           path, reply->mn_count, paths);
         if (reply->cn_count < 1 || reply->cn_count > FABRIC_CNS_MAX || reply->bytes == 0 || reply->bytes > 1ull << 48)
             return err_set(error, CELLAR_ERR_CORRUPT, "the memory node at %s describes itself with nonsense", path);
         fabric->mn_count = reply->mn_count;
@@ -85,17 +92,21 @@ static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_w
         fabric->mn_bytes = reply->bytes;
         *seed = reply->seed;
     }
-    if (reply->mn_count != fabric->mn_count || reply->cn_count != fabric->cn_count || reply->bytes != fabric->mn_bytes ||
-        reply->seed != *seed)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s is of another pool than those before it: %u x %" PRIu64
-                       " bytes, %u compute nodes, seed %" PRIu64, path, reply->mn_count, reply->bytes, reply->cn_count, reply->seed);
+    if (reply->mn_count != fabric->mn_count || reply->cn_count != fabric->cn_count ||
+        reply->bytes != fabric->mn_bytes || reply->seed != *seed)
+        return err_set(error, CELLAR_ERR_MISMATCH,
+                       "the memory node at %s is of another pool than those before it: %u x %" PRIu64
+                       " bytes, %u compute nodes, seed %" PRIu64,
+                       path, reply->mn_count, reply->bytes, reply->cn_count, reply->seed);
     if (reply->node >= fabric->mn_count || shm->sockets[reply->node] >= 0)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s is number %u, as is one before it; each needs its own",
-                       path, reply->node);
+        return err_set(error, CELLAR_ERR_MISMATCH,
+                       "the memory node at %s is number %u, as is one before it; each needs its own", path,
+                       reply->node);
     return 0;
 }
 
-static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, const int *fds, struct cellar_error *error)
+static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, const int *fds,
+                        struct cellar_error *error)
 {
     struct fabric_shm_mapping mailboxes;
     int code = fabric_shm_map_fd(&shm->regions[reply->node], fds[0], reply->bytes, error);
@@ -108,8 +119,8 @@ static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_
     return 0;
 }
 
-static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path, uint32_t paths, uint64_t *seed,
-                      struct cellar_error *error)
+static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path, uint32_t paths,
+                      uint64_t *seed, struct cellar_error *error)
 {
     struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = config->cn_index, .cns = config->cns};
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
@@ -140,7 +151,8 @@ int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *co
 
     if (!list) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
     for (const char *p = list; *p; p++) paths += *p == ',';
-    if (paths > FABRIC_NODES_MAX) code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
+    if (paths > FABRIC_NODES_MAX)
+        code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
     if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
     for (char *path = strtok_r(list, ",", &rest); path && code == 0; path = strtok_r(NULL, ",", &rest))
         code = attach_one(shm, config, path, paths, &seed, error);

@@ -63,8 +63,5 @@ void fabric_shm_clock_open(struct fabric_shm_clock *clock)
     clock->tsc = clock->ns_per_tick != 0;
 }
 #else
-void fabric_shm_clock_open(struct fabric_shm_clock *clock)
-{
-    memset(clock, 0, sizeof *clock);
-}
+void fabric_shm_clock_open(struct fabric_shm_clock *clock) { memset(clock, 0, sizeof *clock); }
 #endif

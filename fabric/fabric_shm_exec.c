@@ -176,7 +176,7 @@ static __attribute__((noinline, cold)) int refuse(const struct fabric_shm *shm, 
     uint64_t offset = fabric_addr_offset(op->addr), bytes = shm->fabric.mn_bytes;
 
     if (fabric_addr_node(op->addr) >= shm->fabric.mn_count) return -CELLAR_ERR_INVALID;
-    if (op->size_bytes > bytes || offset > bytes - op->size_bytes) return -CELLAR_ERR_INVALID;
+    if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return -CELLAR_ERR_INVALID;
     return -CELLAR_ERR_UNREACHABLE;
 }
 
@@ -185,9 +185,12 @@ static inline int execute_atomic(struct fabric_op *op, unsigned char *remote)
     uint64_t *word = (uint64_t *)(void *)remote, old;
 
     if (UNLIKELY(((uintptr_t)remote & 7) || op->size_bytes != sizeof *word)) return -CELLAR_ERR_INVALID;
-    if (op->kind == FABRIC_MASKED_CAS) old = masked_cas(word, op);
-    else if (op->kind == FABRIC_FAA) old = __atomic_fetch_add(word, op->swap, __ATOMIC_SEQ_CST);
-    else old = plain_cas(word, op);
+    if (op->kind == FABRIC_MASKED_CAS)
+        old = masked_cas(word, op);
+    else if (op->kind == FABRIC_FAA)
+        old = __atomic_fetch_add(word, op->swap, __ATOMIC_SEQ_CST);
+    else
+        old = plain_cas(word, op);
     memcpy(op->local, &old, sizeof old);
     return 0;
 }
@@ -202,7 +205,7 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
     uint64_t offset = fabric_addr_offset(op->addr);
     if (UNLIKELY(node >= FABRIC_NODES_MAX)) return -CELLAR_ERR_INVALID;
     uint64_t limit = __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_RELAXED);
-    if (UNLIKELY(op->size_bytes > limit || offset > limit - op->size_bytes)) return refuse(shm, op);
+    if (UNLIKELY((uint64_t)op->size_bytes - 1 >= limit || offset > limit - op->size_bytes)) return refuse(shm, op);
     unsigned char *remote = shm->nodes[node].base + offset;
 
     if (op->kind == FABRIC_READ) {
@@ -224,13 +227,17 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
 /* Prefetching needs no bounds check: it never faults. */
 static inline void prefetch(const struct fabric_shm *shm, const struct fabric_op *op)
 {
-    uintptr_t line = (uintptr_t)shm->nodes[fabric_addr_node(op->addr) % FABRIC_NODES_MAX].base + fabric_addr_offset(op->addr);
-    uintptr_t end = line + (op->size_bytes < PREFETCH_LINES * LINE_BYTES ? op->size_bytes : PREFETCH_LINES * LINE_BYTES);
+    uintptr_t line =
+        (uintptr_t)shm->nodes[fabric_addr_node(op->addr) % FABRIC_NODES_MAX].base + fabric_addr_offset(op->addr);
+    uintptr_t end =
+        line + (op->size_bytes < PREFETCH_LINES * LINE_BYTES ? op->size_bytes : PREFETCH_LINES * LINE_BYTES);
 
-    for (line &= ~(uintptr_t)(LINE_BYTES - 1); line < end; line += LINE_BYTES) __builtin_prefetch((const void *)line, 1);
+    for (line &= ~(uintptr_t)(LINE_BYTES - 1); line < end; line += LINE_BYTES)
+        __builtin_prefetch((const void *)line, 1);
 }
 
-static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *ops, uint32_t count)
+static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *ops,
+                                     uint32_t count)
 {
     uint32_t failed = 0;
     bool unseen = false;
@@ -261,8 +268,8 @@ void fabric_shm_check_local(const struct fabric_op *ops, uint32_t count)
 }
 
 /* Executed now, completed later: poll delivers it. With too many batches in flight the post itself takes the delay. */
-static __attribute__((noinline)) void post_delayed(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *ops,
-                                                   uint32_t count, struct fabric_wait *wait)
+static __attribute__((noinline)) void post_delayed(struct fabric_shm *shm, struct fabric_shm_ep *sep,
+                                                   struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
 {
     uint32_t failed = execute_batch(shm, sep, ops, count);
     uint64_t due_ns = fabric_shm_clock_ns(&shm->clock) + shm->rtt_ns;

@@ -15,10 +15,10 @@
 
 #include <pthread.h>
 
-#define FABRIC_SHM_WORKERS_MAX 128     /* of each compute node: sizes the mailbox segment */
-#define FABRIC_SHM_BUFFERS 512         /* messages of one endpoint that nobody has taken yet */
+#define FABRIC_SHM_WORKERS_MAX 128      /* of each compute node: sizes the mailbox segment */
+#define FABRIC_SHM_BUFFERS 512          /* messages of one endpoint that nobody has taken yet */
 #define FABRIC_SHM_DELAYED_BATCHES 4096 /* in flight per endpoint, when completions are delayed */
-#define FABRIC_SHM_SPIN_NS 20000       /* idle spins so long before it sleeps */
+#define FABRIC_SHM_SPIN_NS 20000        /* idle spins so long before it sleeps */
 
 /* ---- memory ---- */
 
@@ -35,8 +35,8 @@ struct fabric_shm_mapping {
 
 NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error);
 /* Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the file's own size. */
-NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd, bool *fresh,
-                                  struct cellar_error *error);
+NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd,
+                                  bool *fresh, struct cellar_error *error);
 /* A sealed memfd of exactly that size. */
 NODISCARD int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error);
 void fabric_shm_unmap(struct fabric_shm_mapping *mapping);
@@ -94,17 +94,19 @@ _Static_assert(sizeof(struct fabric_shm_buffer_wire) == 128, "two lines");
 /* The segment that all compute nodes share beside the regions; with memory-node processes it is node 0's. */
 struct fabric_shm_mailboxes {
     struct fabric_shm_mapping mapping;
-    struct fabric_shm_mailbox_wire *boxes; /* [cn][worker] */
+    struct fabric_shm_mailbox_wire *boxes;  /* [cn][worker] */
     struct fabric_shm_buffer_wire *buffers; /* [cn][worker][FABRIC_SHM_BUFFERS] */
     uint32_t endpoints;
 };
 
 uint64_t fabric_shm_mailbox_bytes(uint32_t cn_count);
 /* Lays the segment out in a mapping of fabric_shm_mailbox_bytes(cn_count). */
-void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping, uint32_t cn_count);
+void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping,
+                             uint32_t cn_count);
 /* Refuses further messages and gives the buffers of untaken ones back; of an endpoint that nobody runs (any more). */
 void fabric_shm_mailbox_close(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker);
-struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker);
+struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn,
+                                                        uint32_t worker);
 
 /* ---- the fabric and its endpoints ---- */
 
@@ -121,7 +123,7 @@ struct fabric_shm_ep {
     uint32_t post_sequence; /* odd while a post runs: lets a killer of a node wait for posts that began before */
     uint32_t doorbell_seen;
     struct fabric_shm_mailbox_wire *mailbox;
-    uint32_t taken;       /* messages taken off the stack that the inbox has no room for yet: 1 + index of the oldest, 0 */
+    uint32_t taken; /* messages taken off the stack that the inbox has no room for yet: 1 + index of the oldest, 0 */
     uint32_t next_buffer; /* where to look for a free one */
     uint32_t order_word;  /* target of the locked instruction that orders a WRITE before a later READ, under TSan */
     struct fabric_shm_delayed *delayed; /* ring, or NULL without delay */
@@ -139,17 +141,17 @@ struct fabric_shm {
     struct fabric_shm_clock clock;
     struct fabric_shm_mailboxes mailboxes;
     uint64_t rtt_ns;
-    uint32_t cn_first, cns;  /* compute nodes that this process may open endpoints of */
-    bool attached;           /* the regions belong to memory-node processes */
-    uint32_t wait_event;     /* futex: what threads in wait() sleep on */
+    uint32_t cn_first, cns; /* compute nodes that this process may open endpoints of */
+    bool attached;          /* the regions belong to memory-node processes */
+    uint32_t wait_event;    /* futex: what threads in wait() sleep on */
     uint32_t waiters;
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
-    int pool_fd;             /* -1 without a pool file */
+    int pool_fd;                   /* -1 without a pool file */
     int sockets[FABRIC_NODES_MAX]; /* attached: the connection to each memory-node process */
     char *socket_paths[FABRIC_NODES_MAX];
-    int watch_stop_fd;       /* eventfd that ends the watching thread; -1 when there is none */
+    int watch_stop_fd; /* eventfd that ends the watching thread; -1 when there is none */
     pthread_t watcher;
-    pthread_mutex_t lock;    /* guards endpoints, and node deaths against each other */
+    pthread_mutex_t lock; /* guards endpoints, and node deaths against each other */
     struct fabric_shm_ep *endpoints;
 };
 
@@ -175,7 +177,8 @@ NODISCARD int fabric_shm_thread(pthread_t *thread, void *(*fn)(void *), void *ar
 void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node);
 
 /* Connects to all memory-node processes and maps what they hand out. */
-NODISCARD int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error);
+NODISCARD int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config,
+                                struct cellar_error *error);
 /* Starts the thread that stops a node when its process dies. */
 NODISCARD int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error);
 void fabric_shm_watch_end(struct fabric_shm *shm);

@@ -43,18 +43,17 @@ void fabric_shm_ring(struct fabric_shm_mailbox_wire *mailbox)
 
 /* ---- the segment ---- */
 
-static uint32_t endpoint_index(uint32_t cn, uint32_t worker)
-{
-    return cn * FABRIC_SHM_WORKERS_MAX + worker;
-}
+static uint32_t endpoint_index(uint32_t cn, uint32_t worker) { return cn * FABRIC_SHM_WORKERS_MAX + worker; }
 
 uint64_t fabric_shm_mailbox_bytes(uint32_t cn_count)
 {
     uint64_t endpoints = (uint64_t)cn_count * FABRIC_SHM_WORKERS_MAX;
-    return endpoints * (sizeof(struct fabric_shm_mailbox_wire) + FABRIC_SHM_BUFFERS * sizeof(struct fabric_shm_buffer_wire));
+    return endpoints *
+           (sizeof(struct fabric_shm_mailbox_wire) + FABRIC_SHM_BUFFERS * sizeof(struct fabric_shm_buffer_wire));
 }
 
-void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping, uint32_t cn_count)
+void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping,
+                             uint32_t cn_count)
 {
     must(mapping.bytes >= fabric_shm_mailbox_bytes(cn_count));
     mailboxes->mapping = mapping;
@@ -72,10 +71,7 @@ static struct fabric_shm_buffer_wire *buffer_at(const struct fabric_shm_mailboxe
     return &mailboxes->buffers[index - 1];
 }
 
-static void give_back(struct fabric_shm_buffer_wire *buffer)
-{
-    __atomic_store_n(&buffer->sent, 0, __ATOMIC_RELEASE);
-}
+static void give_back(struct fabric_shm_buffer_wire *buffer) { __atomic_store_n(&buffer->sent, 0, __ATOMIC_RELEASE); }
 
 /* Gives back all messages of a stack, whatever it is replaced by. */
 static void replace_stack(struct fabric_shm_mailboxes *mailboxes, uint32_t endpoint, uint64_t stack)
@@ -90,7 +86,8 @@ static void replace_stack(struct fabric_shm_mailboxes *mailboxes, uint32_t endpo
     }
 }
 
-struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker)
+struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn,
+                                                        uint32_t worker)
 {
     uint32_t endpoint = endpoint_index(cn, worker);
 

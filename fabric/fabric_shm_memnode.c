@@ -28,7 +28,7 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define CONNECTIONS_MAX 320    /* all compute nodes, and some that fence or have not said who they are */
+#define CONNECTIONS_MAX 320       /* all compute nodes, and some that fence or have not said who they are */
 #define SILENCE_MAX_NS 5000000000 /* a connection must say within this who it is */
 #define KILL_MAX_MS 10000
 #define POLL_MS 200
@@ -45,7 +45,7 @@ struct connection {
 struct memnode {
     const struct fabric_shm_memnode_config *config;
     int listen_fd, region_fd, mailbox_fd;
-    struct stat socket_status; /* to remove no socket but our own */
+    struct stat socket_status;             /* to remove no socket but our own */
     struct fabric_shm_mailboxes mailboxes; /* node 0 */
     bool handed_out;
     uint32_t count;
@@ -118,8 +118,8 @@ static void accept_one(struct memnode *memnode)
 
 /* ---- requests ---- */
 
-static void CELLAR_PRINTF(4, 5) refuse(struct memnode *memnode, struct connection *connection, enum cellar_error_code code,
-                                       const char *format, ...)
+static void CELLAR_PRINTF(4, 5)
+    refuse(struct memnode *memnode, struct connection *connection, enum cellar_error_code code, const char *format, ...)
 {
     struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_REFUSED, .code = -(int32_t)code};
     va_list args;
@@ -150,8 +150,13 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
     const struct fabric_shm_memnode_config *config = memnode->config;
     int fds[FABRIC_SHM_WIRE_FDS] = {memnode->region_fd, memnode->mailbox_fd};
     struct fabric_shm_message_wire reply = {
-        .kind = FABRIC_SHM_ATTACHED, .node = config->node, .mn_count = config->mn_count, .cn_count = config->cn_count,
-        .fresh = !memnode->handed_out, .bytes = config->bytes, .seed = config->seed,
+        .kind = FABRIC_SHM_ATTACHED,
+        .node = config->node,
+        .mn_count = config->mn_count,
+        .cn_count = config->cn_count,
+        .fresh = !memnode->handed_out,
+        .bytes = config->bytes,
+        .seed = config->seed,
     };
 
     if (fabric_shm_wire_send(connection->fd, &reply, fds, memnode->mailbox_fd >= 0 ? 2 : 1) != 0) {
@@ -163,7 +168,8 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
         connection->cn + connection->cns - 1, (int)connection->pid);
 }
 
-static void attach(struct memnode *memnode, struct connection *connection, const struct fabric_shm_message_wire *request)
+static void attach(struct memnode *memnode, struct connection *connection,
+                   const struct fabric_shm_message_wire *request)
 {
     uint32_t cn_count = memnode->config->cn_count;
 
@@ -172,8 +178,10 @@ static void attach(struct memnode *memnode, struct connection *connection, const
         return;
     }
     if (request->cns == 0 || request->cn >= cn_count || request->cns > cn_count - request->cn) {
-        refuse(memnode, connection, CELLAR_ERR_INVALID, "compute nodes %u and up, %u of them, were asked for; memory "
-               "node %u was started for %u, numbered from 0", request->cn, request->cns, memnode->config->node, cn_count);
+        refuse(memnode, connection, CELLAR_ERR_INVALID,
+               "compute nodes %u and up, %u of them, were asked for; memory "
+               "node %u was started for %u, numbered from 0",
+               request->cn, request->cns, memnode->config->node, cn_count);
         return;
     }
     struct connection *owner = find_cn(memnode, request->cn, request->cns);
@@ -182,13 +190,16 @@ static void attach(struct memnode *memnode, struct connection *connection, const
         owner = find_cn(memnode, request->cn, request->cns);
     }
     if (owner) {
-        refuse(memnode, connection, CELLAR_ERR_EXISTS, "compute nodes %u..%u are process %d already; choose other "
-               "indexes, or end that process", owner->cn, owner->cn + owner->cns - 1, (int)owner->pid);
+        refuse(memnode, connection, CELLAR_ERR_EXISTS,
+               "compute nodes %u..%u are process %d already; choose other "
+               "indexes, or end that process",
+               owner->cn, owner->cn + owner->cns - 1, (int)owner->pid);
         return;
     }
     connection->pidfd = open_pidfd(connection);
     if (connection->pidfd < 0) {
-        refuse(memnode, connection, CELLAR_ERR_SYSTEM, "process %d cannot be watched: %s", (int)connection->pid, strerror(errno));
+        refuse(memnode, connection, CELLAR_ERR_SYSTEM, "process %d cannot be watched: %s", (int)connection->pid,
+               strerror(errno));
         return;
     }
     connection->cn = request->cn;
@@ -203,14 +214,15 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
     struct connection *victim = find_cn(memnode, request->cn, 1);
 
     if (victim && victim->pid == connection->pid) {
-        refuse(memnode, connection, CELLAR_ERR_UNSUPPORTED, "compute node %u belongs to the process that asks", request->cn);
+        refuse(memnode, connection, CELLAR_ERR_UNSUPPORTED, "compute node %u belongs to the process that asks",
+               request->cn);
         return;
     }
     if (victim) {
         long killed = syscall(SYS_pidfd_send_signal, victim->pidfd, SIGKILL, NULL, 0);
         if ((killed != 0 && errno != ESRCH) || !process_is_dead(victim->pidfd, KILL_MAX_MS)) {
-            refuse(memnode, connection, CELLAR_ERR_SYSTEM, "compute node %u (process %d) could not be killed", request->cn,
-                   (int)victim->pid);
+            refuse(memnode, connection, CELLAR_ERR_SYSTEM, "compute node %u (process %d) could not be killed",
+                   request->cn, (int)victim->pid);
             return;
         }
         say(memnode, CELLAR_LOG_WARNING, "compute node %u was fenced at the request of process %d", request->cn,
@@ -232,7 +244,8 @@ static void serve(struct memnode *memnode, struct connection *connection)
         lose(memnode, connection);
         return;
     case FABRIC_SHM_WIRE_GARBAGE:
-        refuse(memnode, connection, CELLAR_ERR_MISMATCH, "what was received is not a message of version %d", FABRIC_SHM_WIRE_VERSION);
+        refuse(memnode, connection, CELLAR_ERR_MISMATCH, "what was received is not a message of version %d",
+               FABRIC_SHM_WIRE_VERSION);
         return;
     case FABRIC_SHM_WIRE_GOT:
         break;
@@ -292,7 +305,8 @@ static void sweep(struct memnode *memnode)
     memnode->count = kept;
 }
 
-static void report(const struct memnode *memnode, void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg)
+static void report(const struct memnode *memnode,
+                   void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg)
 {
     struct fabric_shm_memnode_status now = {.bytes = memnode->config->bytes};
 
@@ -301,7 +315,8 @@ static void report(const struct memnode *memnode, void (*status)(void *arg, cons
 }
 
 static int serve_until(struct memnode *memnode, const volatile int *stop,
-                       void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg, struct cellar_error *error)
+                       void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg,
+                       struct cellar_error *error)
 {
     struct pollfd fds[1 + 2 * CONNECTIONS_MAX];
     uint64_t reported_ns = 0;
@@ -331,7 +346,8 @@ static int make_segment(const char *name, uint64_t bytes, int *out, struct cella
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a memfd: %s", strerror(errno));
     *out = fd;
     if (ftruncate(fd, (off_t)bytes) != 0)
-        return err_set(error, CELLAR_ERR_NOMEM, "cannot make a segment of %" PRIu64 " bytes: %s", bytes, strerror(errno));
+        return err_set(error, CELLAR_ERR_NOMEM, "cannot make a segment of %" PRIu64 " bytes: %s", bytes,
+                       strerror(errno));
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return err_set(error, CELLAR_ERR_SYSTEM, "cannot seal a memfd: %s", strerror(errno));
     return 0;
@@ -359,7 +375,8 @@ static int remove_dead_socket(const struct sockaddr_un *address, struct cellar_e
 
     if (lstat(path, &status) != 0) return 0;
     if (!S_ISSOCK(status.st_mode))
-        return err_set(error, CELLAR_ERR_EXISTS, "%s exists and is not a socket; remove it, or choose another path", path);
+        return err_set(error, CELLAR_ERR_EXISTS, "%s exists and is not a socket; remove it, or choose another path",
+                       path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot make a socket: %s", strerror(errno));
     bool dead = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
@@ -386,8 +403,10 @@ static int listen_at(struct memnode *memnode, struct cellar_error *error)
         code = err_set(error, CELLAR_ERR_SYSTEM, "cannot listen at %s: %s", path, strerror(errno));
         unlink(path);
     }
-    if (code == 0) memnode->listen_fd = fd;
-    else close(fd);
+    if (code == 0)
+        memnode->listen_fd = fd;
+    else
+        close(fd);
     return code;
 }
 
@@ -414,14 +433,17 @@ static int check_config(const struct fabric_shm_memnode_config *config, struct c
         return err_set(error, CELLAR_ERR_INVALID, "memory node %u of %u: there must be 1 to %d, numbered from 0",
                        config->node, config->mn_count, FABRIC_NODES_MAX);
     if (config->cn_count < 1 || config->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count, FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: there must be 1 to %d", config->cn_count,
+                       FABRIC_CNS_MAX);
     if (config->bytes == 0 || config->bytes > 1ull << 48)
-        return err_set(error, CELLAR_ERR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48", config->bytes);
+        return err_set(error, CELLAR_ERR_INVALID, "a memory node of %" PRIu64 " bytes: there must be 1 to 2^48",
+                       config->bytes);
     return fabric_shm_memory_check(1, config->bytes, error);
 }
 
 int fabric_shm_memnode_run(const struct fabric_shm_memnode_config *config, const volatile int *stop,
-                           void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg, struct cellar_error *error)
+                           void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg,
+                           struct cellar_error *error)
 {
     struct memnode memnode = {.config = config, .listen_fd = -1, .region_fd = -1, .mailbox_fd = -1};
     int code = check_config(config, error);

@@ -29,8 +29,10 @@ int fabric_shm_memory_check(uint32_t nodes, uint64_t bytes, struct cellar_error 
     if (sysinfo(&info) != 0) return 0;
     uint64_t host = ((uint64_t)info.totalram + info.totalswap) * info.mem_unit;
     if (bytes <= host / nodes) return 0;
-    return err_set(error, CELLAR_ERR_NOMEM, "%u memory node(s) of %" PRIu64 " MiB cannot fit into this host's %" PRIu64
-                   " MiB of memory; make the pool smaller", nodes, bytes / MIB, host / MIB);
+    return err_set(error, CELLAR_ERR_NOMEM,
+                   "%u memory node(s) of %" PRIu64 " MiB cannot fit into this host's %" PRIu64
+                   " MiB of memory; make the pool smaller",
+                   nodes, bytes / MIB, host / MIB);
 }
 
 static int map_failed(struct cellar_error *error, uint64_t bytes)
@@ -42,7 +44,8 @@ static int map_failed(struct cellar_error *error, uint64_t bytes)
 int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), size = (bytes + page - 1) & ~(page - 1);
-    char *whole = mmap(NULL, size + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *whole =
+        mmap(NULL, size + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (whole == MAP_FAILED) return map_failed(error, bytes);
     uint64_t skip = -(uintptr_t)whole & (HUGE_PAGE_BYTES - 1);
@@ -75,9 +78,11 @@ int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes
     struct stat status;
     int seals = fcntl(fd, F_GET_SEALS);
 
-    if (fstat(fd, &status) != 0 || seals < 0 || !(seals & F_SEAL_SHRINK) || status.st_size < 0 || (uint64_t)status.st_size != bytes)
-        return err_set(error, CELLAR_ERR_CORRUPT, "the memory node handed out a descriptor that is not a sealed memfd of %" PRIu64
-                       " bytes", bytes);
+    if (fstat(fd, &status) != 0 || seals < 0 || !(seals & F_SEAL_SHRINK) || status.st_size < 0 ||
+        (uint64_t)status.st_size != bytes)
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "the memory node handed out a descriptor that is not a sealed memfd of %" PRIu64 " bytes",
+                       bytes);
     return map_shared(mapping, fd, bytes, error);
 }
 
@@ -116,9 +121,11 @@ static int lock_file(struct pool_file *file, struct cellar_error *error)
         return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is not a regular file", file->path);
     if (flock(file->fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) return file_failed(file, "lock", error);
-        return err_set(error, CELLAR_ERR_EXISTS, "pool file %.120s is in use by another database; only one may open it", file->path);
+        return err_set(error, CELLAR_ERR_EXISTS, "pool file %.120s is in use by another database; only one may open it",
+                       file->path);
     }
-    if (fstat(file->fd, &status) != 0) return file_failed(file, "look at", error); /* its size may have changed until now */
+    if (fstat(file->fd, &status) != 0)
+        return file_failed(file, "look at", error); /* its size may have changed until now */
     file->bytes = (uint64_t)status.st_size;
     file->fresh = status.st_size == 0;
     return 0;
@@ -130,8 +137,10 @@ static int choose_size(struct pool_file *file, uint64_t wanted, struct cellar_er
         return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is new: its size must be given", file->path);
     if (file->fresh) file->bytes = wanted;
     if (wanted == 0 || file->bytes == wanted) return 0;
-    return err_set(error, CELLAR_ERR_MISMATCH, "pool file %.120s has %" PRIu64 " bytes, not the %" PRIu64 " asked for; ask for its "
-                   "own size, or name another file", file->path, file->bytes, wanted);
+    return err_set(error, CELLAR_ERR_MISMATCH,
+                   "pool file %.120s has %" PRIu64 " bytes, not the %" PRIu64 " asked for; ask for its "
+                   "own size, or name another file",
+                   file->path, file->bytes, wanted);
 }
 
 /* All blocks of the file must exist: a store into a hole of a full disk would kill the process. */
@@ -142,18 +151,23 @@ static int allocate_blocks(struct pool_file *file, struct cellar_error *error)
     if (fallocate(file->fd, 0, 0, (off_t)file->bytes) == 0) return 0;
     if (errno == EOPNOTSUPP) { /* such a file system promises nothing: what is free now must do */
         if (!file->fresh) return 0;
-        if (fstatvfs(file->fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < file->bytes) errno = ENOSPC;
-        else if (ftruncate(file->fd, (off_t)file->bytes) == 0) return 0;
+        if (fstatvfs(file->fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < file->bytes)
+            errno = ENOSPC;
+        else if (ftruncate(file->fd, (off_t)file->bytes) == 0)
+            return 0;
     }
     return err_set(error, errno == ENOSPC || errno == EFBIG ? CELLAR_ERR_FULL : CELLAR_ERR_SYSTEM,
-                   "no room for a pool file of %" PRIu64 " MiB at %.120s: %s", file->bytes / MIB, file->path, strerror(errno));
+                   "no room for a pool file of %" PRIu64 " MiB at %.120s: %s", file->bytes / MIB, file->path,
+                   strerror(errno));
 }
 
 /* Leaves no trace of an attempt that failed. */
 static void abandon_file(struct pool_file *file)
 {
-    if (file->created) unlink(file->path);
-    else if (file->fresh && ftruncate(file->fd, 0) != 0) file->fresh = false;
+    if (file->created)
+        unlink(file->path);
+    else if (file->fresh && ftruncate(file->fd, 0) != 0)
+        file->fresh = false;
     close(file->fd);
 }
 

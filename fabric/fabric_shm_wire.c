@@ -26,7 +26,8 @@ int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, co
         header.msg_control = control.bytes;
         header.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
         struct cmsghdr *cmsg = CMSG_FIRSTHDR(&header);
-        *cmsg = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(fd_count * sizeof(int))};
+        *cmsg = (struct cmsghdr){
+            .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(fd_count * sizeof(int))};
         memcpy(CMSG_DATA(cmsg), fds, fd_count * sizeof(int));
     }
     ssize_t sent;
@@ -44,8 +45,10 @@ static void keep_fds(struct msghdr *header, int *fds)
         for (size_t at = 0; cmsg->cmsg_len >= CMSG_LEN(at + sizeof(int)); at += sizeof(int)) {
             int fd;
             memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof fd);
-            if (count < FABRIC_SHM_WIRE_FDS) fds[count++] = fd;
-            else close(fd);
+            if (count < FABRIC_SHM_WIRE_FDS)
+                fds[count++] = fd;
+            else
+                close(fd);
         }
     }
 }
@@ -70,7 +73,8 @@ enum fabric_shm_wire_result fabric_shm_wire_receive(int socket, struct fabric_sh
     if (got == 0) return FABRIC_SHM_WIRE_HUNG_UP;
     message->text[sizeof message->text - 1] = 0;
     if (got != (ssize_t)sizeof *message || (header.msg_flags & MSG_TRUNC)) return FABRIC_SHM_WIRE_GARBAGE;
-    if (message->magic != FABRIC_SHM_WIRE_MAGIC || message->version != FABRIC_SHM_WIRE_VERSION) return FABRIC_SHM_WIRE_GARBAGE;
+    if (message->magic != FABRIC_SHM_WIRE_MAGIC || message->version != FABRIC_SHM_WIRE_VERSION)
+        return FABRIC_SHM_WIRE_GARBAGE;
     return FABRIC_SHM_WIRE_GOT;
 }
 

@@ -37,18 +37,24 @@ struct fabric_shm_message_wire {
     uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
-    uint32_t fresh;         /*  32..35  1: nobody was attached before */
+    uint32_t fresh; /*  32..35  1: nobody was attached before */
     uint32_t zero;
-    uint64_t bytes;         /*  40..47 */
-    uint64_t seed;          /*  48..55  equal on all memory nodes of one pool */
-    char text[200];         /*  56..255 REFUSED */
+    uint64_t bytes; /*  40..47 */
+    uint64_t seed;  /*  48..55  equal on all memory nodes of one pool */
+    char text[200]; /*  56..255 REFUSED */
 };
 _Static_assert(sizeof(struct fabric_shm_message_wire) == 256, "a fixed size");
 
-enum fabric_shm_wire_result { FABRIC_SHM_WIRE_GOT, FABRIC_SHM_WIRE_NONE, FABRIC_SHM_WIRE_HUNG_UP, FABRIC_SHM_WIRE_GARBAGE };
+enum fabric_shm_wire_result {
+    FABRIC_SHM_WIRE_GOT,
+    FABRIC_SHM_WIRE_NONE,
+    FABRIC_SHM_WIRE_HUNG_UP,
+    FABRIC_SHM_WIRE_GARBAGE
+};
 
 /* Fills in magic and version. 0, or -CELLAR_ERR_SYSTEM when the other side cannot take it now. */
-NODISCARD int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, const int *fds, uint32_t fd_count);
+NODISCARD int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, const int *fds,
+                                   uint32_t fd_count);
 /*
  * Receives one message, and up to FABRIC_SHM_WIRE_FDS descriptors (-1: none) into fds unless that is NULL. NONE: nothing
  * there now, or not within the socket's timeout. GARBAGE: not a message; of another version if message->magic is right.

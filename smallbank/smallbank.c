@@ -147,19 +147,17 @@ static void draw(struct workload_run *run, struct prng *prng, uint32_t type, str
     args->from = zipf_next(&run->zipf, prng);
     switch (type) {
     case SMALLBANK_SEND_PAYMENT:
-        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_AMOUNT_CENTS);
+        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_SPEND_CENTS);
         __attribute__((fallthrough));
     case SMALLBANK_AMALGAMATE:
         do args->to = zipf_next(&run->zipf, prng);
         while (args->to == args->from);
         break;
     case SMALLBANK_TRANSACT_SAVINGS:
-        args->cents = (int64_t)prng_below(prng, 2 * SMALLBANK_AMOUNT_CENTS + 1) - SMALLBANK_AMOUNT_CENTS;
+        args->cents = (int64_t)prng_below(prng, 2 * SMALLBANK_DEPOSIT_CENTS + 1) - SMALLBANK_DEPOSIT_CENTS;
         break;
-    case SMALLBANK_DEPOSIT_CHECKING:
-    case SMALLBANK_WRITE_CHECK:
-        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_AMOUNT_CENTS);
-        break;
+    case SMALLBANK_DEPOSIT_CHECKING: args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_DEPOSIT_CENTS); break;
+    case SMALLBANK_WRITE_CHECK: args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_SPEND_CENTS); break;
     default: break;
     }
 }

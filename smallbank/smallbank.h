@@ -13,7 +13,8 @@
 #include "zipf.h"
 
 #define SMALLBANK_INITIAL_CENTS 100000 /* of each balance at load */
-#define SMALLBANK_AMOUNT_CENTS 10000   /* amounts are 1 .. this */
+#define SMALLBANK_DEPOSIT_CENTS 10000  /* deposits are 1 .. this, savings transactions up to this either way */
+#define SMALLBANK_SPEND_CENTS 5000     /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
 #define SMALLBANK_PENALTY_CENTS 100    /* for a check that overdraws the customer */
 
 /* The two that may be refused have a second type for that: the customer has not enough money. */
