@@ -36,8 +36,8 @@ void addrcache_free(struct addrcache *cache)
 static uint32_t way_of(const struct addrcache_entry *set, uint32_t table_id, uint64_t key)
 {
     uint32_t way = 0;
-    while (way < ADDRCACHE_WAYS &&
-           (set[way].key != key || set[way].addr_table % LAYOUT_LINE != table_id - 1 || set[way].addr_table < LAYOUT_LINE))
+    while (way < ADDRCACHE_WAYS && (set[way].key != key || set[way].addr_table % LAYOUT_LINE != table_id - 1 ||
+                                    set[way].addr_table < LAYOUT_LINE))
         way++;
     return way;
 }

@@ -1,6 +1,7 @@
 /*
- * addrcache.h - where records were last seen: a per-worker, fixed-size, lossy cache from (table, key) to address. An entry is
- * a hint: slots may have been freed, moved or reused since, so whoever uses it checks key, table and DELETED in the record.
+ * addrcache.h - where records were last seen: a per-worker, fixed-size, lossy cache from (table, key) to address. An
+ * entry is a hint: slots may have been freed, moved or reused since, so whoever uses it checks key, table and DELETED
+ * in the record.
  *
  * Sets of four entries, one line each, newest first: a lookup meets one line, a put in a full set drops the oldest.
  */
@@ -9,8 +10,8 @@
 #include "index.h"
 
 /*
- * An address leaves its low 6 bits free (records are 64-byte aligned): they hold table id - 1, so that an entry names its table
- * and key exactly. Empty: addr_table 0, which reads as address 0, "unknown".
+ * An address leaves its low 6 bits free (records are 64-byte aligned): they hold table id - 1, so that an entry names
+ * its table and key exactly. Empty: addr_table 0, which reads as address 0, "unknown".
  */
 struct addrcache_entry {
     uint64_t key, addr_table;

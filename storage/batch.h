@@ -17,17 +17,20 @@ static inline int batch_run(struct coro *co, struct fabric_ep *ep, struct fabric
     must(i < count);
     return ops[i].status;
 }
-static inline int batch_read(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, void *local, uint32_t size_bytes)
+static inline int batch_read(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, void *local,
+                             uint32_t size_bytes)
 {
     struct fabric_op op = fabric_op_read(addr, local, size_bytes);
     return batch_run(co, ep, &op, 1);
 }
-static inline int batch_faa(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, uint64_t addend, uint64_t *old)
+static inline int batch_faa(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, uint64_t addend,
+                            uint64_t *old)
 {
     struct fabric_op op = fabric_op_faa(addr, old, addend);
     return batch_run(co, ep, &op, 1);
 }
-static inline int batch_cas(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, uint64_t compare, uint64_t swap, uint64_t *old)
+static inline int batch_cas(struct coro *co, struct fabric_ep *ep, struct fabric_addr addr, uint64_t compare,
+                            uint64_t swap, uint64_t *old)
 {
     struct fabric_op op = fabric_op_cas(addr, old, compare, swap);
     return batch_run(co, ep, &op, 1);

@@ -16,13 +16,13 @@ static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return 
 
 static int node_error(struct cellar_error *error, uint32_t node, int rc)
 {
-    return err_set(error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+    return err_set(error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
 }
 
 /* ---- runs of chunks ---- */
 
-int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr, const void *local,
-                      uint32_t size_bytes)
+int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                      const void *local, uint32_t size_bytes)
 {
     /* In pieces: this runs on coordinators' stacks, and more than a few backups are rare. */
     struct fabric_op ops[REPLICAS_PER_BATCH];
@@ -37,8 +37,8 @@ int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalo
     return rc;
 }
 
-int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, struct chunk_wire *run,
-                     uint64_t *offset)
+int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
+                     struct chunk_wire *run, uint64_t *offset)
 {
     must(run->chunk_count > 0);
     uint64_t first, now;
@@ -54,7 +54,8 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     return catalog_replicate(co, ep, catalog, fabric_addr_of(node, *offset), run, sizeof(*run));
 }
 
-int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, uint64_t *word, uint64_t *count)
+int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
+                        uint64_t *word, uint64_t *count)
 {
     int rc = batch_read(co, ep, superblock_at(node, AT(chunk_next)), word, sizeof(*word));
     *count = *word < catalog->chunk_count ? *word : catalog->chunk_count;
@@ -64,13 +65,15 @@ int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct cata
 bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *run, uint64_t chunk)
 {
     static const struct chunk_wire zero;
-    if (run->magic != LAYOUT_CHUNK_MAGIC || run->pad || memcmp(run->rest, zero.rest, sizeof(zero.rest)) != 0) return false;
+    if (run->magic != LAYOUT_CHUNK_MAGIC || run->pad || memcmp(run->rest, zero.rest, sizeof(zero.rest)) != 0)
+        return false;
     if (run->chunk_count == 0 || run->chunk_count > catalog->chunk_count - chunk) return false;
     if (run->kind == LAYOUT_RUN_LOG) return run->table_id == 0 && run->slot_bytes == 0;
     if (run->table_id == 0 || run->table_id > LAYOUT_CATALOG_TABLES_MAX || run->owner_coordinator) return false;
     const struct cellar_table *table = catalog->tables[run->table_id - 1];
     if (run->kind == LAYOUT_RUN_RECORDS)
-        return table ? run->slot_bytes == table->schema.record_bytes : run->slot_bytes && run->slot_bytes % LAYOUT_LINE == 0;
+        return table ? run->slot_bytes == table->schema.record_bytes
+                     : run->slot_bytes && run->slot_bytes % LAYOUT_LINE == 0;
     return (run->kind == LAYOUT_RUN_BUCKETS || run->kind == LAYOUT_RUN_OVERFLOW) && run->slot_bytes == LAYOUT_LINE;
 }
 
@@ -79,12 +82,14 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
 static int shape_set(struct catalog *catalog, const struct catalog_shape *shape, struct cellar_error *error)
 {
     if (shape->mn_count == 0 || shape->mn_count > LAYOUT_NODES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes; 1 to %d are possible", shape->mn_count, LAYOUT_NODES_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes; 1 to %d are possible", shape->mn_count,
+                       LAYOUT_NODES_MAX);
     if (shape->replicas >= shape->mn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "%u backups need at least %u memory nodes; there are %u", shape->replicas,
-                       shape->replicas + 1, shape->mn_count);
+        return err_set(error, CELLAR_ERR_INVALID, "%u backups need at least %u memory nodes; there are %u",
+                       shape->replicas, shape->replicas + 1, shape->mn_count);
     if (shape->cn_count == 0 || shape->cn_count > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes; 1 to %d are possible", shape->cn_count, FABRIC_CNS_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes; 1 to %d are possible", shape->cn_count,
+                       FABRIC_CNS_MAX);
     catalog->mn_count = shape->mn_count;
     catalog->replicas = shape->replicas;
     catalog->cn_count = shape->cn_count;
@@ -93,41 +98,53 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     catalog->heap_offset = (LAYOUT_HEAP_OFFSET + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
     uint64_t least = (catalog->heap_offset + LAYOUT_CHUNK_BYTES) * (shape->replicas + 1);
     if (shape->mn_bytes < least || shape->mn_bytes >= 1ull << 48)
-        return err_set(error, CELLAR_ERR_INVALID, "memory nodes of %llu bytes; with %u backups, %llu to %llu are possible",
-                       TEXT(shape->mn_bytes), shape->replicas, TEXT(least), TEXT((1ull << 48) - 1));
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "memory nodes of %llu bytes; with %u backups, %llu to %llu are possible", TEXT(shape->mn_bytes),
+                       shape->replicas, TEXT(least), TEXT((1ull << 48) - 1));
     catalog->chunk_count = (catalog->area_bytes - catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
     return 0;
 }
 
 static int differs(struct cellar_error *error, uint32_t node, const char *what, uint64_t have, uint64_t want)
 {
-    return err_set(error, CELLAR_ERR_MISMATCH, "memory node %u: its pool was formatted for %s %llu, this open asks for %llu", node, what,
+    return err_set(error, CELLAR_ERR_MISMATCH,
+                   "memory node %u: its pool was formatted for %s %llu, this open asks for %llu", node, what,
                    TEXT(have), TEXT(want));
 }
 
 /* Does the superblock just read belong to this build, this node and this shape? */
-static int superblock_check(struct catalog *catalog, const struct superblock_wire *have, uint32_t node, struct cellar_error *error)
+static int superblock_check(struct catalog *catalog, const struct superblock_wire *have, uint32_t node,
+                            struct cellar_error *error)
 {
     if (have->magic == 0)
         return err_set(error, CELLAR_ERR_CORRUPT, "memory node %u is not formatted: %s", node,
                        node ? "node 0 is, so this one has lost its memory or belongs elsewhere"
                             : "its formatting was interrupted or it is no pool; remove it to start anew");
     if (have->magic != LAYOUT_MAGIC)
-        return err_set(error, CELLAR_ERR_CORRUPT, "memory node %u holds no pool: it begins with %#llx, a pool with %#llx", node,
-                       TEXT(have->magic), TEXT(LAYOUT_MAGIC));
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "memory node %u holds no pool: it begins with %#llx, a pool with %#llx", node, TEXT(have->magic),
+                       TEXT(LAYOUT_MAGIC));
     if (have->layout_version != LAYOUT_VERSION || have->fingerprint != layout_fingerprint())
         return err_set(error, CELLAR_ERR_MISMATCH,
-                       "memory node %u was formatted by another build: layout version %u, fingerprint %llx; this build has version %d, %llx",
+                       "memory node %u was formatted by another build: layout version %u, fingerprint %llx; this build "
+                       "has version %d, %llx",
                        node, have->layout_version, TEXT(have->fingerprint), LAYOUT_VERSION, TEXT(layout_fingerprint()));
     if (have->node != node)
-        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node attached as number %u was formatted as number %u", node, have->node);
-    if (have->mn_count != catalog->mn_count) return differs(error, node, "a number of memory nodes of", have->mn_count, catalog->mn_count);
-    if (have->replicas != catalog->replicas) return differs(error, node, "a number of backups of", have->replicas, catalog->replicas);
-    if (have->mn_bytes != catalog->mn_bytes) return differs(error, node, "bytes per memory node of", have->mn_bytes, catalog->mn_bytes);
-    if (have->cn_count < catalog->cn_count) return differs(error, node, "at most so many compute nodes:", have->cn_count, catalog->cn_count);
-    if (have->cn_count > FABRIC_CNS_MAX || have->area_bytes != catalog->area_bytes || have->heap_offset != catalog->heap_offset)
-        return err_set(error, CELLAR_ERR_CORRUPT, "memory node %u: areas of %llu bytes with a heap at %llu do not follow from its shape",
-                       node, TEXT(have->area_bytes), TEXT(have->heap_offset));
+        return err_set(error, CELLAR_ERR_MISMATCH, "the memory node attached as number %u was formatted as number %u",
+                       node, have->node);
+    if (have->mn_count != catalog->mn_count)
+        return differs(error, node, "a number of memory nodes of", have->mn_count, catalog->mn_count);
+    if (have->replicas != catalog->replicas)
+        return differs(error, node, "a number of backups of", have->replicas, catalog->replicas);
+    if (have->mn_bytes != catalog->mn_bytes)
+        return differs(error, node, "bytes per memory node of", have->mn_bytes, catalog->mn_bytes);
+    if (have->cn_count < catalog->cn_count)
+        return differs(error, node, "at most so many compute nodes:", have->cn_count, catalog->cn_count);
+    if (have->cn_count > FABRIC_CNS_MAX || have->area_bytes != catalog->area_bytes ||
+        have->heap_offset != catalog->heap_offset)
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "memory node %u: areas of %llu bytes with a heap at %llu do not follow from its shape", node,
+                       TEXT(have->area_bytes), TEXT(have->heap_offset));
     return 0;
 }
 
@@ -144,9 +161,10 @@ int catalog_lock_take(struct coro *co, struct fabric_ep *ep, struct cellar_error
         if (now >= deadline) break;
         fabric_idle(ep, now + LOCK_POLL_NS);
     }
-    return err_set(error, CELLAR_ERR_DEADLINE,
-                   "compute node %llu holds the catalog's lock and does not give it back; it may have died creating a table",
-                   TEXT(holder - 1));
+    return err_set(
+        error, CELLAR_ERR_DEADLINE,
+        "compute node %llu holds the catalog's lock and does not give it back; it may have died creating a table",
+        TEXT(holder - 1));
 }
 
 int catalog_lock_give(struct coro *co, struct fabric_ep *ep)
@@ -167,20 +185,29 @@ static int format(struct coro *co, struct fabric_ep *ep, struct catalog_home *ho
     struct superblock_wire *block = &home->superblock;
     int rc = 0;
     for (uint32_t node = catalog->mn_count; rc == 0 && node-- > 0;) {
-        *block = (struct superblock_wire){.magic = LAYOUT_MAGIC, .fingerprint = layout_fingerprint(), .layout_version = LAYOUT_VERSION,
-                                          .node = node, .mn_count = catalog->mn_count, .replicas = catalog->replicas,
-                                          .mn_bytes = catalog->mn_bytes, .area_bytes = catalog->area_bytes,
-                                          .heap_offset = catalog->heap_offset, .cn_count = catalog->cn_count};
+        *block = (struct superblock_wire){.magic = LAYOUT_MAGIC,
+                                          .fingerprint = layout_fingerprint(),
+                                          .layout_version = LAYOUT_VERSION,
+                                          .node = node,
+                                          .mn_count = catalog->mn_count,
+                                          .replicas = catalog->replicas,
+                                          .mn_bytes = catalog->mn_bytes,
+                                          .area_bytes = catalog->area_bytes,
+                                          .heap_offset = catalog->heap_offset,
+                                          .cn_count = catalog->cn_count};
         /* Words from chunk_next on belong to atomics, and are zero in fresh memory. */
         rc = catalog_replicate(co, ep, catalog, superblock_at(node, AT(fingerprint)), &block->fingerprint,
                                (uint32_t)(AT(chunk_next) - AT(fingerprint)));
-        if (rc == 0) rc = catalog_replicate(co, ep, catalog, superblock_at(node, AT(magic)), &block->magic, sizeof(block->magic));
+        if (rc == 0)
+            rc =
+                catalog_replicate(co, ep, catalog, superblock_at(node, AT(magic)), &block->magic, sizeof(block->magic));
         if (rc) return node_error(error, node, rc);
     }
     return 0;
 }
 
-static int superblock_read(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, uint32_t node, struct cellar_error *error)
+static int superblock_read(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, uint32_t node,
+                           struct cellar_error *error)
 {
     int rc = batch_read(co, ep, superblock_at(node, 0), &home->superblock, sizeof(home->superblock));
     return rc ? node_error(error, node, rc) : 0;
@@ -199,7 +226,8 @@ static int format_if_first(struct coro *co, struct fabric_ep *ep, struct catalog
     return rc ? rc : given ? node_error(error, 0, given) : 0;
 }
 
-static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool shared, struct cellar_error *error)
+static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool shared,
+                 struct cellar_error *error)
 {
     uint32_t cn_count = 0;
     for (uint32_t node = 0; node < home->catalog.mn_count; node++) {
@@ -210,7 +238,8 @@ static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *hom
         cn_count = home->superblock.cn_count;
         if (home->superblock.open_count && !shared)
             return err_set(error, CELLAR_ERR_DIRTY,
-                           "the pool was not closed cleanly: its process ended with it open. This version cannot recover a crashed compute "
+                           "the pool was not closed cleanly: its process ended with it open. This version cannot "
+                           "recover a crashed compute "
                            "node, so the data cannot be trusted; use a copy made after a clean close, or a new pool");
     }
     home->catalog.cn_count = cn_count;
@@ -239,11 +268,11 @@ static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cell
     int rc = fabric_register_local(ep->fabric, memory, sizeof(**out));
     if (rc == 0) return 0;
     munmap(memory, sizeof(**out));
-    return err_set(error, (enum cellar_error_code)-rc, "the catalog's memory could not be registered");
+    return err_set(error, (enum cellar_error_code) - rc, "the catalog's memory could not be registered");
 }
 
-int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared, struct catalog **out,
-                 uint64_t *incarnation, struct cellar_error *error)
+int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,
+                 struct catalog **out, uint64_t *incarnation, struct cellar_error *error)
 {
     *out = NULL;
     struct catalog_home *home = NULL;

@@ -2,11 +2,11 @@
  * catalog.h - a formatted pool: superblocks, shape, tables. One struct catalog per process and pool; read-only while
  * transactions run.
  *
- * Every call here works in the fabric's bulk mode, except catalog_replicate, catalog_run_take and catalog_chunks_used, which leave
- * that to their caller.
+ * Every call here works in the fabric's bulk mode, except catalog_replicate, catalog_run_take and catalog_chunks_used,
+ * which leave that to their caller.
  *
- * Opening: the first CN to find fresh memory formats it; every other open compares magic, fingerprint and shape first and refuses
- * bytes it does not know (MISMATCH, CORRUPT).
+ * Opening: the first CN to find fresh memory formats it; every other open compares magic, fingerprint and shape first
+ * and refuses bytes it does not know (MISMATCH, CORRUPT).
  */
 #pragma once
 
@@ -35,32 +35,37 @@ struct catalog_shape {
 };
 
 /*
- * Formats the pool if it is fresh, else checks it; then reads all tables. *incarnation: this open's number, unique in the pool's
- * life. A file pool whose open_count is not 0 was not closed: DIRTY unless `shared` (other CNs have it open).
+ * Formats the pool if it is fresh, else checks it; then reads all tables. *incarnation: this open's number, unique in
+ * the pool's life. A file pool whose open_count is not 0 was not closed: DIRTY unless `shared` (other CNs have it
+ * open).
  */
-NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,
-                           struct catalog **out, uint64_t *incarnation, struct cellar_error *error);
+NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh,
+                           bool shared, struct catalog **out, uint64_t *incarnation, struct cellar_error *error);
 /* This CN no longer uses the pool: open_count goes down. */
 NODISCARD int catalog_leave(struct coro *co, struct fabric_ep *ep, struct catalog *catalog);
 void catalog_free(struct catalog *catalog);
 /* As cellar_table_create. Calls on one catalog must not overlap; other processes may create tables at the same time. */
-NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *schema,
-                                   const struct cellar_table **out, struct cellar_error *error);
+NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                   const struct cellar_schema *schema, const struct cellar_table **out,
+                                   struct cellar_error *error);
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
 
 /* WRITEs bytes to all replicas of a primary address. */
-NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
-                                const void *local, uint32_t size_bytes);
+NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
+                                struct fabric_addr addr, const void *local, uint32_t size_bytes);
 /*
- * Takes a run of run->chunk_count chunks of a node, writes its header (*run, in registered memory; its magic is set here) to all
- * replicas, and gives the run's offset. FULL when the node has not as many left.
+ * Takes a run of run->chunk_count chunks of a node, writes its header (*run, in registered memory; its magic is set
+ * here) to all replicas, and gives the run's offset. FULL when the node has not as many left.
  */
-NODISCARD int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, struct chunk_wire *run,
-                               uint64_t *offset);
+NODISCARD int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
+                               struct chunk_wire *run, uint64_t *offset);
 /* Chunks of a node that have been handed out, never more than chunk_count. `word`: registered memory of 8 bytes. */
-NODISCARD int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, uint64_t *word,
-                                  uint64_t *count);
-/* Is this, read at chunk number `chunk`, the header of a run of this pool? For untrusted bytes; tables made by others are unknown. */
+NODISCARD int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
+                                  uint64_t *word, uint64_t *count);
+/*
+ * Is this, read at chunk number `chunk`, the header of a run of this pool? For untrusted bytes; tables made by others
+ * are unknown.
+ */
 bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *run, uint64_t chunk);
 
 /* The i-th replica of a primary address, i in [0, replicas]; 0 is the address itself. */
@@ -74,6 +79,6 @@ static inline struct fabric_addr catalog_replica(const struct catalog *catalog, 
 static inline bool catalog_in_heap(const struct catalog *catalog, struct fabric_addr addr, uint64_t bytes)
 {
     uint64_t offset = fabric_addr_offset(addr);
-    return fabric_addr_node(addr) < catalog->mn_count && offset >= catalog->heap_offset && bytes <= catalog->area_bytes &&
-           offset <= catalog->area_bytes - bytes;
+    return fabric_addr_node(addr) < catalog->mn_count && offset >= catalog->heap_offset &&
+           bytes <= catalog->area_bytes && offset <= catalog->area_bytes - bytes;
 }

@@ -14,10 +14,14 @@ struct catalog_home {
     struct catalog_entry_wire entries[LAYOUT_CATALOG_TABLES_MAX];
 };
 
-static inline struct catalog_home *catalog_home_of(struct catalog *catalog) { return (struct catalog_home *)(void *)catalog; }
+static inline struct catalog_home *catalog_home_of(struct catalog *catalog)
+{
+    return (struct catalog_home *)(void *)catalog;
+}
 
 /* Reads all entries and adds the tables that are not known yet. MISMATCH, CORRUPT, NOMEM. */
-NODISCARD int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_error *error);
+NODISCARD int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                  struct cellar_error *error);
 /* The lock on node 0 under which tables are made and a shared pool is formatted. Waits for seconds, then DEADLINE. */
 NODISCARD int catalog_lock_take(struct coro *co, struct fabric_ep *ep, struct cellar_error *error);
 NODISCARD int catalog_lock_give(struct coro *co, struct fabric_ep *ep);

@@ -36,7 +36,8 @@ static int entry_schema(const struct catalog_entry_wire *entry, struct schema *s
         if (!terminated(column->name) || column->cell < 0) return -CELLAR_ERR_CORRUPT;
         columns[i] = (struct cellar_column){column->name, column->row_offset, column->bytes, column->cell};
     }
-    struct cellar_schema from = {.name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
+    struct cellar_schema from = {
+        .name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
     int rc = schema_build(&from, 1, schema, error);
     for (uint32_t i = 0; rc == 0 && i < entry->column_count; i++)
         if (schema->columns[i].cell != entry->columns[i].cell) rc = -CELLAR_ERR_CORRUPT;
@@ -51,22 +52,26 @@ static bool geometry_sane(const struct catalog *catalog, const struct index_geom
     if (geometry->buckets_per_node > catalog->area_bytes / LAYOUT_LINE) return false;
     for (uint32_t node = 0; node < geometry->mn_count; node++) {
         uint64_t base = geometry->base[node];
-        if (base >> 48 || base < sizeof(struct chunk_wire) || (base - sizeof(struct chunk_wire)) % LAYOUT_CHUNK_BYTES) return false;
-        if (!catalog_in_heap(catalog, fabric_addr_of(node, base), geometry->buckets_per_node * LAYOUT_LINE)) return false;
+        if (base >> 48 || base < sizeof(struct chunk_wire) || (base - sizeof(struct chunk_wire)) % LAYOUT_CHUNK_BYTES)
+            return false;
+        if (!catalog_in_heap(catalog, fabric_addr_of(node, base), geometry->buckets_per_node * LAYOUT_LINE))
+            return false;
     }
     return true;
 }
 
-static int entry_decode(const struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t index, struct cellar_table *table,
-                        struct cellar_error *error)
+static int entry_decode(const struct catalog *catalog, const struct catalog_entry_wire *entry, uint32_t index,
+                        struct cellar_table *table, struct cellar_error *error)
 {
     struct cellar_error why = {0, "its bytes contradict each other"};
     if (entry->table_id != index + 1 || entry->checksum != entry_checksum(entry))
-        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index, TEXT(entry->table_id));
+        return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u (id %llu): its checksum or number is wrong", index,
+                       TEXT(entry->table_id));
     table->id = index + 1;
     memcpy(table->name, entry->name, sizeof(table->name));
     table->records_max = entry->records_max;
-    table->index = (struct index_geometry){.buckets_per_node = entry->buckets_per_node, .mn_count = catalog->mn_count,
+    table->index = (struct index_geometry){.buckets_per_node = entry->buckets_per_node,
+                                           .mn_count = catalog->mn_count,
                                            .cluster_bits = entry->cluster_bits};
     memcpy(table->index.base, entry->bucket_base, sizeof(table->index.base));
     if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index))
@@ -89,7 +94,8 @@ static int entries_decode(struct catalog *catalog, const struct catalog_entry_wi
     }
     for (uint32_t i = catalog->table_count; i < LAYOUT_CATALOG_TABLES_MAX; i++)
         if (entries[i].table_id)
-            return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u is used, though entry %u is not", i, catalog->table_count);
+            return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u is used, though entry %u is not", i,
+                           catalog->table_count);
     return 0;
 }
 
@@ -100,7 +106,7 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     /* An open does not take the lock: the lines of an entry that is just being made may be read in the wrong order. */
     for (uint32_t reads = 0; reads == 0 || (rc == -CELLAR_ERR_CORRUPT && reads < READS_MAX); reads++) {
         rc = batch_read(co, ep, entry_at(0), home->entries, sizeof(home->entries));
-        if (rc) return err_set(error, (enum cellar_error_code)-rc, "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(error, (enum cellar_error_code) - rc, "memory node 0: %s", cellar_error_text(rc));
         rc = entries_decode(catalog, home->entries, error);
     }
     return rc;
@@ -110,14 +116,17 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
 
 static void entry_encode(const struct cellar_table *table, struct catalog_entry_wire *entry)
 {
-    *entry = (struct catalog_entry_wire){.row_bytes = table->schema.row_bytes, .column_count = table->schema.column_count,
-                                         .records_max = table->records_max, .buckets_per_node = table->index.buckets_per_node,
+    *entry = (struct catalog_entry_wire){.row_bytes = table->schema.row_bytes,
+                                         .column_count = table->schema.column_count,
+                                         .records_max = table->records_max,
+                                         .buckets_per_node = table->index.buckets_per_node,
                                          .cluster_bits = table->index.cluster_bits};
     memcpy(entry->name, table->name, sizeof(entry->name));
     memcpy(entry->bucket_base, table->index.base, sizeof(entry->bucket_base));
     for (uint32_t i = 0; i < table->schema.column_count; i++) {
         const struct schema_column *column = &table->schema.columns[i];
-        entry->columns[i] = (struct catalog_column_wire){.row_offset = column->row_offset, .bytes = column->bytes, .cell = column->cell};
+        entry->columns[i] = (struct catalog_column_wire){
+            .row_offset = column->row_offset, .bytes = column->bytes, .cell = column->cell};
         memcpy(entry->columns[i].name, column->name, sizeof(column->name));
     }
     entry->checksum = entry_checksum(entry);
@@ -126,17 +135,20 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
 
 /* ---- comparing ---- */
 
-static int column_differs(const struct cellar_table *table, uint32_t i, const struct schema *want, struct cellar_error *error)
+static int column_differs(const struct cellar_table *table, uint32_t i, const struct schema *want,
+                          struct cellar_error *error)
 {
     const struct schema_column *a = &table->schema.columns[i], *b = &want->columns[i];
     if (strcmp(a->name, b->name) != 0)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in place %u; asked for %s", table->name, a->name, i, b->name);
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in place %u; asked for %s",
+                       table->name, a->name, i, b->name);
     if (a->row_offset != b->row_offset || a->bytes != b->bytes)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s of %u bytes at %u; asked for %u bytes at %u", table->name,
+        return err_set(error, CELLAR_ERR_MISMATCH,
+                       "table %s exists with column %s of %u bytes at %u; asked for %u bytes at %u", table->name,
                        a->name, a->bytes, a->row_offset, b->bytes, b->row_offset);
     if (a->cell != b->cell)
-        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in cell %u; asked for cell %u", table->name, a->name,
-                       a->cell, b->cell);
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with column %s in cell %u; asked for cell %u",
+                       table->name, a->name, a->cell, b->cell);
     return 0;
 }
 
@@ -155,8 +167,8 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].have != numbers[i].want)
-            return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name, TEXT(numbers[i].have),
-                           numbers[i].what, TEXT(numbers[i].want));
+            return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name,
+                           TEXT(numbers[i].have), numbers[i].what, TEXT(numbers[i].want));
     for (uint32_t i = 0; i < want->column_count; i++) {
         int rc = column_differs(table, i, want, error);
         if (rc) return rc;
@@ -167,7 +179,8 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
 /* ---- creating ---- */
 
 /* The buckets of a table that is not to be, given back if nobody has taken chunks behind them. */
-static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_table *table, uint32_t node_count)
+static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                         const struct cellar_table *table, uint32_t node_count)
 {
     struct chunk_wire *run = &catalog_home_of(catalog)->chunk;
     uint64_t chunks = run->chunk_count, old;
@@ -177,28 +190,36 @@ static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *
         uint64_t first = (offset - catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
         /* A failure leaves chunks unused, nothing worse. */
         if (catalog_replicate(co, ep, catalog, fabric_addr_of(node, offset), run, sizeof(*run)) == 0)
-            (void)!batch_cas(co, ep, fabric_addr_of(node, offsetof(struct superblock_wire, chunk_next)), first + chunks, first, &old);
+            (void)!batch_cas(co, ep, fabric_addr_of(node, offsetof(struct superblock_wire, chunk_next)), first + chunks,
+                             first, &old);
     }
 }
 
 /* A run of zeroed buckets on each node. */
-static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table, struct cellar_error *error)
+static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, struct cellar_table *table,
+                        struct cellar_error *error)
 {
     struct chunk_wire *run = &catalog_home_of(catalog)->chunk;
     uint64_t bytes = sizeof(*run) + table->index.buckets_per_node * LAYOUT_LINE;
     uint64_t chunks = (bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES;
     if (chunks > catalog->chunk_count || chunks > UINT32_MAX)
-        return err_set(error, CELLAR_ERR_FULL, "table %s: the index for %llu records takes %llu bytes of each memory node, which has %llu",
-                       table->name, TEXT(table->records_max), TEXT(bytes), TEXT(catalog->chunk_count * LAYOUT_CHUNK_BYTES));
-    *run = (struct chunk_wire){.kind = LAYOUT_RUN_BUCKETS, .table_id = table->id, .chunk_count = (uint32_t)chunks, .owner_cn = ep->cn,
+        return err_set(error, CELLAR_ERR_FULL,
+                       "table %s: the index for %llu records takes %llu bytes of each memory node, which has %llu",
+                       table->name, TEXT(table->records_max), TEXT(bytes),
+                       TEXT(catalog->chunk_count * LAYOUT_CHUNK_BYTES));
+    *run = (struct chunk_wire){.kind = LAYOUT_RUN_BUCKETS,
+                               .table_id = table->id,
+                               .chunk_count = (uint32_t)chunks,
+                               .owner_cn = ep->cn,
                                .slot_bytes = LAYOUT_LINE};
     for (uint32_t node = 0; node < catalog->mn_count; node++) {
         uint64_t offset;
         int rc = catalog_run_take(co, ep, catalog, node, run, &offset);
         if (rc) {
             buckets_undo(co, ep, catalog, table, node);
-            return err_set(error, (enum cellar_error_code)-rc, "table %s: an index of %llu bytes on memory node %u: %s", table->name,
-                           TEXT(bytes), node, cellar_error_text(rc));
+            return err_set(error, (enum cellar_error_code) - rc,
+                           "table %s: an index of %llu bytes on memory node %u: %s", table->name, TEXT(bytes), node,
+                           cellar_error_text(rc));
         }
         table->index.base[node] = offset + sizeof(*run);
     }
@@ -211,25 +232,28 @@ static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *ca
     uint32_t index = table->id - 1;
     struct catalog_entry_wire *entry = &catalog_home_of(catalog)->entries[index];
     entry_encode(table, entry);
-    int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(entry_at(index), sizeof(entry->table_id)), &entry->checksum,
-                               (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
+    int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(entry_at(index), sizeof(entry->table_id)),
+                               &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
     if (rc == 0) rc = catalog_replicate(co, ep, catalog, entry_at(index), &entry->table_id, sizeof(entry->table_id));
-    return rc ? err_set(error, (enum cellar_error_code)-rc, "writing the catalog: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, (enum cellar_error_code) - rc, "writing the catalog: %s", cellar_error_text(rc)) : 0;
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
                       const struct schema *schema, struct cellar_error *error)
 {
     if (catalog->table_count == LAYOUT_CATALOG_TABLES_MAX)
-        return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name, LAYOUT_CATALOG_TABLES_MAX);
+        return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
+                       LAYOUT_CATALOG_TABLES_MAX);
     struct cellar_table *table = calloc(1, sizeof(*table));
     if (!table) return err_set(error, CELLAR_ERR_NOMEM, "no memory for table %s", from->name);
     table->id = catalog->table_count + 1;
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
     table->schema = *schema;
-    table->index = (struct index_geometry){.buckets_per_node = index_buckets_for(from->records_max, catalog->mn_count, from->cluster_bits),
-                                           .mn_count = catalog->mn_count, .cluster_bits = from->cluster_bits};
+    table->index = (struct index_geometry){
+        .buckets_per_node = index_buckets_for(from->records_max, catalog->mn_count, from->cluster_bits),
+        .mn_count = catalog->mn_count,
+        .cluster_bits = from->cluster_bits};
     int rc = buckets_take(co, ep, catalog, table, error);
     if (rc == 0) rc = entry_write(co, ep, catalog, table, error);
     if (rc) {
@@ -241,8 +265,8 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
 }
 
 /* Finds or makes it, with the lock held. */
-static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                        const struct schema *schema, struct cellar_error *error)
+static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                        const struct cellar_schema *from, const struct schema *schema, struct cellar_error *error)
 {
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
@@ -250,8 +274,8 @@ static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *c
     return table ? table_compare(table, from, schema, error) : table_make(co, ep, catalog, from, schema, error);
 }
 
-int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                         const struct cellar_table **out, struct cellar_error *error)
+int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                         const struct cellar_schema *from, const struct cellar_table **out, struct cellar_error *error)
 {
     *out = NULL;
     struct schema schema;
@@ -261,14 +285,16 @@ int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *
         return err_set(error, CELLAR_ERR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
                        TEXT(from->records_max), TEXT(RECORDS_MAX_MAX));
     if (from->cluster_bits > CLUSTER_BITS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name, from->cluster_bits,
-                       CLUSTER_BITS_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "table %s: cluster_bits is %u; 0 to %d are possible", from->name,
+                       from->cluster_bits, CLUSTER_BITS_MAX);
     bool before = batch_bulk_enter(ep);
     rc = catalog_lock_take(co, ep, error);
     if (rc == 0) {
         rc = find_or_make(co, ep, catalog, from, &schema, error);
         int given = catalog_lock_give(co, ep);
-        if (rc == 0 && given) rc = err_set(error, (enum cellar_error_code)-given, "releasing the catalog: %s", cellar_error_text(given));
+        if (rc == 0 && given)
+            rc =
+                err_set(error, (enum cellar_error_code) - given, "releasing the catalog: %s", cellar_error_text(given));
     }
     batch_bulk_leave(ep, before);
     if (rc == 0) *out = catalog_table_find(catalog, from->name);

@@ -7,11 +7,12 @@
 
 static int walk_error(const struct heap_walk *walk, uint64_t offset, int rc, struct cellar_error *error)
 {
-    return err_set(error, (enum cellar_error_code)-rc, "reading memory node %u at %#llx: %s", walk->node, TEXT(offset), cellar_error_text(rc));
+    return err_set(error, (enum cellar_error_code) - rc, "reading memory node %u at %#llx: %s", walk->node,
+                   TEXT(offset), cellar_error_text(rc));
 }
 
-int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
-                    struct heap_memory *memory)
+int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep, const struct catalog *catalog,
+                    uint32_t node, struct heap_memory *memory)
 {
     *walk = (struct heap_walk){.ep = ep, .catalog = catalog, .memory = memory, .node = node};
     return catalog_chunks_used(co, ep, catalog, node, &memory->word, &walk->chunk_end);
@@ -28,8 +29,9 @@ int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error 
         if (run->magic == 0) continue;
         if (!catalog_run_sane(walk->catalog, run, chunk))
             return err_set(error, CELLAR_ERR_CORRUPT,
-                           "INV-STORE-1: memory node %u, chunk at %#llx: a header of kind %u, table %u, %u chunks, slots of %u bytes", walk->node,
-                           TEXT(offset), run->kind, run->table_id, run->chunk_count, run->slot_bytes);
+                           "INV-STORE-1: memory node %u, chunk at %#llx: a header of kind %u, table %u, %u chunks, "
+                           "slots of %u bytes",
+                           walk->node, TEXT(offset), run->kind, run->table_id, run->chunk_count, run->slot_bytes);
         walk->chunk = chunk + run->chunk_count;
         walk->offset = offset;
         walk->slot = walk->read_start = walk->read_end = offset + sizeof(*run);
@@ -38,7 +40,8 @@ int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error 
     return 0;
 }
 
-int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset, struct cellar_error *error)
+int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset,
+                   struct cellar_error *error)
 {
     const struct chunk_wire *run = &walk->memory->run;
     uint64_t end = walk->offset + heap_run_bytes(run), slot_bytes = run->slot_bytes;

@@ -25,11 +25,18 @@ struct heap_walk {
     uint64_t read_start;
 };
 
-NODISCARD int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
-                              struct heap_memory *memory);
+NODISCARD int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep,
+                              const struct catalog *catalog, uint32_t node, struct heap_memory *memory);
 /* To the next run that has a header: 1; 0 at the end; negative with *error. */
 NODISCARD int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error *error);
-/* To the next slot of the current run (RECORDS, or OVERFLOW): 1 with its bytes, valid until the next call, and its offset. */
-NODISCARD int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset, struct cellar_error *error);
+/*
+ * To the next slot of the current run (RECORDS, or OVERFLOW): 1 with its bytes, valid until the next call, and its
+ * offset.
+ */
+NODISCARD int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset,
+                             struct cellar_error *error);
 
-static inline uint64_t heap_run_bytes(const struct chunk_wire *run) { return (uint64_t)run->chunk_count * LAYOUT_CHUNK_BYTES; }
+static inline uint64_t heap_run_bytes(const struct chunk_wire *run)
+{
+    return (uint64_t)run->chunk_count * LAYOUT_CHUNK_BYTES;
+}

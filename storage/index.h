@@ -2,9 +2,9 @@
  * index.h - the hash index of a table: one-line buckets in chains (layout.h). Pure functions on bucket images and the
  * arithmetic from key to bucket; who reads and locks buckets is the engine's (or the loader's) affair.
  *
- * Keys that differ only in the low cluster_bits go to neighbouring buckets, so that rows inserted together meet few buckets.
- * A record lies on the node of its bucket. An entry is a hint: only the record itself tells whose key it holds, but an absent
- * entry in a chain whose head's tag and version stand still proves absence.
+ * Keys that differ only in the low cluster_bits go to neighbouring buckets, so that rows inserted together meet few
+ * buckets. A record lies on the node of its bucket. An entry is a hint: only the record itself tells whose key it
+ * holds, but an absent entry in a chain whose head's tag and version stand still proves absence.
  */
 #pragma once
 
@@ -33,8 +33,9 @@ static inline uint64_t index_hash(uint64_t key)
 __extension__ typedef unsigned __int128 index_product;
 
 /*
- * The head of a key's chain. The hash taken as a fraction of 1 is scaled by mn_count: the whole part is the node; what is left,
- * scaled by the buckets of a node, is the bucket. Keys of a cluster fill the buckets behind it one after the other.
+ * The head of a key's chain. The hash taken as a fraction of 1 is scaled by mn_count: the whole part is the node; what
+ * is left, scaled by the buckets of a node, is the bucket. Keys of a cluster fill the buckets behind it one after the
+ * other.
  */
 static inline struct fabric_addr index_bucket_addr(const struct index_geometry *geometry, uint64_t key)
 {
@@ -56,7 +57,9 @@ static inline uint16_t index_fingerprint(uint64_t key)
 #define INDEX_OFFSET_BITS 48
 #define INDEX_OFFSET_MASK ((1ull << INDEX_OFFSET_BITS) - 1)
 
-/* Finds the next entry at or after *at with this fingerprint: true, its offset, and *at behind it. Links never match. */
+/*
+ * Finds the next entry at or after *at with this fingerprint: true, its offset, and *at behind it. Links never match.
+ */
 static inline bool index_find(const struct bucket_wire *bucket, uint16_t fingerprint, uint32_t *at, uint64_t *offset)
 {
     for (uint32_t i = *at; i < LAYOUT_BUCKET_ENTRIES; i++) {
@@ -81,7 +84,7 @@ bool index_remove(struct bucket_wire *bucket, uint16_t fingerprint, uint64_t off
 /* Links a full bucket to an empty one: its last entry moves to *next, its place takes the link. */
 void index_link(struct bucket_wire *bucket, struct bucket_wire *next, uint64_t next_offset);
 /*
- * Are all entries plausible: offsets aligned, in [LAYOUT_HEAP_OFFSET, area_bytes) with a line to spare, a link in the last place
- * only? For untrusted bytes.
+ * Are all entries plausible: offsets aligned, in [LAYOUT_HEAP_OFFSET, area_bytes) with a line to spare, a link in the
+ * last place only? For untrusted bytes.
  */
 bool index_bucket_sane(const struct bucket_wire *bucket, uint64_t area_bytes);

@@ -1,26 +1,29 @@
 /*
  * layout.h - every byte that lives in a memory node, drawn, and asserted at compile time.
  *
- * A memory node's region of M bytes is cut into f + 1 areas of `area_bytes`. Area 0 holds the node's own (primary) bytes,
- * area i the i-th backup of node (n - i): the i-th replica of (node, offset) is ((node + i) mod mns, offset + i * area_bytes).
+ * A memory node's region of M bytes is cut into f + 1 areas of `area_bytes`. Area 0 holds the node's own (primary)
+ * bytes, area i the i-th backup of node (n - i): the i-th replica of (node, offset) is
+ * ((node + i) mod mns, offset + i * area_bytes).
  *
  *     area 0 of each node
  *     0          superblock (4 KiB)
  *     4 KiB      catalog: CATALOG_TABLES_MAX entries of 4 KiB (used on node 0 only)
- *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a chunk_wire
+ *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a
+ *                chunk_wire
  *
- *     run kinds: RECORDS (slots of one table) | BUCKETS (the index of one table) | OVERFLOW (further buckets) | LOG (one
- *     coordinator's segment)
+ *     run kinds: RECORDS (slots of one table) | BUCKETS (the index of one table) | OVERFLOW (further buckets) |
+ *                LOG (one coordinator's segment)
  *
  * A record slot is a 64-byte header line followed by cells; its size is a multiple of 64.
  *     header   0..7 lock word | 8..15 key | 16..19 table id | 20..23 flags | 24..63 EN array, 20 x 2 bytes
- *     cell     8-byte version = EN (16 bits, high) | TS (48 bits), then the value rounded up to 8 bytes; a small cell (at most 56 bytes of
- *              value) never crosses a line; a large one spans whole lines, each a version and 56 bytes of value
+ *     cell     8-byte version = EN (16 bits, high) | TS (48 bits), then the value rounded up to 8 bytes; a small cell
+ *              (at most 56 bytes of value) never crosses a line; a large one spans whole lines, each a version and
+ *              56 bytes of value
  *
  * An index bucket is one line, and is locked, versioned, logged and validated as a record of one cell:
  *     bucket   0..7 lock word | 8..15 version (EN | TS) | 16..63 six entries
- *     entry    fingerprint (16 bits) | offset of a record on the same node (multiple of 64) ; bit 0: the offset is that of the
- *              next bucket of the chain (last entry only). 0: empty
+ *     entry    fingerprint (16 bits) | offset of a record on the same node (multiple of 64); bit 0: the offset is
+ *              that of the next bucket of the chain (last entry only). 0: empty
  * The head bucket's lock and version cover its whole chain; those of overflow buckets stay zero.
  */
 #pragma once
@@ -35,7 +38,8 @@
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
-#define LAYOUT_HEAP_OFFSET (4096 + LAYOUT_CATALOG_TABLES_MAX * LAYOUT_CATALOG_ENTRY_BYTES) /* then rounded up to a chunk */
+/* Where the catalog ends; the heap starts at the next multiple of a chunk. */
+#define LAYOUT_HEAP_OFFSET (4096 + LAYOUT_CATALOG_TABLES_MAX * LAYOUT_CATALOG_ENTRY_BYTES)
 #define LAYOUT_RECORD_BYTES_MAX 16384
 #define LAYOUT_NODES_MAX 64
 
@@ -48,22 +52,22 @@
 enum layout_pool_state { LAYOUT_POOL_CLEAN = 1, LAYOUT_POOL_OPEN = 2 };
 
 struct superblock_wire {
-    uint64_t magic;         /*   0..7   written last when a node is formatted */
-    uint64_t fingerprint;   /*   8..15  layouts and build constants */
-    uint32_t layout_version;/*  16..19 */
-    uint32_t node;          /*  20..23 */
-    uint32_t mn_count;      /*  24..27 */
-    uint32_t replicas;      /*  28..31 */
-    uint64_t mn_bytes;      /*  32..39 */
-    uint64_t area_bytes;    /*  40..47 */
-    uint64_t heap_offset;   /*  48..55 */
-    uint32_t cn_count;      /*  56..59  compute nodes that tags must be able to name */
-    uint32_t pad;           /*  60..63  zero */
-    uint64_t chunk_next;    /*  64..71  atomics only: next free chunk, counted from heap_offset */
-    uint64_t incarnation;   /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
-    uint64_t catalog_lock;  /*  80..87  atomics only: CN index + 1 of who creates a table */
-    uint64_t open_count;    /*  88..95  atomics only: compute nodes that have the pool open and have not closed it */
-    uint8_t rest[4000];     /*  96..4095 zero */
+    uint64_t magic;          /*   0..7   written last when a node is formatted */
+    uint64_t fingerprint;    /*   8..15  layouts and build constants */
+    uint32_t layout_version; /*  16..19 */
+    uint32_t node;           /*  20..23 */
+    uint32_t mn_count;       /*  24..27 */
+    uint32_t replicas;       /*  28..31 */
+    uint64_t mn_bytes;       /*  32..39 */
+    uint64_t area_bytes;     /*  40..47 */
+    uint64_t heap_offset;    /*  48..55 */
+    uint32_t cn_count;       /*  56..59  compute nodes that tags must be able to name */
+    uint32_t pad;            /*  60..63  zero */
+    uint64_t chunk_next;     /*  64..71  atomics only: next free chunk, counted from heap_offset */
+    uint64_t incarnation;    /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
+    uint64_t catalog_lock;   /*  80..87  atomics only: CN index + 1 of who creates a table */
+    uint64_t open_count;     /*  88..95  atomics only: compute nodes that have the pool open and have not closed it */
+    uint8_t rest[4000];      /*  96..4095 zero */
 };
 LAYOUT_SIZE(superblock_wire, 4096);
 LAYOUT_AT(superblock_wire, mn_bytes, 32);
@@ -82,16 +86,16 @@ struct catalog_column_wire {
 LAYOUT_SIZE(catalog_column_wire, 48);
 
 struct catalog_entry_wire {
-    uint64_t table_id;            /*   0..7    0: unused entry; written last; the entry's index + 1 */
-    uint64_t checksum;            /*   8..15   xxh3 of bytes 16..4095 */
-    char name[CELLAR_NAME_BYTES]; /*  16..47 */
-    uint32_t row_bytes;           /*  48..51 */
-    uint32_t column_count;        /*  52..55 */
-    uint64_t records_max;         /*  56..63 */
-    uint64_t buckets_per_node;    /*  64..71 */
-    uint32_t cluster_bits;        /*  72..75 */
-    uint32_t pad;                 /*  76..79   zero */
-    uint64_t bucket_base[LAYOUT_NODES_MAX];                 /*   80..591  offset of bucket 0 on each node */
+    uint64_t table_id;                      /*   0..7    0: unused entry; written last; the entry's index + 1 */
+    uint64_t checksum;                      /*   8..15   xxh3 of bytes 16..4095 */
+    char name[CELLAR_NAME_BYTES];           /*  16..47 */
+    uint32_t row_bytes;                     /*  48..51 */
+    uint32_t column_count;                  /*  52..55 */
+    uint64_t records_max;                   /*  56..63 */
+    uint64_t buckets_per_node;              /*  64..71 */
+    uint32_t cluster_bits;                  /*  72..75 */
+    uint32_t pad;                           /*  76..79   zero */
+    uint64_t bucket_base[LAYOUT_NODES_MAX]; /*   80..591  offset of bucket 0 on each node */
     struct catalog_column_wire columns[CELLAR_COLUMNS_MAX]; /*  592..3663 */
     uint8_t rest[432];                                      /* 3664..4095 zero */
 };
@@ -105,15 +109,15 @@ LAYOUT_AT(catalog_entry_wire, columns, 592);
 enum layout_run_kind { LAYOUT_RUN_RECORDS = 1, LAYOUT_RUN_BUCKETS, LAYOUT_RUN_OVERFLOW, LAYOUT_RUN_LOG };
 
 struct chunk_wire {
-    uint32_t magic;       /*  0..3   zero: never claimed (its run is then one chunk) */
-    uint32_t kind;        /*  4..7   enum layout_run_kind */
-    uint32_t table_id;    /*  8..11  0 for LOG */
-    uint32_t chunk_count; /* 12..15  of the run */
-    uint32_t owner_cn;    /* 16..19 */
+    uint32_t magic;             /*  0..3   zero: never claimed (its run is then one chunk) */
+    uint32_t kind;              /*  4..7   enum layout_run_kind */
+    uint32_t table_id;          /*  8..11  0 for LOG */
+    uint32_t chunk_count;       /* 12..15  of the run */
+    uint32_t owner_cn;          /* 16..19 */
     uint32_t owner_coordinator; /* 20..23  LOG: whose segment, counted over the CN's coordinators */
-    uint32_t slot_bytes;  /* 24..27  RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */
-    uint32_t pad;         /* 28..31  zero */
-    uint8_t rest[32];     /* 32..63  zero */
+    uint32_t slot_bytes;        /* 24..27  RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */
+    uint32_t pad;               /* 28..31  zero */
+    uint8_t rest[32];           /* 32..63  zero */
 };
 LAYOUT_SIZE(chunk_wire, LAYOUT_LINE);
 
@@ -149,9 +153,9 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
 #define LAYOUT_BUCKET_CELL_BYTES 48 /* what an insert or delete logs: the six entries */
 
 struct bucket_wire {
-    uint64_t lock;                            /*  0..7   atomics only; one cell of 8 tag bits */
-    uint64_t version;                         /*  8..15  EN | TS */
-    uint64_t entries[LAYOUT_BUCKET_ENTRIES];  /* 16..63 */
+    uint64_t lock;                           /*  0..7   atomics only; one cell of 8 tag bits */
+    uint64_t version;                        /*  8..15  EN | TS */
+    uint64_t entries[LAYOUT_BUCKET_ENTRIES]; /* 16..63 */
 };
 LAYOUT_SIZE(bucket_wire, LAYOUT_LINE);
 LAYOUT_AT(bucket_wire, version, 8);
@@ -160,8 +164,8 @@ LAYOUT_AT(bucket_wire, entries, 16);
 /* ---- redo log ---- */
 
 /*
- * A coordinator's segment is a ring; an entry never wraps (the tail of the ring is skipped when it would). An entry counts
- * only if its checksum over all its bytes (this field taken as zero) holds.
+ * A coordinator's segment is a ring; an entry never wraps (the tail of the ring is skipped when it would). An entry
+ * counts only if its checksum over all its bytes (this field taken as zero) holds.
  */
 #define LAYOUT_LOG_MAGIC 0x474f4c43u
 
@@ -191,9 +195,10 @@ LAYOUT_SIZE(log_dep_wire, 24);
 enum layout_log_kind { LAYOUT_LOG_CELL = 1, LAYOUT_LOG_INSERT, LAYOUT_LOG_DELETE, LAYOUT_LOG_BUCKET };
 
 /*
- * One change, followed by value_bytes of value rounded up to 8. CELL: the new value of one cell. INSERT: the values of all
- * cells in order, each rounded up to 8. DELETE: no value. BUCKET: the 48 bytes of entries of one bucket; `cell` is 1 when it is the head
- * of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's address bits.
+ * One change, followed by value_bytes of value rounded up to 8. CELL: the new value of one cell. INSERT: the values of
+ * all cells in order, each rounded up to 8. DELETE: no value. BUCKET: the 48 bytes of entries of one bucket; `cell` is
+ * 1 when it is the head of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's
+ * address bits.
  */
 struct log_write_wire {
     uint64_t addr;        /*  0..7   primary address bits of the record or bucket */

@@ -9,7 +9,8 @@
 #define BUCKET_TAG_BITS 8
 #define TEXT(number) ((unsigned long long)(number))
 
-int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct space *space, uint32_t cn, struct loader **out)
+int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct space *space, uint32_t cn,
+                struct loader **out)
 {
     *out = NULL;
     struct loader *loader = NULL;
@@ -36,9 +37,11 @@ void loader_free(struct loader *loader)
     free(loader);
 }
 
-static int fabric_error(const struct cellar_table *table, uint64_t key, const char *what, int rc, struct cellar_error *error)
+static int fabric_error(const struct cellar_table *table, uint64_t key, const char *what, int rc,
+                        struct cellar_error *error)
 {
-    return err_set(error, (enum cellar_error_code)-rc, "table %s, key %llu: %s: %s", table->name, TEXT(key), what, cellar_error_text(rc));
+    return err_set(error, (enum cellar_error_code) - rc, "table %s, key %llu: %s: %s", table->name, TEXT(key), what,
+                   cellar_error_text(rc));
 }
 
 /* ---- loading ---- */
@@ -53,20 +56,26 @@ int loader_chain_read(struct coro *co, struct loader *loader, const struct cella
         if ((next = index_next(&chain[count - 1])) == 0) return 0;
         if (count == LOADER_CHAIN_MAX)
             return err_set(error, CELLAR_ERR_FULL,
-                           "table %s: the index chain at node %u, offset %#llx has more than %d buckets: many more records than records_max "
+                           "table %s: the index chain at node %u, offset %#llx has more than %d buckets: many more "
+                           "records than records_max "
                            "(%llu)",
-                           table->name, node, TEXT(fabric_addr_offset(head)), LOADER_CHAIN_MAX, TEXT(table->records_max));
+                           table->name, node, TEXT(fabric_addr_offset(head)), LOADER_CHAIN_MAX,
+                           TEXT(table->records_max));
         if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, next), LAYOUT_LINE)) break;
         int rc = batch_read(co, loader->ep, fabric_addr_of(node, next), &chain[count], LAYOUT_LINE);
-        if (rc) return err_set(error, (enum cellar_error_code)-rc, "table %s: reading an index bucket: %s", table->name, cellar_error_text(rc));
+        if (rc)
+            return err_set(error, (enum cellar_error_code) - rc, "table %s: reading an index bucket: %s", table->name,
+                           cellar_error_text(rc));
     }
-    return err_set(error, CELLAR_ERR_CORRUPT, "INV-STORE-5: table %s: bucket %u of the index chain at node %u, offset %#llx has impossible entries",
-                   table->name, count - 1, node, TEXT(fabric_addr_offset(head)));
+    return err_set(
+        error, CELLAR_ERR_CORRUPT,
+        "INV-STORE-5: table %s: bucket %u of the index chain at node %u, offset %#llx has impossible entries",
+        table->name, count - 1, node, TEXT(fabric_addr_offset(head)));
 }
 
 /* Locks the key's head bucket and reads it. */
-static int head_lock(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, struct fabric_addr head,
-                     struct cellar_error *error)
+static int head_lock(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+                     struct fabric_addr head, struct cellar_error *error)
 {
     const uint64_t mask = lockword_mask(BUCKET_TAG_BITS, 1), tag = lockword_tags(1, loader->cn);
     uint64_t old = 0;
@@ -77,8 +86,8 @@ static int head_lock(struct coro *co, struct loader *loader, const struct cellar
         if (rc) return fabric_error(table, key, "locking its index bucket", rc, error);
         if ((old & mask) == 0) return 0;
     }
-    return err_set(error, CELLAR_ERR_CORRUPT, "table %s, key %llu: its index bucket stays locked by compute node %d", table->name, TEXT(key),
-                   lockword_owner(old, BUCKET_TAG_BITS, 0));
+    return err_set(error, CELLAR_ERR_CORRUPT, "table %s, key %llu: its index bucket stays locked by compute node %d",
+                   table->name, TEXT(key), lockword_owner(old, BUCKET_TAG_BITS, 0));
 }
 
 static struct fabric_op head_unlock_op(struct fabric_addr head, uint32_t cn, uint64_t *old)
@@ -88,8 +97,8 @@ static struct fabric_op head_unlock_op(struct fabric_addr head, uint32_t cn, uin
 }
 
 /* EXISTS when a record of the chain has this key. */
-static int check_absent(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, uint32_t node,
-                        struct cellar_error *error)
+static int check_absent(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+                        uint32_t node, struct cellar_error *error)
 {
     uint16_t fingerprint = index_fingerprint(key);
     struct record_wire *header = &loader->memory->headers[0];
@@ -98,19 +107,22 @@ static int check_absent(struct coro *co, struct loader *loader, const struct cel
         uint64_t offset;
         while (index_find(&loader->memory->chain[b], fingerprint, &at, &offset)) {
             if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, offset), table->schema.record_bytes))
-                return err_set(error, CELLAR_ERR_CORRUPT, "INV-STORE-5: table %s: an index entry leads to offset %#llx of node %u", table->name,
+                return err_set(error, CELLAR_ERR_CORRUPT,
+                               "INV-STORE-5: table %s: an index entry leads to offset %#llx of node %u", table->name,
                                TEXT(offset), node);
             int rc = batch_read(co, loader->ep, fabric_addr_of(node, offset), header, sizeof(*header));
             if (rc) return fabric_error(table, key, "reading a record", rc, error);
             if (header->key == key && header->table_id == table->id && !(header->flags & LAYOUT_RECORD_DELETED))
-                return err_set(error, CELLAR_ERR_EXISTS, "table %s has a record of key %llu already", table->name, TEXT(key));
+                return err_set(error, CELLAR_ERR_EXISTS, "table %s has a record of key %llu already", table->name,
+                               TEXT(key));
         }
     }
     return 0;
 }
 
 /* Versions of the new image: 1, or what follows those of the slot's last record. */
-static int image_versions(struct coro *co, struct loader *loader, const struct schema *schema, const struct space_slot *slot)
+static int image_versions(struct coro *co, struct loader *loader, const struct schema *schema,
+                          const struct space_slot *slot)
 {
     uint8_t *image = loader->memory->image, *before = loader->memory->other;
     int rc = slot->used_before ? batch_read(co, loader->ep, slot->addr, before, schema->record_bytes) : 0;
@@ -128,8 +140,8 @@ struct changes {
 };
 
 /* Puts the entry in the chain image. A full chain grows by a bucket. */
-static int entry_put(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, struct fabric_addr record,
-                     struct changes *changes)
+static int entry_put(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+                     struct fabric_addr record, struct changes *changes)
 {
     struct bucket_wire *chain = loader->memory->chain;
     uint16_t fingerprint = index_fingerprint(key);
@@ -159,32 +171,37 @@ static struct fabric_addr chain_addr(const struct loader *loader, uint32_t node,
 }
 
 /* The WRITEs of one replica: record, changed overflow buckets (a new one before the one that links to it), head. */
-static uint32_t replica_ops(struct loader *loader, const struct schema *schema, struct fabric_addr head, const struct space_slot *slot,
-                            struct changes changes, uint32_t replica, struct fabric_op *ops)
+static uint32_t replica_ops(struct loader *loader, const struct schema *schema, struct fabric_addr head,
+                            const struct space_slot *slot, struct changes changes, uint32_t replica,
+                            struct fabric_op *ops)
 {
     struct bucket_wire *chain = loader->memory->chain;
     uint32_t count = 0;
-    ops[count++] = fabric_op_write(catalog_replica(loader->catalog, fabric_addr_plus(slot->addr, 8), replica), loader->memory->image + 8,
-                                   schema->record_bytes - 8);
+    ops[count++] = fabric_op_write(catalog_replica(loader->catalog, fabric_addr_plus(slot->addr, 8), replica),
+                                   loader->memory->image + 8, schema->record_bytes - 8);
     for (uint32_t b = changes.end - 1; b > 0 && b >= changes.first; b--)
         ops[count++] = fabric_op_write(
-            catalog_replica(loader->catalog, fabric_addr_plus(chain_addr(loader, fabric_addr_node(head), b), 16), replica), chain[b].entries,
-            LAYOUT_BUCKET_CELL_BYTES);
-    ops[count++] = fabric_op_write(catalog_replica(loader->catalog, fabric_addr_plus(head, 8), replica), &chain[0].version, LAYOUT_LINE - 8);
+            catalog_replica(loader->catalog, fabric_addr_plus(chain_addr(loader, fabric_addr_node(head), b), 16),
+                            replica),
+            chain[b].entries, LAYOUT_BUCKET_CELL_BYTES);
+    ops[count++] = fabric_op_write(catalog_replica(loader->catalog, fabric_addr_plus(head, 8), replica),
+                                   &chain[0].version, LAYOUT_LINE - 8);
     return count;
 }
 
 /* Writes record and chain everywhere and unlocks the head. */
-static int publish(struct coro *co, struct loader *loader, const struct schema *schema, struct fabric_addr head, const struct space_slot *slot,
-                   struct changes changes)
+static int publish(struct coro *co, struct loader *loader, const struct schema *schema, struct fabric_addr head,
+                   const struct space_slot *slot, struct changes changes)
 {
     struct bucket_wire *bucket = &loader->memory->chain[0];
-    bucket->version = layout_version_of((uint16_t)(layout_version_en(bucket->version) + 1), layout_version_ts(bucket->version) + 1);
+    bucket->version =
+        layout_version_of((uint16_t)(layout_version_en(bucket->version) + 1), layout_version_ts(bucket->version) + 1);
     uint64_t old, record_old;
     uint32_t count = 0;
     for (uint32_t i = 0; i <= loader->catalog->replicas; i++)
         count += replica_ops(loader, schema, head, slot, changes, i, loader->ops + count);
-    if (slot->used_before) loader->ops[count++] = fabric_op_masked_cas(slot->addr, &record_old, 0, 0, 0, LOCKWORD_DELETED | LOCKWORD_HOT);
+    if (slot->used_before)
+        loader->ops[count++] = fabric_op_masked_cas(slot->addr, &record_old, 0, 0, 0, LOCKWORD_DELETED | LOCKWORD_HOT);
     /* With backups, the next owner's WRITEs come on other connections: these must be done before the lock is free. */
     if (loader->catalog->replicas) {
         int rc = batch_run(co, loader->ep, loader->ops, count);
@@ -196,8 +213,8 @@ static int publish(struct coro *co, struct loader *loader, const struct schema *
 }
 
 /* All but the lock, which publish gives back. */
-static int load_locked(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, const void *row,
-                       struct fabric_addr head, struct cellar_error *error)
+static int load_locked(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+                       const void *row, struct fabric_addr head, struct cellar_error *error)
 {
     struct space_slot slot;
     struct changes changes;
@@ -244,42 +261,52 @@ int loader_load(struct coro *co, struct loader *loader, const struct cellar_tabl
 
 /* ---- scanning ---- */
 
-static int bad_record(const struct cellar_table *table, struct fabric_addr addr, const struct record_wire *header, const char *invariant,
-                      const char *what, uint64_t found, uint64_t expected, struct cellar_error *error)
+static int bad_record(const struct cellar_table *table, struct fabric_addr addr, const struct record_wire *header,
+                      const char *invariant, const char *what, uint64_t found, uint64_t expected,
+                      struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_CORRUPT, "%s: table %s, key %llu at node %u, offset %#llx: %s: %#llx, expected %#llx", invariant, table->name,
-                   TEXT(header->key), fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), what, TEXT(found), TEXT(expected));
+    return err_set(error, CELLAR_ERR_CORRUPT,
+                   "%s: table %s, key %llu at node %u, offset %#llx: %s: %#llx, expected %#llx", invariant, table->name,
+                   TEXT(header->key), fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), what, TEXT(found),
+                   TEXT(expected));
 }
 
-int loader_record_check(const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image, struct cellar_error *error)
+int loader_record_check(const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image,
+                        struct cellar_error *error)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
     bool deleted = header->flags & LAYOUT_RECORD_DELETED;
     uint64_t tags = header->lock & ~(LOCKWORD_DELETED | LOCKWORD_HOT);
-    if (tags) return bad_record(table, addr, header, "INV-STORE-2", "its lock word has tags", header->lock, header->lock & ~tags, error);
+    if (tags)
+        return bad_record(table, addr, header, "INV-STORE-2", "its lock word has tags", header->lock,
+                          header->lock & ~tags, error);
     if (header->table_id == 0) {
-        if (header->flags) return bad_record(table, addr, header, "INV-STORE-4", "flags of an unused slot", header->flags, 0, error);
+        if (header->flags)
+            return bad_record(table, addr, header, "INV-STORE-4", "flags of an unused slot", header->flags, 0, error);
         return 0;
     }
     if (header->table_id != table->id)
         return bad_record(table, addr, header, "INV-STORE-4", "its table id", header->table_id, table->id, error);
     if (header->flags & ~(uint32_t)LAYOUT_RECORD_DELETED)
-        return bad_record(table, addr, header, "INV-STORE-4", "its flags", header->flags, header->flags & LAYOUT_RECORD_DELETED, error);
+        return bad_record(table, addr, header, "INV-STORE-4", "its flags", header->flags,
+                          header->flags & LAYOUT_RECORD_DELETED, error);
     if (deleted != !!(header->lock & LOCKWORD_DELETED))
         return bad_record(table, addr, header, "INV-STORE-4", "DELETED in its lock word", !deleted, deleted, error);
     for (uint32_t cell = 0; cell < table->schema.cell_count; cell++)
         if (!record_whole(&table->schema, image, 1u << cell))
             return bad_record(table, addr, header, "INV-STORE-3", "versions (EN, TS) of a cell against the header's EN",
-                              record_version(&table->schema, image, cell), (uint64_t)header->en[cell] << LAYOUT_TS_BITS, error);
+                              record_version(&table->schema, image, cell), (uint64_t)header->en[cell] << LAYOUT_TS_BITS,
+                              error);
     if (deleted) return 0;
     uint32_t home = fabric_addr_node(index_bucket_addr(&table->index, header->key));
-    if (home != fabric_addr_node(addr)) return bad_record(table, addr, header, "INV-STORE-4", "its node", fabric_addr_node(addr), home, error);
+    if (home != fabric_addr_node(addr))
+        return bad_record(table, addr, header, "INV-STORE-4", "its node", fabric_addr_node(addr), home, error);
     return 1;
 }
 
 /* The records of the run that the walk is at. fn may be NULL; *live counts them. */
-static int scan_run(struct coro *co, struct loader *loader, const struct cellar_table *table, struct heap_walk *walk, cellar_scan_fn fn,
-                    void *arg, uint64_t *live, struct cellar_error *error)
+static int scan_run(struct coro *co, struct loader *loader, const struct cellar_table *table, struct heap_walk *walk,
+                    cellar_scan_fn fn, void *arg, uint64_t *live, struct cellar_error *error)
 {
     uint8_t *slot;
     uint64_t offset;
@@ -298,14 +325,14 @@ static int scan_run(struct coro *co, struct loader *loader, const struct cellar_
 }
 
 /* Walks the runs of a table; *space counts what it is made of. */
-static int scan_table(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                      struct cellar_space *space, struct cellar_error *error)
+static int scan_table(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn,
+                      void *arg, struct cellar_space *space, struct cellar_error *error)
 {
     struct heap_walk walk;
     memset(loader->row, 0, table->schema.row_bytes);
     for (uint32_t node = 0; node < loader->catalog->mn_count; node++) {
         int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-        if (rc) return err_set(error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+        if (rc) return err_set(error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
         while ((rc = heap_walk_next(co, &walk, error)) > 0) {
             const struct chunk_wire *run = &walk.memory->run;
             if (run->table_id != table->id) continue;
@@ -334,7 +361,8 @@ int loader_scan(struct coro *co, struct loader *loader, const struct cellar_tabl
 
 /* ---- measuring ---- */
 
-int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space, struct cellar_error *error)
+int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space,
+                 struct cellar_error *error)
 {
     const struct schema *schema = &table->schema;
     uint64_t row_payload = sizeof(uint64_t);
@@ -369,7 +397,8 @@ int loader_pool_space(struct coro *co, struct loader *loader, struct cellar_pool
     int rc = 0;
     *space = (struct cellar_pool_space){0};
     bool before = batch_bulk_enter(loader->ep);
-    for (uint32_t node = 0; rc == 0 && node < loader->catalog->mn_count; node++) rc = node_space(co, loader, node, space);
+    for (uint32_t node = 0; rc == 0 && node < loader->catalog->mn_count; node++)
+        rc = node_space(co, loader, node, space);
     batch_bulk_leave(loader->ep, before);
     return rc;
 }

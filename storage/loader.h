@@ -1,6 +1,7 @@
 /*
- * loader.h - whole-table work at rest, through the fabric's bulk mode: loading rows without transactions, scanning, measuring,
- * auditing. Loads of several workers may run side by side (buckets are locked by their tags); nothing else may.
+ * loader.h - whole-table work at rest, through the fabric's bulk mode: loading rows without transactions, scanning,
+ * measuring, auditing. Loads of several workers may run side by side (buckets are locked by their tags); nothing else
+ * may.
  */
 #pragma once
 
@@ -9,17 +10,18 @@
 /* Buffers of one worker's loader: fabric-registered memory. */
 struct loader;
 
-NODISCARD int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct space *space, uint32_t cn, struct loader **out);
+NODISCARD int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct space *space, uint32_t cn,
+                          struct loader **out);
 void loader_free(struct loader *loader);
 
 /* As cellar_load. Record TS starts at 1, EN at 1. All replicas are written. */
-NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key, const void *row,
-                          struct cellar_error *error);
+NODISCARD int loader_load(struct coro *co, struct loader *loader, const struct cellar_table *table, uint64_t key,
+                          const void *row, struct cellar_error *error);
 /* As cellar_scan: every live record of the table's chunks. CORRUPT when a record fails its checks. */
-NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                          struct cellar_error *error);
-NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space,
-                           struct cellar_error *error);
+NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct cellar_table *table, cellar_scan_fn fn,
+                          void *arg, struct cellar_error *error);
+NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
+                           struct cellar_space *space, struct cellar_error *error);
 /* As cellar_audit: INV-STORE-n of docs/storage.md; the first violation names table, key, address. */
 NODISCARD int loader_audit(struct coro *co, struct loader *loader, struct cellar_error *error);
 /* Fixed regions and chunks in use of node 0..mns-1, summed. */

@@ -1,6 +1,6 @@
 /*
- * loader_audit.c - the invariants INV-STORE-n of docs/storage.md, checked over a whole pool at rest: first the runs of each
- * heap, then every index chain, then every slot, then the backups.
+ * loader_audit.c - the invariants INV-STORE-n of docs/storage.md, checked over a whole pool at rest: first the runs of
+ * each heap, then every index chain, then every slot, then the backups.
  */
 #include "loader_internal.h"
 
@@ -30,19 +30,20 @@ struct audit {
     uint32_t key_count;
 };
 
-static int audit_error(struct audit *audit, const char *invariant, const struct cellar_table *table, struct fabric_addr addr, const char *what,
-                       uint64_t found, uint64_t expected)
+static int audit_error(struct audit *audit, const char *invariant, const struct cellar_table *table,
+                       struct fabric_addr addr, const char *what, uint64_t found, uint64_t expected)
 {
-    return err_set(audit->error, CELLAR_ERR_CORRUPT, "%s: table %s, node %u, offset %#llx: %s: %#llx, expected %#llx", invariant,
-                   table ? table->name : "(none)", fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), what, TEXT(found), TEXT(expected));
+    return err_set(audit->error, CELLAR_ERR_CORRUPT, "%s: table %s, node %u, offset %#llx: %s: %#llx, expected %#llx",
+                   invariant, table ? table->name : "(none)", fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)),
+                   what, TEXT(found), TEXT(expected));
 }
 
 static int audit_read(struct coro *co, struct audit *audit, struct fabric_addr addr, void *local, uint32_t bytes)
 {
     int rc = batch_read(co, audit->loader->ep, addr, local, bytes);
     if (rc == 0) return 0;
-    return err_set(audit->error, (enum cellar_error_code)-rc, "reading memory node %u at %#llx: %s", fabric_addr_node(addr),
-                   TEXT(fabric_addr_offset(addr)), cellar_error_text(rc));
+    return err_set(audit->error, (enum cellar_error_code) - rc, "reading memory node %u at %#llx: %s",
+                   fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), cellar_error_text(rc));
 }
 
 /* ---- runs ---- */
@@ -54,12 +55,16 @@ static int run_check(struct audit *audit, const struct heap_walk *walk)
     struct fabric_addr addr = fabric_addr_of(walk->node, walk->offset);
     if (run->kind == LAYOUT_RUN_LOG) return 0;
     const struct cellar_table *table = audit->catalog->tables[run->table_id - 1];
-    if (!table) return audit_error(audit, "INV-STORE-1", NULL, addr, "a run of a table that is not in the catalog", run->table_id, 0);
+    if (!table)
+        return audit_error(audit, "INV-STORE-1", NULL, addr, "a run of a table that is not in the catalog",
+                           run->table_id, 0);
     if (run->kind != LAYOUT_RUN_BUCKETS) return 0;
     uint64_t base = table->index.base[walk->node], bytes = sizeof(*run) + table->index.buckets_per_node * LAYOUT_LINE;
     if (base != walk->offset + sizeof(*run))
-        return audit_error(audit, "INV-STORE-1", table, addr, "a second run of index buckets besides the catalog's", walk->offset + sizeof(*run), base);
-    if (bytes > heap_run_bytes(run)) return audit_error(audit, "INV-STORE-1", table, addr, "bytes of its index run", heap_run_bytes(run), bytes);
+        return audit_error(audit, "INV-STORE-1", table, addr, "a second run of index buckets besides the catalog's",
+                           walk->offset + sizeof(*run), base);
+    if (bytes > heap_run_bytes(run))
+        return audit_error(audit, "INV-STORE-1", table, addr, "bytes of its index run", heap_run_bytes(run), bytes);
     return 0;
 }
 
@@ -68,34 +73,40 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     struct audit_node *map = &audit->nodes[node];
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc) return err_set(audit->error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc)
+        return err_set(audit->error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
     map->chunk_count = walk.chunk_end;
     map->chunks = calloc(map->chunk_count + 1, sizeof(*map->chunks));
     map->reached = calloc(map->chunk_count + 1, LINES_PER_CHUNK / 8);
-    if (!map->chunks || !map->reached) return err_set(audit->error, CELLAR_ERR_NOMEM, "no memory to audit memory node %u", node);
+    if (!map->chunks || !map->reached)
+        return err_set(audit->error, CELLAR_ERR_NOMEM, "no memory to audit memory node %u", node);
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         uint32_t first = (uint32_t)((walk.offset - audit->catalog->heap_offset) / LAYOUT_CHUNK_BYTES);
         if (run->chunk_count > map->chunk_count - first)
-            return audit_error(audit, "INV-STORE-1", NULL, fabric_addr_of(node, walk.offset), "chunks of a run", run->chunk_count,
-                               map->chunk_count - first);
+            return audit_error(audit, "INV-STORE-1", NULL, fabric_addr_of(node, walk.offset), "chunks of a run",
+                               run->chunk_count, map->chunk_count - first);
         rc = run_check(audit, &walk);
         if (rc) return rc;
         for (uint32_t i = 0; i < run->chunk_count; i++)
-            map->chunks[first + i] = (struct audit_chunk){first, run->chunk_count, run->kind, run->table_id, run->slot_bytes};
+            map->chunks[first + i] =
+                (struct audit_chunk){first, run->chunk_count, run->kind, run->table_id, run->slot_bytes};
     }
     return rc;
 }
 
 /* Is this the address of a slot in a run of that kind and table? */
-static bool slot_exists(const struct audit *audit, struct fabric_addr addr, uint32_t kind, const struct cellar_table *table)
+static bool slot_exists(const struct audit *audit, struct fabric_addr addr, uint32_t kind,
+                        const struct cellar_table *table)
 {
     uint64_t at = fabric_addr_offset(addr) - audit->catalog->heap_offset;
     const struct audit_node *map = &audit->nodes[fabric_addr_node(addr)];
-    if (fabric_addr_offset(addr) < audit->catalog->heap_offset || at / LAYOUT_CHUNK_BYTES >= map->chunk_count) return false;
+    if (fabric_addr_offset(addr) < audit->catalog->heap_offset || at / LAYOUT_CHUNK_BYTES >= map->chunk_count)
+        return false;
     const struct audit_chunk *chunk = &map->chunks[at / LAYOUT_CHUNK_BYTES];
     if (chunk->kind != kind || chunk->table_id != table->id) return false;
-    uint64_t in_run = at - (uint64_t)chunk->first * LAYOUT_CHUNK_BYTES, run_bytes = (uint64_t)chunk->chunk_count * LAYOUT_CHUNK_BYTES;
+    uint64_t in_run = at - (uint64_t)chunk->first * LAYOUT_CHUNK_BYTES,
+             run_bytes = (uint64_t)chunk->chunk_count * LAYOUT_CHUNK_BYTES;
     if (in_run < sizeof(struct chunk_wire) || (in_run - sizeof(struct chunk_wire)) % chunk->slot_bytes) return false;
     return in_run + chunk->slot_bytes <= run_bytes;
 }
@@ -120,17 +131,22 @@ static bool reach(struct audit *audit, struct fabric_addr addr)
 /* ---- index ---- */
 
 /* The record that an entry of the chain at `head` leads to. */
-static int entry_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr head, struct fabric_addr addr,
-                       uint16_t fingerprint, const struct record_wire *header)
+static int entry_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr head,
+                       struct fabric_addr addr, uint16_t fingerprint, const struct record_wire *header)
 {
     if (header->table_id != table->id || (header->flags & LAYOUT_RECORD_DELETED))
-        return audit_error(audit, "INV-STORE-5", table, addr, "an index entry leads to a slot that is no live record; its table id",
-                           header->table_id, table->id);
+        return audit_error(audit, "INV-STORE-5", table, addr,
+                           "an index entry leads to a slot that is no live record; its table id", header->table_id,
+                           table->id);
     if (fingerprint != index_fingerprint(header->key))
-        return audit_error(audit, "INV-STORE-5", table, addr, "fingerprint of its index entry", fingerprint, index_fingerprint(header->key));
+        return audit_error(audit, "INV-STORE-5", table, addr, "fingerprint of its index entry", fingerprint,
+                           index_fingerprint(header->key));
     uint64_t home = index_bucket_addr(&table->index, header->key).bits;
-    if (home != head.bits) return audit_error(audit, "INV-STORE-5", table, addr, "an entry in the chain at (node, offset)", head.bits, home);
-    if (!reach(audit, addr)) return audit_error(audit, "INV-STORE-6", table, addr, "index entries that lead to it", 2, 1);
+    if (home != head.bits)
+        return audit_error(audit, "INV-STORE-5", table, addr, "an entry in the chain at (node, offset)", head.bits,
+                           home);
+    if (!reach(audit, addr))
+        return audit_error(audit, "INV-STORE-6", table, addr, "index entries that lead to it", 2, 1);
     for (uint32_t i = 0; i < audit->key_count; i++)
         if (audit->keys[i] == header->key)
             return audit_error(audit, "INV-STORE-6", table, addr, "a second record of the same key", header->key, 0);
@@ -150,14 +166,18 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
         if (entry == 0 || (entry & INDEX_ENTRY_LINK)) continue;
         struct fabric_addr addr = fabric_addr_of(fabric_addr_node(head), entry & INDEX_OFFSET_MASK);
         if (!slot_exists(audit, addr, LAYOUT_RUN_RECORDS, table))
-            return audit_error(audit, "INV-STORE-5", table, addr, "no slot of the table is here; an index entry of the chain at", entry, head.bits);
+            return audit_error(audit, "INV-STORE-5", table, addr,
+                               "no slot of the table is here; an index entry of the chain at", entry, head.bits);
         fingerprints[count] = (uint16_t)(entry >> INDEX_OFFSET_BITS);
         ops[count] = fabric_op_read(addr, &headers[count], sizeof(*headers));
         count++;
     }
     int rc = batch_run(co, audit->loader->ep, ops, count);
-    if (rc) return err_set(audit->error, (enum cellar_error_code)-rc, "table %s: reading records: %s", table->name, cellar_error_text(rc));
-    for (uint32_t i = 0; rc == 0 && i < count; i++) rc = entry_check(audit, table, head, ops[i].addr, fingerprints[i], &headers[i]);
+    if (rc)
+        return err_set(audit->error, (enum cellar_error_code) - rc, "table %s: reading records: %s", table->name,
+                       cellar_error_text(rc));
+    for (uint32_t i = 0; rc == 0 && i < count; i++)
+        rc = entry_check(audit, table, head, ops[i].addr, fingerprints[i], &headers[i]);
     return rc;
 }
 
@@ -166,17 +186,21 @@ static int chain_check(struct coro *co, struct audit *audit, const struct cellar
 {
     struct loader *loader = audit->loader;
     const struct bucket_wire *chain = loader->memory->chain;
-    if (chain[0].lock) return audit_error(audit, "INV-STORE-2", table, head, "lock word of an index bucket", chain[0].lock, 0);
+    if (chain[0].lock)
+        return audit_error(audit, "INV-STORE-2", table, head, "lock word of an index bucket", chain[0].lock, 0);
     int rc = loader_chain_read(co, loader, table, head, audit->error);
     audit->key_count = 0;
     for (uint32_t b = 0; rc == 0 && b < loader->chain_count; b++) {
         if (b > 0) {
             struct fabric_addr addr = fabric_addr_of(fabric_addr_node(head), index_next(&chain[b - 1]));
             if (!slot_exists(audit, addr, LAYOUT_RUN_OVERFLOW, table))
-                return audit_error(audit, "INV-STORE-7", table, addr, "no overflow bucket is here; a link of the chain at", addr.bits, head.bits);
-            if (!reach(audit, addr)) return audit_error(audit, "INV-STORE-7", table, addr, "links that lead to it", 2, 1);
+                return audit_error(audit, "INV-STORE-7", table, addr,
+                                   "no overflow bucket is here; a link of the chain at", addr.bits, head.bits);
+            if (!reach(audit, addr))
+                return audit_error(audit, "INV-STORE-7", table, addr, "links that lead to it", 2, 1);
             if (chain[b].lock || chain[b].version)
-                return audit_error(audit, "INV-STORE-2", table, addr, "lock or version of an overflow bucket", chain[b].lock | chain[b].version, 0);
+                return audit_error(audit, "INV-STORE-2", table, addr, "lock or version of an overflow bucket",
+                                   chain[b].lock | chain[b].version, 0);
         }
         rc = bucket_check(co, audit, table, head, &chain[b]);
     }
@@ -216,8 +240,8 @@ static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *w
         if (rc < 0) return rc;
         uint64_t bit = reached_bit(audit, addr, &word);
         if (rc == 1 && !(*word & bit))
-            return audit_error(audit, "INV-STORE-6", table, addr, "no index entry leads to the live record of key", record_header(slot)->key,
-                               record_header(slot)->key);
+            return audit_error(audit, "INV-STORE-6", table, addr, "no index entry leads to the live record of key",
+                               record_header(slot)->key, record_header(slot)->key);
     }
     return rc;
 }
@@ -226,7 +250,8 @@ static int heap_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc) return err_set(audit->error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc)
+        return err_set(audit->error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         if (walk.memory->run.kind != LAYOUT_RUN_RECORDS) continue;
         rc = slots_check(co, audit, &walk);
@@ -246,7 +271,8 @@ static void forget_locks(uint8_t *bytes, uint64_t at, uint32_t size, uint32_t sl
 }
 
 /* Compares the primary's bytes with those of all backups; slot_bytes 0: there are no lock words in them. */
-static int piece_compare(struct coro *co, struct audit *audit, struct fabric_addr addr, uint32_t size, uint64_t in_run, uint32_t slot_bytes)
+static int piece_compare(struct coro *co, struct audit *audit, struct fabric_addr addr, uint32_t size, uint64_t in_run,
+                         uint32_t slot_bytes)
 {
     uint8_t *primary = audit->loader->memory->heap.slots, *backup = audit->loader->memory->other;
     int rc = audit_read(co, audit, addr, primary, size);
@@ -259,7 +285,8 @@ static int piece_compare(struct coro *co, struct audit *audit, struct fabric_add
         if (memcmp(primary, backup, size) == 0) continue;
         uint32_t at = 0;
         while (primary[at] == backup[at]) at++;
-        return err_set(audit->error, CELLAR_ERR_CORRUPT, "INV-STORE-8: node %u, offset %#llx: backup %u has byte %#x, the primary %#x",
+        return err_set(audit->error, CELLAR_ERR_CORRUPT,
+                       "INV-STORE-8: node %u, offset %#llx: backup %u has byte %#x, the primary %#x",
                        fabric_addr_node(addr), TEXT(fabric_addr_offset(addr) + at), i, backup[at], primary[at]);
     }
     return 0;
@@ -269,14 +296,15 @@ static int backups_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     const struct audit_node *map = &audit->nodes[node];
     int rc = piece_compare(co, audit, fabric_addr_of(node, 0), LAYOUT_LINE, 0, 0);
-    for (uint64_t at = sizeof(struct superblock_wire); rc == 0 && node == 0 && at < LAYOUT_HEAP_OFFSET; at += LAYOUT_CATALOG_ENTRY_BYTES)
+    for (uint64_t at = sizeof(struct superblock_wire); rc == 0 && node == 0 && at < LAYOUT_HEAP_OFFSET;
+         at += LAYOUT_CATALOG_ENTRY_BYTES)
         rc = piece_compare(co, audit, fabric_addr_of(node, at), LAYOUT_CATALOG_ENTRY_BYTES, 0, 0);
     for (uint64_t i = 0; rc == 0 && i < map->chunk_count; i++) {
         const struct audit_chunk *chunk = &map->chunks[i];
         /* Log entries vouch for themselves; one that its coordinator gave up need not be the same everywhere. */
         if (chunk->kind == 0 || chunk->kind == LAYOUT_RUN_LOG) continue;
-        rc = piece_compare(co, audit, fabric_addr_of(node, audit->catalog->heap_offset + i * LAYOUT_CHUNK_BYTES), LAYOUT_CHUNK_BYTES,
-                           (i - chunk->first) * LAYOUT_CHUNK_BYTES, chunk->slot_bytes);
+        rc = piece_compare(co, audit, fabric_addr_of(node, audit->catalog->heap_offset + i * LAYOUT_CHUNK_BYTES),
+                           LAYOUT_CHUNK_BYTES, (i - chunk->first) * LAYOUT_CHUNK_BYTES, chunk->slot_bytes);
     }
     return rc;
 }
@@ -289,9 +317,11 @@ static int audit_all(struct coro *co, struct audit *audit)
     int rc = 0;
     for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = node_map(co, audit, node);
     for (uint32_t t = 0; rc == 0 && t < catalog->table_count; t++)
-        for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = index_check(co, audit, catalog->tables[t], node);
+        for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++)
+            rc = index_check(co, audit, catalog->tables[t], node);
     for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = heap_check(co, audit, node);
-    for (uint32_t node = 0; rc == 0 && catalog->replicas && node < catalog->mn_count; node++) rc = backups_check(co, audit, node);
+    for (uint32_t node = 0; rc == 0 && catalog->replicas && node < catalog->mn_count; node++)
+        rc = backups_check(co, audit, node);
     return rc;
 }
 

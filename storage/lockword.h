@@ -4,8 +4,8 @@
  *     63       62    61..60   59 .................. 0
  *     DELETED  HOT   zero     tag of cell c at bits [c*w, c*w + w),  w = min(8, 60 / cells)
  *
- * A tag is 0 when the cell is free, else CN index + 1. One masked CAS takes any set of a record's cells: INV-LOCK-1 (a tag
- * is only set where it was 0, only cleared by its owner).
+ * A tag is 0 when the cell is free, else CN index + 1. One masked CAS takes any set of a record's cells: INV-LOCK-1 (a
+ * tag is only set where it was 0, only cleared by its owner).
  */
 #pragma once
 
@@ -26,8 +26,7 @@ static inline uint32_t lockword_cns_max(uint32_t cell_count) { return (1u << loc
 static inline uint64_t lockword_ones(uint32_t tag_bits, uint32_t cells)
 {
     uint64_t ones = 0;
-    for (; cells; cells &= cells - 1)
-        ones |= 1ull << ((uint32_t)__builtin_ctz(cells) * tag_bits);
+    for (; cells; cells &= cells - 1) ones |= 1ull << ((uint32_t)__builtin_ctz(cells) * tag_bits);
     return ones;
 }
 /* All bits of the tags of those cells, given their ones. */

@@ -9,9 +9,11 @@
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
-void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator, uint64_t incarnation)
+void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator,
+                 uint64_t incarnation)
 {
-    *seg = (struct logseg){.addr = addr, .bytes = bytes, .cn = cn, .coordinator = coordinator, .incarnation = incarnation};
+    *seg =
+        (struct logseg){.addr = addr, .bytes = bytes, .cn = cn, .coordinator = coordinator, .incarnation = incarnation};
 }
 
 void logseg_entry_begin(struct logseg_entry *entry, uint8_t *buffer, uint32_t capacity)
@@ -20,14 +22,18 @@ void logseg_entry_begin(struct logseg_entry *entry, uint8_t *buffer, uint32_t ca
     *entry = (struct logseg_entry){.buffer = buffer, .bytes = sizeof(struct log_entry_wire), .capacity = capacity};
 }
 
-uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key, uint32_t table_id,
-                          uint32_t cell, uint32_t value_bytes)
+uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key,
+                          uint32_t table_id, uint32_t cell, uint32_t value_bytes)
 {
     uint32_t left = entry->capacity - entry->bytes;
     if (value_bytes > left || logseg_write_bytes(value_bytes) > left) return NULL;
     uint8_t *at = entry->buffer + entry->bytes;
-    *(struct log_write_wire *)(void *)at = (struct log_write_wire){.addr = addr.bits, .key = key, .table_id = table_id, .kind = (uint16_t)kind,
-                                                                  .cell = (uint16_t)cell, .value_bytes = value_bytes};
+    *(struct log_write_wire *)(void *)at = (struct log_write_wire){.addr = addr.bits,
+                                                                   .key = key,
+                                                                   .table_id = table_id,
+                                                                   .kind = (uint16_t)kind,
+                                                                   .cell = (uint16_t)cell,
+                                                                   .value_bytes = value_bytes};
     entry->bytes += logseg_write_bytes(value_bytes);
     entry->write_count++;
     if (value_bytes % 8) memset(entry->buffer + entry->bytes - 8, 0, 8);
@@ -35,8 +41,8 @@ uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind,
 }
 
 /*
- * An entry stays within one half of the ring: behind the last one if it fits there, else at the start of the other half. As the
- * last entry lies in one half, the other one always has room, and the two never overlap.
+ * An entry stays within one half of the ring: behind the last one if it fits there, else at the start of the other
+ * half. As the last entry lies in one half, the other one always has room, and the two never overlap.
  */
 static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)
 {
@@ -45,7 +51,8 @@ static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)
     return seg->tail + bytes <= 2 * half ? seg->tail : 0;
 }
 
-int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark, struct fabric_addr *at)
+int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
+                        struct fabric_addr *at)
 {
     uint64_t half = seg->bytes / 2 / LAYOUT_LINE * LAYOUT_LINE;
     if (entry->bytes > half) return -CELLAR_ERR_TOO_LARGE;
@@ -53,8 +60,14 @@ int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t
     must(seg->last_bytes == 0 || start >= seg->last_start + seg->last_bytes || start + entry->bytes <= seg->last_start);
     seg->sequence++;
     struct log_entry_wire *wire = (struct log_entry_wire *)(void *)entry->buffer;
-    *wire = (struct log_entry_wire){.magic = LAYOUT_LOG_MAGIC, .bytes = entry->bytes, .cn = seg->cn, .coordinator = seg->coordinator,
-                                    .incarnation = seg->incarnation, .sequence = seg->sequence, .ts = ts, .watermark = watermark,
+    *wire = (struct log_entry_wire){.magic = LAYOUT_LOG_MAGIC,
+                                    .bytes = entry->bytes,
+                                    .cn = seg->cn,
+                                    .coordinator = seg->coordinator,
+                                    .incarnation = seg->incarnation,
+                                    .sequence = seg->sequence,
+                                    .ts = ts,
+                                    .watermark = watermark,
                                     .write_count = entry->write_count};
     wire->checksum = XXH3_64bits(entry->buffer, entry->bytes);
     seg->last_start = start;
@@ -104,7 +117,8 @@ const struct log_entry_wire *logseg_parse(const uint8_t *bytes, uint64_t availab
 const struct log_write_wire *logseg_next_write(const struct log_entry_wire *entry, const struct log_write_wire *after)
 {
     const uint8_t *end = (const uint8_t *)entry + entry->bytes;
-    const uint8_t *next = after ? (const uint8_t *)after + logseg_write_bytes(after->value_bytes)
-                                : (const uint8_t *)(entry + 1) + (uint64_t)entry->dep_count * sizeof(struct log_dep_wire);
+    const uint8_t *next = after
+                              ? (const uint8_t *)after + logseg_write_bytes(after->value_bytes)
+                              : (const uint8_t *)(entry + 1) + (uint64_t)entry->dep_count * sizeof(struct log_dep_wire);
     return next < end ? (const struct log_write_wire *)(const void *)next : NULL;
 }

@@ -9,20 +9,21 @@
 #include "layout.h"
 
 /*
- * Where a coordinator's next entry goes. Entries start on lines and lie within one half of the ring, so that an entry never
- * overlaps the one before it, whatever their sizes.
+ * Where a coordinator's next entry goes. Entries start on lines and lie within one half of the ring, so that an entry
+ * never overlaps the one before it, whatever their sizes.
  */
 struct logseg {
     struct fabric_addr addr; /* first byte of the ring */
     uint64_t bytes;          /* of the ring; an entry takes at most half, rounded down to lines */
     uint64_t tail;           /* offset of the next entry */
-    uint64_t last_start;     /* offset and size of the last entry: its space is not reused before the next one is durable */
+    uint64_t last_start; /* offset and size of the last entry: its space is not reused before the next one is durable */
     uint64_t last_bytes;
     uint32_t cn, coordinator;
     uint64_t incarnation, sequence;
 };
 
-void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator, uint64_t incarnation);
+void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator,
+                 uint64_t incarnation);
 
 /* One entry under construction; buffer (8-aligned, `capacity` bytes) is the caller's. */
 struct logseg_entry {
@@ -31,11 +32,18 @@ struct logseg_entry {
     uint32_t write_count;
 };
 void logseg_entry_begin(struct logseg_entry *entry, uint8_t *buffer, uint32_t capacity);
-/* Adds a change and returns where its value (value_bytes, then zero padding to 8, set here) goes; NULL when it does not fit. */
-uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key, uint32_t table_id,
-                          uint32_t cell, uint32_t value_bytes);
-/* Numbers, stamps and checksums the entry; *at: where in the segment it is to be written. TOO_LARGE if it exceeds half the ring. */
-NODISCARD int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark, struct fabric_addr *at);
+/*
+ * Adds a change and returns where its value (value_bytes, then zero padding to 8, set here) goes; NULL when it does not
+ * fit.
+ */
+uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key,
+                          uint32_t table_id, uint32_t cell, uint32_t value_bytes);
+/*
+ * Numbers, stamps and checksums the entry; *at: where in the segment it is to be written. TOO_LARGE if it exceeds half
+ * the ring.
+ */
+NODISCARD int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
+                                  struct fabric_addr *at);
 
 /* Bytes that a change takes in an entry. */
 static inline uint32_t logseg_write_bytes(uint32_t value_bytes)
@@ -43,7 +51,10 @@ static inline uint32_t logseg_write_bytes(uint32_t value_bytes)
     return (uint32_t)sizeof(struct log_write_wire) + ((value_bytes + 7) & ~7u);
 }
 
-/* Does a whole valid entry start at bytes[0] (8-aligned)? Returns it, or NULL; every length is checked, and the checksum. */
+/*
+ * Does a whole valid entry start at bytes[0] (8-aligned)? Returns it, or NULL; every length is checked, and the
+ * checksum.
+ */
 const struct log_entry_wire *logseg_parse(const uint8_t *bytes, uint64_t available);
 /* The changes of a valid entry, one after the other: start with NULL; NULL at the end. */
 const struct log_write_wire *logseg_next_write(const struct log_entry_wire *entry, const struct log_write_wire *after);

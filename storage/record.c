@@ -22,7 +22,8 @@ static uint32_t piece(const struct schema_cell *cell, uint32_t at, uint32_t byte
     return bytes < LAYOUT_VALUE_PER_LINE - in_line ? bytes : LAYOUT_VALUE_PER_LINE - in_line;
 }
 
-static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes, void *value)
+static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes,
+                             void *value)
 {
     if (!cell->line_count) {
         move(value, image + cell->offset + 8 + at, bytes);
@@ -34,7 +35,8 @@ static inline void value_get(const struct schema_cell *cell, const uint8_t *imag
     }
 }
 
-static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes, const void *value)
+static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes,
+                             const void *value)
 {
     if (!cell->line_count) {
         move(image + cell->offset + 8 + at, value, bytes);
@@ -75,7 +77,8 @@ void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t 
     for (cells &= schema->all_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
-        for (; run < end; run++) value_get(cell, image, run->value_offset, run->bytes, (uint8_t *)row + run->row_offset);
+        for (; run < end; run++)
+            value_get(cell, image, run->value_offset, run->bytes, (uint8_t *)row + run->row_offset);
     }
 }
 
@@ -84,7 +87,8 @@ void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells,
     for (cells &= schema->all_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
-        for (; run < end; run++) value_put(cell, image, run->value_offset, run->bytes, (const uint8_t *)row + run->row_offset);
+        for (; run < end; run++)
+            value_put(cell, image, run->value_offset, run->bytes, (const uint8_t *)row + run->row_offset);
     }
 }
 

@@ -1,6 +1,7 @@
 /*
- * record.h - reading and writing a record's image: its bytes as they are in the memory node (layout.h), in local memory.
- * Pure functions; hot. Images are 8-byte aligned and record_bytes long, but only the header and the lines of fetched cells hold data.
+ * record.h - reading and writing a record's image: its bytes as they are in the memory node (layout.h), in local
+ * memory. Pure functions; hot. Images are 8-byte aligned and record_bytes long, but only the header and the lines of
+ * fetched cells hold data.
  */
 #pragma once
 
@@ -12,7 +13,10 @@ static inline uint64_t record_word(const uint8_t *image, uint32_t offset)
 {
     return *(const uint64_t *)(const void *)(image + offset);
 }
-static inline void record_word_set(uint8_t *image, uint32_t offset, uint64_t word) { *(uint64_t *)(void *)(image + offset) = word; }
+static inline void record_word_set(uint8_t *image, uint32_t offset, uint64_t word)
+{
+    *(uint64_t *)(void *)(image + offset) = word;
+}
 static inline struct record_wire *record_header(uint8_t *image) { return (struct record_wire *)(void *)image; }
 
 /* The version of a cell (of its first line). */
@@ -25,7 +29,9 @@ static inline uint32_t record_cell_bytes(const struct schema_cell *cell)
 {
     return cell->line_count ? cell->line_count * (uint32_t)LAYOUT_LINE : 8u + cell->padded_bytes;
 }
-/* Is each line of these cells at the header's EN, with equal versions on all lines of a cell? False: torn, read again. */
+/*
+ * Is each line of these cells at the header's EN, with equal versions on all lines of a cell? False: torn, read again.
+ */
 static inline bool record_whole(const struct schema *schema, const uint8_t *image, uint32_t cells)
 {
     const struct record_wire *header = (const struct record_wire *)(const void *)image;
@@ -45,7 +51,8 @@ static inline void record_version_set(const struct schema *schema, uint8_t *imag
     uint32_t offset = schema->cells[cell].offset;
     record_header(image)->en[cell] = layout_version_en(version);
     record_word_set(image, offset, version);
-    for (uint32_t line = 1; line < schema->cells[cell].line_count; line++) record_word_set(image, offset + line * LAYOUT_LINE, version);
+    for (uint32_t line = 1; line < schema->cells[cell].line_count; line++)
+        record_word_set(image, offset + line * LAYOUT_LINE, version);
 }
 /* The bytes [*first, *end) that hold these cells (header not included); cells must not be empty. */
 void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end);

@@ -1,7 +1,8 @@
 /*
  * schema.h - columns to cells to bytes: how a table's row struct maps to its record layout (storage/layout.h).
- * Columns that share a cell number form one cell; cells are numbered in order of their first column. Small cells are placed
- * first-fit into lines after the header, so that none crosses a line and little is padded; large cells take whole lines.
+ * Columns that share a cell number form one cell; cells are numbered in order of their first column. Small cells are
+ * placed first-fit into lines after the header, so that none crosses a line and little is padded; large cells take
+ * whole lines.
  */
 #pragma once
 
@@ -39,18 +40,20 @@ struct schema {
     uint32_t record_bytes; /* multiple of 64 */
     uint32_t value_bytes;  /* sum over cells, each rounded up to 8: what an INSERT logs */
     uint32_t tag_bits;
-    uint32_t all_cells;   /* bit set of all cells */
-    uint64_t all_ones;    /* lockword_ones of all cells */
+    uint32_t all_cells; /* bit set of all cells */
+    uint64_t all_ones;  /* lockword_ones of all cells */
     struct schema_cell cells[CELLAR_CELLS_MAX];
     struct schema_column columns[CELLAR_COLUMNS_MAX];
     struct schema_run runs[CELLAR_COLUMNS_MAX];
 };
 
 /*
- * Checks a public schema and lays it out. INVALID with a message that names the table and column: no columns, too many cells
- * (more than CELLAR_CELLS_MAX: group some), a column outside its row, a row larger than SCHEMA_ROW_BYTES_MAX, overlapping columns, duplicate or empty
- * names, a record larger than LAYOUT_RECORD_BYTES_MAX; more CNs (`cn_count`) than its tags can name.
+ * Checks a public schema and lays it out. INVALID with a message that names the table and column: no columns, too many
+ * cells (more than CELLAR_CELLS_MAX: group some), a column outside its row, a row larger than SCHEMA_ROW_BYTES_MAX,
+ * overlapping columns, duplicate or empty names, a record larger than LAYOUT_RECORD_BYTES_MAX; more CNs (`cn_count`)
+ * than its tags can name.
  */
-NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema, struct cellar_error *error);
+NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema,
+                           struct cellar_error *error);
 /* A column's number, or -1. `name_bytes` long, not terminated. */
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define RUN_SLOT_BYTES_SMALL 2048 /* records above this come in runs of several chunks, so that little is left at the end */
+#define RUN_SLOT_BYTES_SMALL                                                                                           \
+    2048 /* records above this come in runs of several chunks, so that little is left at the end */
 #define RUN_CHUNKS_LARGE 4
 #define SLOT_USED 1ull /* in a remembered slot's offset: used_before */
 
@@ -41,7 +42,10 @@ struct space {
     uint32_t log_count, log_capacity;
 };
 
-static uint32_t reserve_count(const struct space *space) { return LAYOUT_CATALOG_TABLES_MAX * space->catalog->mn_count; }
+static uint32_t reserve_count(const struct space *space)
+{
+    return LAYOUT_CATALOG_TABLES_MAX * space->catalog->mn_count;
+}
 
 static uint32_t reserve_index(const struct space *space, const struct cellar_table *table, uint32_t node)
 {
@@ -57,7 +61,8 @@ static void remember(struct space *space, uint32_t index, uint64_t slot)
 
 /* ---- open: what this CN owned before ---- */
 
-static int log_found(struct space *space, uint32_t node, uint64_t offset, const struct chunk_wire *run, struct cellar_error *error)
+static int log_found(struct space *space, uint32_t node, uint64_t offset, const struct chunk_wire *run,
+                     struct cellar_error *error)
 {
     if (space->log_count == space->log_capacity) {
         uint32_t capacity = space->log_capacity * 2 + 16;
@@ -88,12 +93,13 @@ static int slots_found(struct coro *co, struct space *space, struct heap_walk *w
     return rc;
 }
 
-static int node_scan(struct coro *co, struct space *space, uint32_t node, uint32_t part, uint32_t parts, struct cellar_error *error)
+static int node_scan(struct coro *co, struct space *space, uint32_t node, uint32_t part, uint32_t parts,
+                     struct cellar_error *error)
 {
     struct heap_walk walk;
     uint32_t owned = 0;
     int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
-    if (rc) return err_set(error, (enum cellar_error_code)-rc, "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         rc = 0;
@@ -129,8 +135,8 @@ static struct space *space_new(struct fabric_ep *ep, const struct catalog *catal
     return NULL;
 }
 
-int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t part, uint32_t parts, bool fresh,
-               struct space **out, struct cellar_error *error)
+int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t part,
+               uint32_t parts, bool fresh, struct space **out, struct cellar_error *error)
 {
     must(part < parts);
     *out = NULL;
@@ -138,7 +144,8 @@ int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
     if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
     int rc = 0;
     bool before = batch_bulk_enter(ep);
-    for (uint32_t node = 0; rc == 0 && !fresh && node < catalog->mn_count; node++) rc = node_scan(co, space, node, part, parts, error);
+    for (uint32_t node = 0; rc == 0 && !fresh && node < catalog->mn_count; node++)
+        rc = node_scan(co, space, node, part, parts, error);
     batch_bulk_leave(ep, before);
     if (rc)
         space_free(space);
@@ -159,25 +166,33 @@ void space_free(struct space *space)
 
 /* ---- slots ---- */
 
-/* Makes a new run the current one. Another coordinator may have done so meanwhile: what is left of its run is remembered. */
+/*
+ * Makes a new run the current one. Another coordinator may have done so meanwhile: what is left of its run is
+ * remembered.
+ */
 static int run_add(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node)
 {
     uint32_t slot_bytes = table->schema.record_bytes, index = reserve_index(space, table, node);
     struct chunk_wire *run = &space->memory->records[table->id - 1];
     if (run->magic == 0)
-        *run = (struct chunk_wire){.kind = LAYOUT_RUN_RECORDS, .table_id = table->id, .owner_cn = space->cn, .slot_bytes = slot_bytes,
+        *run = (struct chunk_wire){.kind = LAYOUT_RUN_RECORDS,
+                                   .table_id = table->id,
+                                   .owner_cn = space->cn,
+                                   .slot_bytes = slot_bytes,
                                    .chunk_count = slot_bytes > RUN_SLOT_BYTES_SMALL ? RUN_CHUNKS_LARGE : 1};
     uint64_t offset;
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
     if (rc) return rc;
     struct reserve *reserve = &space->reserves[index];
-    for (uint64_t slot = reserve->slot_next; slot + slot_bytes <= reserve->slot_end; slot += slot_bytes) remember(space, index, slot);
+    for (uint64_t slot = reserve->slot_next; slot + slot_bytes <= reserve->slot_end; slot += slot_bytes)
+        remember(space, index, slot);
     reserve->slot_next = offset + sizeof(*run);
     reserve->slot_end = offset + heap_run_bytes(run);
     return 0;
 }
 
-int space_slot_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node, struct space_slot *slot)
+int space_slot_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+                    struct space_slot *slot)
 {
     uint32_t index = reserve_index(space, table, node);
     struct reserve *reserve = &space->reserves[index];
@@ -201,13 +216,17 @@ void space_slot_give(struct space *space, const struct cellar_table *table, stru
              fabric_addr_offset(slot.addr) | (slot.used_before ? SLOT_USED : 0));
 }
 
-int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node, struct fabric_addr *addr)
+int space_bucket_take(struct coro *co, struct space *space, const struct cellar_table *table, uint32_t node,
+                      struct fabric_addr *addr)
 {
     struct reserve *reserve = &space->reserves[reserve_index(space, table, node)];
     while (reserve->bucket_next == reserve->bucket_end) {
         struct chunk_wire *run = &space->memory->overflow[table->id - 1];
         if (run->magic == 0)
-            *run = (struct chunk_wire){.kind = LAYOUT_RUN_OVERFLOW, .table_id = table->id, .owner_cn = space->cn, .slot_bytes = LAYOUT_LINE,
+            *run = (struct chunk_wire){.kind = LAYOUT_RUN_OVERFLOW,
+                                       .table_id = table->id,
+                                       .owner_cn = space->cn,
+                                       .slot_bytes = LAYOUT_LINE,
                                        .chunk_count = 1};
         uint64_t offset;
         int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
@@ -223,25 +242,30 @@ int space_bucket_take(struct coro *co, struct space *space, const struct cellar_
 
 /* ---- log segments ---- */
 
-int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes, struct fabric_addr *addr,
-                   struct cellar_error *error)
+int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes,
+                   struct fabric_addr *addr, struct cellar_error *error)
 {
-    uint64_t chunks = (sizeof(struct chunk_wire) + bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES, offset;
-    if (bytes >= 1ull << 40) return err_set(error, CELLAR_ERR_INVALID, "a log segment of %llu bytes is too large", (unsigned long long)bytes);
+    uint64_t chunks = (bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES, offset;
+    if (bytes < 2 * sizeof(struct chunk_wire) || bytes >= 1ull << 40)
+        return err_set(error, CELLAR_ERR_INVALID, "a log segment of %llu bytes: too small or too large",
+                       (unsigned long long)bytes);
     for (uint32_t i = 0; i < space->log_count; i++) {
         const struct log_run *log = &space->logs[i];
-        if (log->node != node || log->coordinator != coordinator || log->bytes < sizeof(struct chunk_wire) + bytes) continue;
+        if (log->node != node || log->coordinator != coordinator || log->bytes < bytes) continue;
         *addr = fabric_addr_of(node, log->offset + sizeof(struct chunk_wire));
         return 0;
     }
     struct chunk_wire *run = &space->memory->log;
-    *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG, .chunk_count = (uint32_t)chunks, .owner_cn = space->cn, .owner_coordinator = coordinator};
+    *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG,
+                               .chunk_count = (uint32_t)chunks,
+                               .owner_cn = space->cn,
+                               .owner_coordinator = coordinator};
     bool before = batch_bulk_enter(space->ep);
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
-        return err_set(error, (enum cellar_error_code)-rc, "a log segment of %llu bytes on memory node %u: %s", (unsigned long long)bytes, node,
-                       cellar_error_text(rc));
+        return err_set(error, (enum cellar_error_code) - rc, "a log segment of %llu bytes on memory node %u: %s",
+                       (unsigned long long)bytes, node, cellar_error_text(rc));
     *addr = fabric_addr_of(node, offset + sizeof(*run));
     return 0;
 }
