@@ -37,6 +37,8 @@ struct cache_object {
     uint8_t *slot_image;     /* an insert into a used slot: its old bytes, whose EN and TS go on */
     uint64_t held;           /* bits of the lock word that are ours */
     uint64_t lock_old;       /* reply of the masked CAS; kept until it is judged */
+    uint64_t unsettled;      /* tags of ours that a lock or unlock without a reply may have left set, */
+    struct fabric_addr unsettled_addr; /* and where */
     uint32_t read_cells, write_cells; /* declared */
     uint32_t locked_cells;   /* cells whose tags are ours */
     uint32_t written_cells;  /* put by the procedure */
@@ -67,6 +69,7 @@ struct cache_bucket {
     bool head;    /* else a further part: neither lock nor version of its own */
     bool held;    /* its tag is ours */
     bool locking; /* a masked CAS is in this round */
+    bool unsettled; /* its tag may be ours: a reply was lost */
     bool dirty;   /* entries changed, to be logged and applied */
 };
 

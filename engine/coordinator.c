@@ -34,19 +34,32 @@ static int call_allowed(const struct cellar_call_options *options, uint64_t now_
     return 0;
 }
 
-static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args)
+static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc, void *args, bool sampled)
 {
-    struct txn *txn = &coordinator->txn;
-
-    txn_begin(txn, proc->def.records_max, proc->def.writes_max, coordinator->calls % SAMPLE_EVERY == 0);
+    txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
     int rc = proc->def.fn(txn_public(txn), args);
     if (rc == 0)
         return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
+    if (rc == -CELLAR_ERR_RETRY && !txn->doomed) /* said of its own accord: it would never end */
+        rc = -CELLAR_ERR_INVALID;
     return txn_fail(co, txn, rc);
 }
 
+static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args)
+{
+    struct txn *txn = &coordinator->txn;
+    struct txn_home *home = txn->home;
+
+    if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) {
+        txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
+        return -CELLAR_ERR_FENCED;
+    }
+    int rc = run(co, txn, proc, args, coordinator->calls % SAMPLE_EVERY == 0);
+    gate_leave(home->gate, home->gate_worker);
+    return rc;
+}
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, struct cellar_result *result)
 {
@@ -66,11 +79,6 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY)
             break;
-        if (!txn->doomed) { /* a procedure that says RETRY of its own accord would never end */
-            result->code = txn_fail(co, txn, -CELLAR_ERR_INVALID);
-            if (result->code != -CELLAR_ERR_RETRY)
-                break;
-        }
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
         if (node_failures == NODE_FAILURES_MAX) {
             result->code = -CELLAR_ERR_UNREACHABLE;

@@ -154,7 +154,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (config->replicas >= config->mns && !config->memnodes)
         return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas, config->replicas + 1,
                        config->mns);
-    if (config->threads > 256 || config->coros > 256)
+    if (config->threads > GATE_WORKERS_MAX || config->coros > 256)
         return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads, config->coros);
     if (config->pool_bytes < POOL_BYTES_MIN)
         return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu", (unsigned long long)config->pool_bytes,
@@ -231,7 +231,7 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     if (rc)
         return rc;
     logseg_init(&log, addr, db->config.log_bytes - sizeof(struct chunk_wire), worker->cn, coordinator->cn_index, worker->incarnation);
-    rc = txn_open(&coordinator->txn, &worker->home, coordinator->task.co, &log);
+    rc = txn_open(&coordinator->txn, &worker->home, &coordinator->task, &log);
     return rc ? err_set(error, (enum cellar_error_code)-rc, "no memory for a coordinator's buffers") : 0;
 }
 
@@ -245,6 +245,9 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
 
     worker->home = (struct txn_home){.ep = worker->ep,
                                      .catalog = db->catalog,
+                                     .gate = &db->gates[worker->index / db->config.threads],
+                                     .gate_worker = worker->index % db->config.threads,
+                                     .sched = &worker->sched,
                                      .owner = worker->cn,
                                      .whole_records = db->config.cc == CELLAR_CC_RECORD,
                                      .addrs = addrcache_new(ADDRCACHE_ENTRIES)};
@@ -394,6 +397,7 @@ static void close_all(struct cellar *db)
         free(proc);
     }
     catalog_free(db->catalog);
+    free(db->gates);
     free(db->workers);
     free(db);
 }
@@ -416,10 +420,16 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     db->coordinator_count = db->worker_count * db->config.coros;
     atomic_flag_clear(&db->log_busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
-    if (!db->workers) {
+    db->gates = aligned_alloc(64, db->config.cns * sizeof *db->gates);
+    if (!db->workers || !db->gates) {
+        free(db->workers);
+        free(db->gates);
         free(db);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
+    memset(db->gates, 0, db->config.cns * sizeof *db->gates);
+    for (uint32_t i = 0; i < db->config.cns; i++)
+        db->gates[i].worker_count = db->config.threads;
     rc = open_all(db, error);
     if (rc) {
         close_all(db);

@@ -69,6 +69,7 @@ struct cellar {
     bool owns_fabric;
     bool shared; /* other processes may have the pool open */
     struct catalog *catalog;
+    struct gate *gates; /* of each compute node of this process */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;

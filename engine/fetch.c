@@ -11,11 +11,18 @@
  */
 #include "txn.h"
 
-#include "must.h"
+#include "settle.h"
 
 #include <string.h>
 
 enum verdict { VERDICT_DONE, VERDICT_AGAIN, VERDICT_BUSY, VERDICT_READ_LOCKED, VERDICT_ERROR };
+
+/* Some operation of a batch did not return well: locks among them may have been taken all the same. */
+static int node_failed(struct coro *co, struct txn *txn)
+{
+    txn->unsettled = true;
+    return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+}
 
 /* ---- buckets ---- */
 
@@ -60,6 +67,7 @@ static bool buckets_locked(struct txn *txn, uint32_t first)
             continue;
         bucket->locking = false;
         bucket->held = (bucket->lock_old & TXN_BUCKET_TAG_MASK) == 0;
+        bucket->unsettled = bucket->lock_old == UINT64_MAX;
         all = all && bucket->held;
     }
     return all;
@@ -234,9 +242,14 @@ static bool lock_judge(struct txn *txn, struct cache_object *object)
     const struct schema *schema = &object->table->schema;
     uint32_t cells = cells_to_lock(txn, object);
     uint64_t mask = txn_lock_mask(schema, cells);
+    uint64_t tags = lockword_tags(lockword_ones(schema->tag_bits, cells), txn->home->owner);
+    if (object->lock_old == UINT64_MAX) { /* no reply: it may have run */
+        object->unsettled = tags;
+        object->unsettled_addr = object->addr;
+    }
     if (object->lock_old & (mask | LOCKWORD_DELETED))
         return false;
-    object->held |= lockword_tags(lockword_ones(schema->tag_bits, cells), txn->home->owner);
+    object->held |= tags;
     object->locked_cells |= cells;
     return true;
 }
@@ -246,7 +259,9 @@ static void address_stale(struct coro *co, struct txn *txn, struct cache_object 
 {
     if (object->held) {
         txn_unlock(co, txn, object);
-        txn_await(co, txn);
+        if (txn_await(co, txn))
+            settle_locks(co, txn);
+        object->unsettled = 0;
     }
     if (object->hinted)
         addrcache_drop(txn->home->addrs, object->table->id, object->key);
@@ -355,7 +370,7 @@ static int buckets_round(struct coro *co, struct txn *txn)
         uint32_t failed = txn_await(co, txn);
         bool locked = buckets_locked(txn, first);
         if (failed)
-            return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+            return node_failed(co, txn);
         if (!locked)
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
         int rc = chains_read(co, txn, first);
@@ -392,7 +407,7 @@ static int records_round(struct coro *co, struct txn *txn)
     for (uint32_t i = 0; i < txn->block_count; i++)
         refused[i / 64] |= (uint64_t)!lock_judge(txn, txn_object(txn, txn->block[i])) << (i % 64);
     if (failed)
-        return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        return node_failed(co, txn);
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn_object(txn, txn->block[i]);

@@ -6,6 +6,7 @@
 
 #include "counter.h"
 #include "must.h"
+#include "settle.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -20,9 +21,9 @@ static void *map_lazily(uint64_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-int txn_open(struct txn *txn, struct txn_home *home, struct coro *co, const struct logseg *log)
+int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log)
 {
-    *txn = (struct txn){.home = home, .co = co, .log = *log, .wait = {.co = co}};
+    *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
     int rc = cache_open(&txn->cache, home->ep->fabric, TXN_ARENA_BYTES);
     if (rc)
         return rc;
@@ -34,7 +35,8 @@ int txn_open(struct txn *txn, struct txn_home *home, struct coro *co, const stru
         txn_close(txn);
         return -CELLAR_ERR_NOMEM;
     }
-    return fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
+    int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
+    return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
 }
 
 void txn_close(struct txn *txn)
@@ -62,7 +64,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->write_count = 0;
     txn->error = 0;
     txn->doomed = false;
-    txn->indeterminate = false;
+    txn->unsettled = false;
     txn->begin_ns = fabric_now_ns(txn->home->ep);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
     if (sampled)
@@ -316,6 +318,8 @@ void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     txn_op(co, txn, CELLAR_PHASE_APPLY,
            fabric_op_masked_cas(object->addr, &object->lock_old, object->held, object->held, 0, object->held));
+    object->unsettled |= object->held; /* until the batch has returned */
+    object->unsettled_addr = object->addr;
     object->held = 0;
     object->locked_cells = 0;
 }
@@ -325,31 +329,30 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
     txn_op(co, txn, CELLAR_PHASE_APPLY,
            fabric_op_masked_cas(bucket->addr, &bucket->lock_old, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK, 0,
                                 TXN_BUCKET_TAG_MASK));
-    bucket->held = false;
-}
-
-static void release_object(struct coro *co, struct txn *txn, struct cache_object *object)
-{
-    if (object->held)
-        txn_unlock(co, txn, object);
-    if (object->kind == CACHE_INSERT && object->addr.bits && object->slot_taken) {
-        space_slot_give(txn->home->space, object->table,
-                        (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
-        object->slot_taken = false;
-    }
 }
 
 void txn_release(struct coro *co, struct txn *txn)
 {
     txn->op_count = 0; /* what an error kept from being posted */
-    for (uint32_t i = 0; i < txn->cache.object_count; i++)
-        release_object(co, txn, txn_object(txn, (int32_t)i));
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        if (object->held)
+            txn_unlock(co, txn, object);
+        if (object->slot_taken)
+            space_slot_give(txn->home->space, object->table,
+                            (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
+        object->slot_taken = false;
+    }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
         if (bucket->held)
             txn_bucket_unlock(co, txn, bucket);
+        bucket->unsettled = bucket->unsettled || bucket->held;
+        bucket->held = false;
     }
-    txn_await(co, txn);
+    if (txn_await(co, txn) || txn->unsettled)
+        settle_locks(co, txn);
+    txn->unsettled = false;
 }
 
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)

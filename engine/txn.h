@@ -11,6 +11,7 @@
 
 #include "addrcache.h"
 #include "cache.h"
+#include "gate.h"
 #include "logseg.h"
 #include "space.h"
 
@@ -33,6 +34,9 @@ struct txn_home {
     const struct catalog *catalog;
     struct addrcache *addrs;
     struct space *space;
+    struct gate *gate;   /* of its compute node */
+    uint32_t gate_worker;
+    struct sched *sched;
     uint32_t owner;      /* CN index: the tag less 1 */
     bool whole_records;  /* mode `record`: locks and checks widen to all cells */
     uint64_t ts_last;    /* TS_commit of this worker's last transaction */
@@ -42,6 +46,7 @@ struct txn_home {
 struct txn {
     struct txn_home *home;
     struct coro *co;
+    struct sched_task *task;
     struct cache cache;
     struct logseg log;
     uint8_t *log_buffer;
@@ -60,10 +65,11 @@ struct txn {
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
     int error;               /* first error of the procedure's doing: the call's outcome once the reads are validated */
+    bool unsettled;          /* a lock's reply was lost: txn_release must settle */
     bool doomed;             /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
-    bool indeterminate;      /* the log write's fate is unknown */
     uint64_t ack_ns;         /* when it became durable */
+    uint64_t settle_word;    /* reply buffer of settle.c */
 };
 
 /* The public name of the same object. */
@@ -73,7 +79,7 @@ struct cellar_txn {
 static inline struct cellar_txn *txn_public(struct txn *txn) { return (struct cellar_txn *)txn; }
 
 /* `log_bytes`: ring segment at log->addr. Memory is mapped and registered here, never later. */
-NODISCARD int txn_open(struct txn *txn, struct txn_home *home, struct coro *co, const struct logseg *log);
+NODISCARD int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log);
 void txn_close(struct txn *txn);
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled);
@@ -101,11 +107,35 @@ void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fa
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);
 
+/* The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's doing. */
+NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
+/* Applies a durable transaction to all replicas, and unlocks (apply.c). */
+void txn_apply(struct coro *co, struct txn *txn, uint64_t ts);
+
 /* Ends a phase for the sampled times. */
 void txn_phase_end(struct txn *txn, enum cellar_phase phase);
 
 static inline struct cache_object *txn_object(struct txn *txn, int32_t ref) { return &txn->cache.objects[ref]; }
 static inline struct cache_bucket *txn_bucket(struct txn *txn, int32_t at) { return &txn->cache.buckets[at]; }
+/* Present or about to be, deleted by this transaction. */
+static inline bool txn_is_insert(const struct cache_object *object) { return object->kind == CACHE_INSERT && object->state == CACHE_PRESENT; }
+static inline bool txn_is_delete(const struct cache_object *object) { return object->kind == CACHE_DELETE && object->state == CACHE_PRESENT; }
+
+/* The version under a cell that is about to change: of an insert, what its slot held before. */
+static inline uint64_t txn_version_below(const struct cache_object *object, uint32_t cell)
+{
+    if (object->kind != CACHE_INSERT)
+        return record_version(&object->table->schema, object->image, cell);
+    return object->slot_used_before ? record_version(&object->table->schema, object->slot_image, cell) : 0;
+}
+
+static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
+{
+    if (object->state != CACHE_PRESENT)
+        return 0;
+    return object->kind == CACHE_ACCESS ? object->written_cells : object->table->schema.all_cells;
+}
+
 /* The lock bits of these cells as this mode takes them. */
 static inline uint32_t txn_lock_cells(const struct txn *txn, const struct cache_object *object, uint32_t cells)
 {

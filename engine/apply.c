@@ -1,0 +1,299 @@
+/*
+ * apply.c - what a durable transaction does to the pool: index buckets changed, cells written to all replicas, locks cleared.
+ *
+ * INV-COMMIT-2: nothing is applied before the log entry is on f + 1 nodes; nothing is unlocked before all replicas have it.
+ * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
+ * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
+ */
+#include "settle.h"
+#include "txn.h"
+
+#include <string.h>
+
+/* ---- the index parts of inserts and deletes, on bucket images ---- */
+
+static int index_insert(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    struct cache_bucket *part = txn_bucket(txn, object->bucket);
+    uint16_t fingerprint = index_fingerprint(object->key);
+    uint64_t offset = fabric_addr_offset(object->addr);
+
+    part->dirty = true; /* the head: its version covers the chain */
+    while (!index_put(part->image, fingerprint, offset)) {
+        if (part->next < 0) {
+            struct fabric_addr addr;
+            int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
+            if (rc)
+                return txn_error(txn, rc);
+            int32_t next = cache_bucket_new(&txn->cache, addr, false);
+            if (next < 0)
+                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
+            index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
+            part->next = next;
+            part->dirty = true;
+        }
+        part = txn_bucket(txn, part->next);
+    }
+    part->dirty = true;
+    return 0;
+}
+
+static int index_delete(struct txn *txn, struct cache_object *object)
+{
+    uint16_t fingerprint = index_fingerprint(object->key);
+    int32_t at = object->bucket;
+
+    txn_bucket(txn, at)->dirty = true;
+    while (at >= 0 && !index_remove(txn_bucket(txn, at)->image, fingerprint, fabric_addr_offset(object->addr)))
+        at = txn_bucket(txn, at)->next;
+    if (at < 0) /* the record was reached through this chain, under its lock */
+        return txn_error(txn, -CELLAR_ERR_CORRUPT);
+    txn_bucket(txn, at)->dirty = true;
+    return 0;
+}
+
+int txn_index_change(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        int rc = txn_is_insert(object) ? index_insert(co, txn, object) : txn_is_delete(object) ? index_delete(txn, object) : 0;
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+/* ---- apply and unlock ---- */
+
+static void apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset, const void *local, uint32_t bytes)
+{
+    for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++)
+        txn_op(co, txn, CELLAR_PHASE_APPLY,
+               fabric_op_write(fabric_addr_plus(catalog_replica(txn->home->catalog, addr, i), offset), (const uint8_t *)local, bytes));
+}
+
+static uint32_t cell_bytes(const struct schema_cell *cell)
+{
+    return cell->line_count ? cell->line_count * (uint32_t)LAYOUT_LINE : 8u + cell->padded_bytes;
+}
+
+/* The changed cells, neighbours joined where they touch; then their epoch numbers likewise. */
+static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t start = 0, end = 0;
+
+    for (uint32_t cells = object->written_cells; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        if (cell->offset != end) {
+            if (end)
+                apply_write(co, txn, object->addr, start, object->image + start, end - start);
+            start = cell->offset;
+        }
+        end = cell->offset + cell_bytes(cell);
+    }
+    apply_write(co, txn, object->addr, start, object->image + start, end - start);
+
+    uint32_t cells = object->written_cells;
+    while (cells) {
+        uint32_t first = (uint32_t)__builtin_ctz(cells);
+        uint32_t count = (uint32_t)__builtin_ctz(~(cells >> first));
+        uint32_t offset = (uint32_t)offsetof(struct record_wire, en) + 2 * first;
+        apply_write(co, txn, object->addr, offset, object->image + offset, 2 * count);
+        cells &= ~(((1u << count) - 1) << first);
+    }
+}
+
+/* A whole record but its lock word. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup. */
+static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+
+    if (txn_is_insert(object) && txn->home->catalog->replicas) {
+        uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
+        object->held = lockword_tags(schema->all_ones, txn->home->owner);
+        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(object->addr, &object->lock_old, 0, mask, object->held, mask));
+    }
+    record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
+    apply_write(co, txn, object->addr, 8, object->image + 8, schema->record_bytes - 8);
+}
+
+/* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
+static void versions_set(struct cache_object *object, uint64_t ts)
+{
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        uint16_t en = (uint16_t)(layout_version_en(txn_version_below(object, cell)) + 1);
+        record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
+    }
+}
+
+static void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    if (!txn_cells_to_apply(object))
+        return;
+    if (object->kind == CACHE_ACCESS)
+        apply_cells(co, txn, object);
+    else
+        apply_whole(co, txn, object);
+}
+
+/* A chain's changed parts, the head last: its new version says that the whole chain is new. */
+static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *head)
+{
+    for (int32_t at = head->next; at >= 0; at = txn_bucket(txn, at)->next) {
+        const struct cache_bucket *part = txn_bucket(txn, at);
+        if (part->dirty)
+            apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    }
+    apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
+}
+
+/* ---- unlock ---- */
+
+/* Clears the tags, and sets or clears DELETED with them. What was held is remembered until the unlock has surely run. */
+static void unlock_object(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    uint64_t compare = object->held, mask = object->held, swap = 0, swap_mask = object->held;
+
+    if (txn_is_delete(object)) {
+        swap = LOCKWORD_DELETED;
+        swap_mask |= LOCKWORD_DELETED;
+    } else if (txn_is_insert(object) && object->slot_used_before) {
+        compare |= LOCKWORD_DELETED;
+        mask |= LOCKWORD_DELETED;
+        swap_mask |= LOCKWORD_DELETED;
+    }
+    if (swap_mask)
+        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(object->addr, &object->lock_old, compare, mask, swap, swap_mask));
+}
+
+static void unlock_all(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        if (object->held || txn_is_insert(object))
+            unlock_object(co, txn, object);
+    }
+    /* Buckets last: while one is ours, the inserts and deletes behind it are. */
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
+        if (txn_bucket(txn, (int32_t)i)->held)
+            txn_bucket_unlock(co, txn, txn_bucket(txn, (int32_t)i));
+}
+
+/* ---- when replies were lost ---- */
+
+/* Is the pool's record older than this transaction's insert of it? */
+static bool insert_missing(struct coro *co, struct txn *txn, const struct cache_object *object)
+{
+    uint64_t version;
+    uint32_t offset = object->table->schema.cells[0].offset;
+    bool read = settle_read(co, txn, fabric_addr_plus(object->addr, offset), &version);
+    return read && layout_version_ts(version) < layout_version_ts(record_version(&object->table->schema, object->image, 0));
+}
+
+/* Is the object still locked by us (or, of an insert, not there yet), so that its WRITEs may run again? */
+static bool object_ours(struct coro *co, struct txn *txn, const struct cache_object *object)
+{
+    if (object->held)
+        return settle_shows(co, txn, object->addr, object->held, object->held);
+    return txn_is_insert(object) && insert_missing(co, txn, object);
+}
+
+static bool bucket_ours(struct coro *co, struct txn *txn, const struct cache_bucket *bucket)
+{
+    return settle_shows(co, txn, bucket->addr, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
+}
+
+static void object_again(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    for (int tries = 0; tries < SETTLE_TRIES_MAX && object_ours(co, txn, object); tries++) {
+        if (!object->held && txn->home->catalog->replicas == 0) {
+            apply_post(co, txn, object);
+        } else if (txn_cells_to_apply(object)) {
+            apply_post(co, txn, object);
+            if (txn_await(co, txn))
+                continue;
+        }
+        unlock_object(co, txn, object);
+        txn_await(co, txn);
+    }
+}
+
+static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *head)
+{
+    for (int tries = 0; tries < SETTLE_TRIES_MAX && bucket_ours(co, txn, head); tries++) {
+        if (head->dirty)
+            bucket_post(co, txn, head);
+        if (txn_await(co, txn))
+            continue;
+        txn_bucket_unlock(co, txn, head);
+        txn_await(co, txn);
+    }
+}
+
+/* Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and unlocks it again. */
+static void apply_settle(struct coro *co, struct txn *txn)
+{
+    bool alone = settle_begin(co, txn);
+
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_ours(co, txn, object)))
+            object_again(co, txn, object);
+    }
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
+        if (head->held && settle_decidable(txn, alone, bucket_ours(co, txn, head)))
+            bucket_again(co, txn, head);
+    }
+    settle_end(txn);
+}
+
+/* ---- all together ---- */
+
+/* What this worker knows of addresses, slots and locks follows the records. */
+static void remember(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        object->held = 0;
+        if (txn_is_insert(object)) {
+            object->slot_taken = false;
+            addrcache_put(txn->home->addrs, object->table->id, object->key, object->addr);
+        } else if (txn_is_delete(object)) {
+            addrcache_drop(txn->home->addrs, object->table->id, object->key);
+            space_slot_give(txn->home->space, object->table, (struct space_slot){.addr = object->addr, .used_before = true});
+        }
+    }
+}
+
+void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    uint32_t failed = 0;
+
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        versions_set(object, ts);
+        apply_post(co, txn, object);
+    }
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
+        if (!head->head || !head->dirty)
+            continue;
+        uint16_t en = (uint16_t)(layout_version_en(head->image->version) + 1);
+        head->image->version = layout_version_of(en, ts);
+        bucket_post(co, txn, head);
+    }
+    /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
+    if (txn->home->catalog->replicas)
+        failed = txn_await(co, txn);
+    if (!failed) {
+        unlock_all(co, txn);
+        failed = txn_await(co, txn);
+    }
+    if (failed)
+        apply_settle(co, txn);
+    remember(txn);
+}

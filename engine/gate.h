@@ -1,0 +1,36 @@
+/*
+ * gate.h - stopping one compute node's coordinators for a moment, to settle what a lost reply left open.
+ *
+ * A tag names its CN, not its coordinator. When the reply to a lock or unlock is lost, reading the word back decides only
+ * if no other coordinator of this CN can have put that tag there. So who must settle closes the gate, waits until every other
+ * attempt has ended, and then reads: a tag of this CN is its own. Two that must settle at once cannot tell their tags
+ * apart if they find one: the CN then stops for good, and its recovery decides (INV-GATE-1).
+ */
+#pragma once
+
+#include "sched.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define GATE_WORKERS_MAX 256
+#define GATE_POLL_NS 2000
+
+struct gate {
+    atomic_uint closed;  /* somebody settles */
+    atomic_uint waiting; /* others that must settle too */
+    atomic_bool failed;  /* the CN has stopped */
+    uint32_t worker_count;
+    struct gate_worker {
+        _Alignas(64) atomic_uint active; /* attempts of this worker; its thread only writes */
+    } workers[GATE_WORKERS_MAX];
+};
+
+/* An attempt may begin: suspends while the gate is closed. False when the CN has stopped. */
+bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
+void gate_leave(struct gate *gate, uint32_t worker);
+/* The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to settle. */
+void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task, bool *alone);
+void gate_open(struct gate *gate);
+/* Stops the CN: no attempt enters any more. */
+void gate_fail(struct gate *gate);

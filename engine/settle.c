@@ -1,0 +1,71 @@
+#include "settle.h"
+
+bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
+{
+    for (int tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
+        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, &txn->settle_word, sizeof txn->settle_word));
+        if (!txn_await(co, txn)) {
+            *word = txn->settle_word;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask)
+{
+    uint64_t word;
+    return settle_read(co, txn, addr, &word) && (word & mask) == tags;
+}
+
+bool settle_begin(struct coro *co, struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    bool alone;
+    txn->op_count = 0;
+    gate_close(co, home->gate, home->gate_worker, home->sched, txn->task, &alone);
+    return alone;
+}
+
+void settle_end(struct txn *txn) { gate_open(txn->home->gate); }
+
+bool settle_decidable(struct txn *txn, bool alone, bool ours)
+{
+    if (ours && !alone)
+        gate_fail(txn->home->gate);
+    return ours && alone;
+}
+
+/* Clears tags of ours until the word shows that they are clear. */
+static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabric_addr addr, uint64_t tags, uint64_t mask)
+{
+    if (!settle_decidable(txn, alone, settle_shows(co, txn, addr, tags, mask)))
+        return;
+    do {
+        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(addr, &txn->settle_word, tags, mask, 0, mask));
+        txn_await(co, txn);
+    } while (settle_shows(co, txn, addr, tags, mask));
+}
+
+void settle_locks(struct coro *co, struct txn *txn)
+{
+    bool alone = settle_begin(co, txn);
+
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        const struct schema *schema = &object->table->schema;
+        for (uint32_t cell = 0; object->unsettled && cell < schema->cell_count; cell++) {
+            uint64_t mask = lockword_mask(schema->tag_bits, lockword_ones(schema->tag_bits, 1u << cell));
+            if (object->unsettled & mask)
+                tags_clear(co, txn, alone, object->unsettled_addr, object->unsettled & mask, mask);
+        }
+        object->unsettled = 0;
+    }
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
+        if (bucket->unsettled)
+            tags_clear(co, txn, alone, bucket->addr, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
+        bucket->unsettled = false;
+    }
+    settle_end(txn);
+}

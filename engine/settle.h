@@ -1,0 +1,23 @@
+/*
+ * settle.h - finding out what ran when replies were lost (protocol.md section 5, last rule).
+ *
+ * Nothing is re-issued blindly: behind the closed gate (gate.h) the lock word is read back. While it shows our tag, WRITEs under that
+ * lock may run again; once it does not, all of them have run, since the unlock came behind them on the same connection.
+ */
+#pragma once
+
+#include "txn.h"
+
+#define SETTLE_TRIES_MAX 16 /* reads of a node that does not answer; then it counts as dead, and its locks with it */
+
+/* Closes the gate; true when this transaction alone has something to settle. */
+bool settle_begin(struct coro *co, struct txn *txn);
+void settle_end(struct txn *txn);
+/* `ours`: the pool shows a tag of this CN. If another coordinator may have put it there the CN stops (gate_fail): false. */
+bool settle_decidable(struct txn *txn, bool alone, bool ours);
+/* Reads 8 bytes; false when the node does not answer. */
+bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word);
+/* Does the word show these tags? */
+bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask);
+/* Frees what locks or unlocks without a reply may have left set: all objects' and buckets' `unsettled`. */
+void settle_locks(struct coro *co, struct txn *txn);
