@@ -2,7 +2,7 @@
  * contract.h - one suite over every fabric: how a test opens a backend, and runs workers on it.
  *
  * A worker's body is the main loop of an endpoint: a thread in shm, a coroutine in sim. It must not use cmocka's assertions,
- * which jump out of the thread: it uses CHECK, and contract_run asserts what the checks found.
+ * which jump out of the thread: it uses CHECK, and contract_close asserts what the checks found.
  */
 #pragma once
 
@@ -89,12 +89,16 @@ static inline void contract_open(struct contract_cluster *cluster, const struct 
     }
 }
 
+/* Ends everything first, so that a failure leaves nothing behind, and only then says what the workers' checks found. */
 static inline void contract_close(struct contract_cluster *cluster)
 {
     for (uint32_t i = 0; i < cluster->worker_count; i++) fabric_endpoint_close(cluster->workers[i].ep);
     fabric_close(cluster->fabric);
     free(cluster->local);
     if (cluster->backend->after) cluster->backend->after();
+    for (uint32_t i = 0; i < cluster->worker_count; i++)
+        if (cluster->workers[i].failure[0])
+            fail_msg("%s, worker %u: %s", cluster->backend->name, i, cluster->workers[i].failure);
 }
 
 static inline void contract_worker_main(void *arg)
@@ -106,7 +110,7 @@ static inline void contract_worker_main(void *arg)
     worker->ep->ops->wake(worker->cluster->fabric, worker->ep);
 }
 
-/* Runs worker i with bodies[i] until all have returned. */
+/* Runs worker i with bodies[i] until all have returned; what CHECK found is kept until contract_close. */
 static inline void contract_run(struct contract_cluster *cluster, void (*const *bodies)(struct contract_worker *))
 {
     struct fabric *fabric = cluster->fabric;
@@ -115,13 +119,9 @@ static inline void contract_run(struct contract_cluster *cluster, void (*const *
     for (uint32_t i = 0; i < cluster->worker_count; i++) {
         struct contract_worker *worker = &cluster->workers[i];
         worker->body = bodies[i];
-        worker->failure[0] = 0;
         assert_int_equal(fabric->ops->spawn(fabric, worker->ep, contract_worker_main, worker), 0);
     }
     assert_int_equal(fabric->ops->wait(fabric, &cluster->running), 0);
-    for (uint32_t i = 0; i < cluster->worker_count; i++)
-        if (cluster->workers[i].failure[0])
-            fail_msg("%s, worker %u: %s", cluster->backend->name, i, cluster->workers[i].failure);
 }
 
 /* The common case: one test, all workers with the same body. */
