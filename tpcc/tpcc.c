@@ -1,0 +1,347 @@
+/*
+ * tpcc.c - the workload's table: configuration, opening, loading, and the client that runs one transaction after the other.
+ */
+#include "err.h"
+#include "tpcc_audit.h"
+#include "tpcc_load.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INDEX_BYTES 24 /* the share of an index bucket that one record takes, spare room included */
+
+struct workload_run {
+    struct tpcc_tables tables;
+    struct tpcc_input input;
+    struct tpcc_load load;
+    const struct cellar_proc *procs[TPCC_PROCS];
+    uint64_t load_rows;
+    uint64_t seed;
+    bool mix_crest;
+    bool loaded_here;    /* so that what clients count is all that happened since the load */
+    uint32_t next_piece; /* taken by sessions that load */
+};
+
+/* What a client has done; inputs of committed (and rolled back) transactions only, each once. */
+struct counts {
+    uint64_t done[TPCC_TYPES], unknown[TPCC_PROCS];
+    uint64_t lines, lines_remote;
+    uint64_t payments_remote;
+    uint64_t choices, choices_by_name;
+    uint64_t districts_delivered, districts_skipped;
+};
+
+struct tpcc_client {
+    struct workload_client base; /* its stream of random numbers is the client's own */
+    struct tpcc_terminal terminal;
+    struct tpcc_deck deck;
+    uint32_t history_tag, history_count;
+    uint8_t running; /* type + 1 of the transaction that next() has not come back from */
+    struct counts counts;
+    union {
+        struct tpcc_order_entry new_order;
+        struct tpcc_payment payment;
+        struct tpcc_order_status order_status;
+        struct tpcc_delivery delivery;
+        struct tpcc_stock_level stock_level;
+    } args;
+};
+
+static const char *const type_names[TPCC_TYPES] = {
+    [TPCC_TYPE_NEW_ORDER] = "NewOrder",       [TPCC_TYPE_PAYMENT] = "Payment",
+    [TPCC_TYPE_ORDER_STATUS] = "OrderStatus", [TPCC_TYPE_DELIVERY] = "Delivery",
+    [TPCC_TYPE_STOCK_LEVEL] = "StockLevel",   [TPCC_TYPE_NEW_ORDER_ROLLBACK] = "NewOrderRollback",
+};
+
+static const char *const table_names[] = {"warehouse", "district",         "customer",        "history",
+                                          "order",     "new_order",        "order_line",      "item",
+                                          "stock",     "customer_by_name", "new_order_queue", NULL};
+
+/* ---- configuration ---------------------------------------------------------------------------------- */
+
+static void defaults(struct workload_config *config)
+{
+    config->warehouses = 40;
+    config->small_scale = false;
+    config->mix_crest = false;
+}
+
+static int validate(const struct workload_config *config, struct cellar_error *error)
+{
+    if (config->warehouses < 1 || config->warehouses > TPCC_WAREHOUSES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "tpcc needs 1 to %d warehouses, not %" PRIu64, TPCC_WAREHOUSES_MAX,
+                       config->warehouses);
+    return 0;
+}
+
+static uint64_t pool_bytes(const struct workload_config *config)
+{
+    struct tpcc_scale scale = tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale);
+    uint64_t bytes = 0;
+    for (int i = 0; i < TPCC_TABLES; i++)
+        bytes += tpcc_schema_records_max(&scale, config->mix_crest, 0, (enum tpcc_table)i) *
+                 (tpcc_schema_record_bytes((enum tpcc_table)i) + INDEX_BYTES);
+    return bytes;
+}
+
+/* Of NEW-ORDER rows, those count that no Delivery removes. */
+static double growth_bytes(const struct workload_config *config)
+{
+    double new_orders = config->mix_crest ? 0.50 : 0.45, payments = config->mix_crest ? 0.46 : 0.43;
+    double waiting = config->mix_crest ? 0.50 : 0.10;
+    double order = tpcc_schema_record_bytes(TPCC_ORDER) + INDEX_BYTES;
+    double lines = 10.0 * (tpcc_schema_record_bytes(TPCC_ORDER_LINE) + INDEX_BYTES);
+    return new_orders * (order + lines) + payments * (tpcc_schema_record_bytes(TPCC_HISTORY) + INDEX_BYTES) +
+           waiting * (tpcc_schema_record_bytes(TPCC_NEW_ORDER) + INDEX_BYTES);
+}
+
+/* ---- opening and loading ---------------------------------------------------------------------------- */
+
+static int open_run(struct workload_run *run, struct cellar *db, const struct workload_config *config,
+                    uint64_t expected_txns, struct cellar_error *error)
+{
+    run->seed = config->seed;
+    run->mix_crest = config->mix_crest;
+    run->input.tables = &run->tables;
+    run->input.scale = tpcc_schema_scale((uint32_t)config->warehouses, config->small_scale);
+    tpcc_input_nurand_init(&run->input.nurand, &run->input.scale, config->seed);
+    TRY(tpcc_schema_open(db, &run->input.scale, config->mix_crest, expected_txns, &run->tables, error));
+    for (int i = 0; i < TPCC_PROCS; i++) TRY(cellar_proc_register(db, &tpcc_procs[i], &run->procs[i], error));
+    tpcc_load_init(&run->load, &run->tables, &run->input.scale, &run->input.nurand, config->seed);
+    return tpcc_load_rows(&run->load, &run->load_rows, error);
+}
+
+static int open_tpcc(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+                     struct workload_run **out, struct cellar_error *error)
+{
+    *out = NULL;
+    TRY(validate(config, error));
+    struct workload_run *run = calloc(1, sizeof(*run));
+    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory to open tpcc");
+    int code = open_run(run, db, config, expected_txns, error);
+    if (code < 0)
+        free(run);
+    else
+        *out = run;
+    return code;
+}
+
+static void close_tpcc(struct workload_run *run) { free(run); }
+
+static int load(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
+                struct cellar_error *error)
+{
+    uint32_t pieces = tpcc_load_pieces(&run->input.scale), piece;
+    __atomic_store_n(&run->loaded_here, true, __ATOMIC_RELAXED);
+    while ((piece = __atomic_fetch_add(&run->next_piece, 1, __ATOMIC_RELAXED)) < pieces)
+        TRY(tpcc_load_piece(&run->load, session, piece, progress, error));
+    return 0;
+}
+
+static uint64_t load_rows(const struct workload_run *run) { return run->load_rows; }
+
+/* ---- clients ---------------------------------------------------------------------------------------- */
+
+static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *base)
+{
+    struct tpcc_client *client = (struct tpcc_client *)base;
+    (void)session;
+    client->terminal = tpcc_input_terminal(&run->input.scale, base->index);
+    client->history_tag = (uint32_t)prng_next(&base->prng);
+    tpcc_input_deck_init(&client->deck, run->mix_crest);
+    return 0;
+}
+
+static uint64_t next_history_key(struct tpcc_client *client)
+{
+    return tpcc_schema_history_key(client->base.index, client->history_tag, client->history_count++);
+}
+
+static void draw(const struct workload_run *run, struct tpcc_client *client, enum tpcc_type type, int64_t now)
+{
+    const struct tpcc_input *input = &run->input;
+    struct prng *prng = &client->base.prng;
+    switch (type) {
+    case TPCC_TYPE_NEW_ORDER:
+        tpcc_input_new_order(input, client->terminal, prng, now, &client->args.new_order);
+        break;
+    case TPCC_TYPE_PAYMENT:
+        tpcc_input_payment(input, client->terminal, prng, now, &client->args.payment);
+        client->args.payment.history_key = next_history_key(client);
+        break;
+    case TPCC_TYPE_ORDER_STATUS:
+        tpcc_input_order_status(input, client->terminal, prng, &client->args.order_status);
+        break;
+    case TPCC_TYPE_DELIVERY:
+        tpcc_input_delivery(input, client->terminal, prng, now, &client->args.delivery);
+        break;
+    case TPCC_TYPE_STOCK_LEVEL:
+        tpcc_input_stock_level(input, client->terminal, prng, &client->args.stock_level);
+        break;
+    case TPCC_TYPE_NEW_ORDER_ROLLBACK:
+    case TPCC_TYPES:
+        break;
+    }
+}
+
+static void count_lines(struct counts *counts, const struct tpcc_order_entry *entry)
+{
+    counts->lines += entry->ol_cnt;
+    for (uint32_t i = 0; i < entry->ol_cnt; i++) counts->lines_remote += entry->lines[i].supply_w_id != entry->w_id;
+}
+
+static void count_choice(struct counts *counts, const struct tpcc_customer_choice *choice)
+{
+    counts->choices++;
+    counts->choices_by_name += choice->by_name;
+}
+
+static void count_done(struct tpcc_client *client, enum tpcc_type type)
+{
+    struct counts *counts = &client->counts;
+    counts->done[type]++;
+    switch (type) {
+    case TPCC_TYPE_NEW_ORDER:
+    case TPCC_TYPE_NEW_ORDER_ROLLBACK:
+        count_lines(counts, &client->args.new_order);
+        break;
+    case TPCC_TYPE_PAYMENT:
+        count_choice(counts, &client->args.payment.choice);
+        counts->payments_remote += client->args.payment.choice.w_id != client->args.payment.w_id;
+        break;
+    case TPCC_TYPE_ORDER_STATUS:
+        count_choice(counts, &client->args.order_status.choice);
+        break;
+    case TPCC_TYPE_DELIVERY:
+        for (uint32_t i = 0; i < TPCC_DISTRICTS; i++) {
+            counts->districts_delivered += client->args.delivery.o_id[i] != 0;
+            counts->districts_skipped += client->args.delivery.o_id[i] == 0;
+        }
+        break;
+    case TPCC_TYPE_STOCK_LEVEL:
+    case TPCC_TYPES:
+        break;
+    }
+}
+
+static int next(struct workload_run *run, struct cellar_session *session, struct workload_client *base, uint32_t *type,
+                const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct tpcc_client *client = (struct tpcc_client *)base;
+    enum tpcc_type chosen = tpcc_input_deal(&client->deck, &base->prng);
+    draw(run, client, chosen, TPCC_FIRST_DATE + (int64_t)cellar_session_now_ns(session));
+    *type = chosen;
+    client->running = (uint8_t)(chosen + 1);
+    int code = cellar_exec(session, run->procs[chosen], &client->args, options, result);
+    /* Somebody's earlier run on this pool has used the key: the rows of this one get another tag. */
+    while (code == -CELLAR_ERR_EXISTS && chosen == TPCC_TYPE_PAYMENT) {
+        client->history_tag = (uint32_t)prng_next(&base->prng);
+        client->args.payment.history_key = next_history_key(client);
+        code = cellar_exec(session, run->procs[chosen], &client->args, options, result);
+    }
+    client->running = 0;
+    if (code == CELLAR_USER_ABORT && chosen == TPCC_TYPE_NEW_ORDER && client->args.new_order.item_missing) {
+        *type = TPCC_TYPE_NEW_ORDER_ROLLBACK;
+        code = result->code = 0;
+    } else if (code == CELLAR_USER_ABORT) {
+        code = result->code = -CELLAR_ERR_CORRUPT; /* a value out of its range, or a row that must be there */
+    }
+    if (code == 0) count_done(client, (enum tpcc_type) * type);
+    if (code == -CELLAR_ERR_INDETERMINATE) client->counts.unknown[chosen]++;
+    return code;
+}
+
+/* ---- checking --------------------------------------------------------------------------------------- */
+
+static int feed(void *arg, uint64_t key, const void *row)
+{
+    tpcc_audit_row(arg, key, row);
+    return 0;
+}
+
+static int scan_all(const struct workload_run *run, struct cellar_session *session, struct tpcc_audit *audit,
+                    struct cellar_error *error)
+{
+    for (int i = 0; i < TPCC_TABLES; i++) {
+        TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], error));
+        TRY(cellar_scan(session, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
+    }
+    return 0;
+}
+
+static void add_counts(struct counts *sum, const struct tpcc_client *client)
+{
+    const struct counts *from = &client->counts;
+    for (int i = 0; i < TPCC_TYPES; i++) sum->done[i] += from->done[i];
+    for (int i = 0; i < TPCC_PROCS; i++) sum->unknown[i] += from->unknown[i];
+    if (client->running) sum->unknown[client->running - 1]++; /* its compute node died */
+    sum->lines += from->lines;
+    sum->lines_remote += from->lines_remote;
+    sum->payments_remote += from->payments_remote;
+    sum->choices += from->choices;
+    sum->choices_by_name += from->choices_by_name;
+    sum->districts_delivered += from->districts_delivered;
+    sum->districts_skipped += from->districts_skipped;
+}
+
+static void report_rate(struct workload_report *report, const char *name, uint64_t part, uint64_t whole, double low,
+                        double high)
+{
+    if (whole > 0) workload_report_rate(report, name, (double)part / (double)whole, low, high);
+}
+
+static void report_rates(const struct workload_run *run, const struct counts *sum, struct workload_report *report)
+{
+    uint64_t entered = sum->done[TPCC_TYPE_NEW_ORDER] + sum->done[TPCC_TYPE_NEW_ORDER_ROLLBACK];
+    report_rate(report, "NewOrder rolled back", sum->done[TPCC_TYPE_NEW_ORDER_ROLLBACK], entered, 0.009, 0.011);
+    if (run->input.scale.warehouses > 1) {
+        report_rate(report, "remote order line", sum->lines_remote, sum->lines, 0.0095, 0.0105);
+        report_rate(report, "remote Payment", sum->payments_remote, sum->done[TPCC_TYPE_PAYMENT], 0.14, 0.16);
+    }
+    report_rate(report, "customer by last name", sum->choices_by_name, sum->choices, 0.57, 0.63);
+    report_rate(report, "Delivery skipped a district", sum->districts_skipped,
+                sum->districts_skipped + sum->districts_delivered, 0, 0.01);
+}
+
+static int check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+                 uint32_t client_count, struct workload_report *report, struct cellar_error *error)
+{
+    struct counts sum = {0};
+    for (uint32_t i = 0; i < client_count; i++) add_counts(&sum, (const struct tpcc_client *)clients[i]);
+    const struct tpcc_audit_counts counted = {.new_orders = sum.done[TPCC_TYPE_NEW_ORDER],
+                                              .payments = sum.done[TPCC_TYPE_PAYMENT],
+                                              .delivered = sum.districts_delivered,
+                                              .new_orders_unknown = sum.unknown[TPCC_TYPE_NEW_ORDER],
+                                              .payments_unknown = sum.unknown[TPCC_TYPE_PAYMENT],
+                                              .deliveries_unknown = sum.unknown[TPCC_TYPE_DELIVERY]};
+    struct tpcc_audit *audit;
+    TRY(tpcc_audit_new(&run->input.scale, &audit, error));
+    int code = scan_all(run, session, audit, error);
+    if (code >= 0) {
+        tpcc_audit_report(audit, run->loaded_here && client_count > 0 ? &counted : NULL, report);
+        report_rates(run, &sum, report);
+    }
+    tpcc_audit_free(audit);
+    return code < 0 ? code : 0;
+}
+
+const struct workload tpcc_workload = {
+    .name = "tpcc",
+    .summary = "TPC-C 5.11: nine tables, five transactions, all twelve consistency conditions checked",
+    .type_count = TPCC_TYPES,
+    .types = type_names,
+    .tables = table_names,
+    .client_bytes = sizeof(struct tpcc_client),
+    .defaults = defaults,
+    .validate = validate,
+    .pool_bytes = pool_bytes,
+    .growth_bytes = growth_bytes,
+    .open = open_tpcc,
+    .load = load,
+    .load_rows = load_rows,
+    .client_init = client_init,
+    .next = next,
+    .check = check,
+    .close = close_tpcc,
+};
