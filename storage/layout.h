@@ -49,7 +49,6 @@
 /* ---- superblock: offset 0 of area 0 of each node ---- */
 
 #define LAYOUT_MAGIC 0x52414c4c45430001ull /* "\1\0CELLAR" read as a little-endian word */
-enum layout_pool_state { LAYOUT_POOL_CLEAN = 1, LAYOUT_POOL_OPEN = 2 };
 
 struct superblock_wire {
     uint64_t magic;          /*   0..7   written last when a node is formatted */
