@@ -26,17 +26,18 @@ struct run {
     struct cellar *db;
     struct workload_run *workload_run;
     struct outcome outcome;
+    bool failed;
 };
 
 static double seconds_since(const struct run *run, uint64_t start_ns) { return (double)(run->watch->now_ns() - start_ns) * 1e-9; }
 
 static uint64_t ns_of(double seconds) { return (uint64_t)(seconds * 1e9); }
 
-/* Log lines below warnings would drown the report. */
+/* Log lines below warnings would drown the report; once the run has failed, what follows from that is no news. */
 static void log_warning(void *arg, enum cellar_log_level level, const char *text)
 {
-    (void)arg;
-    if (level >= CELLAR_LOG_WARNING) fprintf(stderr, "cellar bench: %s\n", text);
+    const struct run *run = arg;
+    if (level >= CELLAR_LOG_WARNING && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) fprintf(stderr, "cellar bench: %s\n", text);
 }
 
 static int open_all(struct run *run, struct cellar_error *error)
@@ -46,6 +47,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     if (code < 0) return code;
     settings->db.cc = !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
     settings->db.log = log_warning;
+    settings->db.log_arg = run;
     code = cellar_open(&settings->db, &run->db, error);
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);
@@ -64,6 +66,7 @@ static int prepare(struct run *run, struct cellar_error *error)
     run->driver = (struct driver){.workload = settings->workload,
                                   .run = run->workload_run,
                                   .db = run->db,
+                                  .seed = settings->db.seed,
                                   .warmup_ns = ns_of(settings->warmup_s),
                                   .measure_ns = ns_of(settings->seconds),
                                   .txns = settings->txns,
@@ -206,6 +209,7 @@ int bench_main(int count, char *const *arguments, struct watch *watch)
     } else {
         if (code == 0) {
             code = perform(run, &error);
+            __atomic_store_n(&run->failed, code < 0, __ATOMIC_RELAXED);
             finish(run);
         }
         if (code < 0) complain(run, code, &error);

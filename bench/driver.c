@@ -22,6 +22,7 @@ int driver_init(struct driver *driver, uint32_t session_count, struct cellar_err
         slot->client = aligned_alloc(64, client_bytes);
         if (!slot->types || !slot->client) goto nomem;
         memset(slot->client, 0, client_bytes);
+        workload_client_begin(slot->client, driver->seed, i, session_count);
         driver->clients[i] = slot->client;
     }
     return 0;
@@ -50,7 +51,7 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
     if (__atomic_compare_exchange_n(&driver->failed, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         driver->failure = code;
         if (error && error->code) driver->error = *error;
-        else err_set(&driver->error, (enum cellar_error_code)-code, "%s", cellar_error_text(code));
+        else err_set(&driver->error, (enum cellar_error_code)-code, "a transaction failed: %s", cellar_error_text(code));
     }
     __atomic_store_n(driver->stop, 1, __ATOMIC_RELAXED);
     return code;

@@ -30,6 +30,7 @@ struct driver {
     const struct workload *workload;
     struct workload_run *run;
     struct cellar *db;
+    uint64_t seed;
     uint64_t warmup_ns, measure_ns;
     uint64_t txns;  /* 0: bounded by measure_ns, else by so many over all sessions */
     uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */

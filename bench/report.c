@@ -32,7 +32,8 @@ static void print_workload(const struct page *page)
     char count[STYLE_BYTES];
     fprintf(page->out, "  workload   ");
     if (settings->workload == &tpcc_workload)
-        fprintf(page->out, "%s warehouses%s, %s mix\n", style_count(count, config->warehouses),
+        fprintf(page->out, "%s warehouse%s%s, %s mix\n", style_count(count, config->warehouses),
+                config->warehouses == 1 ? "" : "s",
                 config->small_scale ? " at SMALL SCALE (a tenth of customers and items)" : "",
                 config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4");
     else if (settings->workload == &smallbank_workload)

@@ -5,6 +5,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+void workload_client_begin(struct workload_client *client, uint64_t seed, uint32_t index, uint32_t count)
+{
+    prng_seed_stream(&client->prng, seed, index);
+    client->index = index;
+    client->count = count;
+}
+
 void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...)
 {
     must(report->check_count < WORKLOAD_CHECKS_MAX);

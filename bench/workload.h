@@ -54,11 +54,13 @@ void workload_report_rate(struct workload_report *report, const char *name, doub
 
 struct workload_run;    /* a workload opened on a database */
 
-/* One session's generator; client_bytes long, zeroed, first member as here. */
+/* One session's generator; client_bytes long, all zero but for this first member, which workload_client_begin fills. */
 struct workload_client {
     struct prng prng;
     uint32_t index, count; /* of all sessions */
 };
+/* To be called before the workload's client_init: each index of a seed has random numbers of its own. (bench/workload.c) */
+void workload_client_begin(struct workload_client *client, uint64_t seed, uint32_t index, uint32_t count);
 
 struct workload {
     const char *name;    /* "tpcc" */

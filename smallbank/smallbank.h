@@ -14,7 +14,7 @@
 
 #define SMALLBANK_INITIAL_CENTS 100000 /* of each balance at load */
 #define SMALLBANK_DEPOSIT_CENTS 10000  /* deposits are 1 .. this, savings transactions up to this either way */
-#define SMALLBANK_SPEND_CENTS 5000     /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
+#define SMALLBANK_SPEND_CENTS 1000     /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
 #define SMALLBANK_PENALTY_CENTS 100    /* for a check that overdraws the customer */
 
 /* The two that may be refused have a second type for that: the customer has not enough money. */
@@ -44,7 +44,6 @@ struct workload_run {
     struct cellar *db;
     bool two_tables;
     uint64_t accounts;
-    uint64_t seed;
     const struct cellar_table *savings, *checking; /* equal unless two_tables */
     int savings_column, checking_column;
     cellar_cells cells[4]; /* by set of balances; with two_tables only the sets of one */

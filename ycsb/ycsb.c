@@ -139,7 +139,6 @@ static int open_run(struct cellar *db, const struct workload_config *config, uin
     if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
     run->db = db;
     run->records = config->records;
-    run->seed = config->seed;
     run->per_txn = config->per_txn;
     run->update_always = config->write_ratio >= 1;
     if (!run->update_always) run->update_below = (uint64_t)(config->write_ratio * 0x1p64);
@@ -158,9 +157,7 @@ static uint64_t load_rows(const struct workload_run *run) { return run->records;
 static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *base)
 {
     struct ycsb_client *client = (struct ycsb_client *)base;
-    base->index = cellar_session_index(session);
-    base->count = cellar_session_count(session);
-    prng_seed_stream(&base->prng, run->seed, base->index);
+    (void)session;
     client->args.run = run;
     client->args.writer = base->index;
     return 0;

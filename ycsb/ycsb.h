@@ -38,7 +38,6 @@ uint64_t ycsb_checksum(const struct ycsb_value *value);
 struct workload_run {
     struct cellar *db;
     uint64_t records;
-    uint64_t seed;
     uint32_t per_txn;
     uint64_t update_below; /* a transaction is an update when a random number is below this */
     bool update_always;
