@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NAME_WIDTH 26
+#define ABORT_WIDTH 68
 
 /* Where and how the report is printed. */
 struct page {
@@ -17,8 +18,9 @@ struct page {
 
 static void heading(const struct page *page, const char *title, const char *columns)
 {
-    fprintf(page->out, "\n%s%-*s%s%s%s%s\n", page->style.bold, columns ? NAME_WIDTH + 2 : 0, title, page->style.end, page->style.dim,
-            columns ? columns : "", page->style.end);
+    fprintf(page->out, "\n%s%-*s%s", page->style.bold, columns ? NAME_WIDTH + 2 : 0, title, page->style.end);
+    if (columns) fprintf(page->out, "%s%s%s", page->style.dim, columns, page->style.end);
+    fprintf(page->out, "\n");
 }
 
 /* ---- what ran ---- */
@@ -120,9 +122,8 @@ static void print_aborts(const struct page *page)
     heading(page, "Aborted attempts", NULL);
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++) {
         char count[STYLE_BYTES], percent[STYLE_BYTES];
-        fprintf(page->out, "  %-*s%12s %9s  %s%s%s\n", NAME_WIDTH, cellar_abort_name((enum cellar_abort_reason)i),
-                style_count(count, stats->aborts[i]), style_percent(percent, (double)stats->aborts[i] / (double)all), page->style.dim,
-                abort_texts[i], page->style.end);
+        fprintf(page->out, "  %-*s%12s %9s\n", ABORT_WIDTH, abort_texts[i], style_count(count, stats->aborts[i]),
+                style_percent(percent, (double)stats->aborts[i] / (double)all));
     }
 }
 
@@ -181,7 +182,7 @@ static void print_memory(const struct page *page)
     const struct cellar_pool_space *pool = &outcome->pool;
     struct cellar_space all = {0};
     char fixed[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
-    heading(page, "Memory", "     records     payload     records  overhead       slots       index");
+    heading(page, "Memory", "     records     payload    laid out  overhead       slots       index");
     for (uint32_t i = 0; i < outcome->table_count; i++) {
         const struct cellar_space *space = &outcome->tables[i].space;
         print_space_row(page, outcome->tables[i].name, space);
@@ -194,7 +195,7 @@ static void print_memory(const struct page *page)
     if (outcome->table_count > 1) print_space_row(page, "all", &all);
     for (uint32_t i = 0; i < sizeof(crest_overhead) / sizeof(crest_overhead[0]); i++)
         if (crest_overhead[i].workload == outcome->settings->workload)
-            fprintf(page->out, "  %soverhead of records over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
+            fprintf(page->out, "  %soverhead: laid out over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
                     page->style.dim, crest_overhead[i].padded * 100, crest_overhead[i].metadata * 100, page->style.end);
     fprintf(page->out, "  superblocks, catalogs and logs %s; %s in use of %s\n", style_bytes(fixed, (double)pool->fixed_bytes),
             style_bytes(used, (double)pool->used_bytes), style_bytes(total, (double)pool->pool_bytes));

@@ -1,0 +1,95 @@
+#!/bin/bash
+# test_bench.sh [CELLAR] - small runs of each workload on each fabric and mode: exit 0, every check holds, and the reports have what they promise.
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# runs ARGUMENTS...: a run that ends well; its JSON report is left in $folder/json.
+runs() {
+    timeout -k 5 120 "$cellar" bench "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 0 ] || [ -s "$folder/err" ]; then
+        fail "cellar bench $*: exit $status:"
+        cat "$folder/err"
+        tail -5 "$folder/out"
+        return
+    fi
+    grep -q '"consistent": true' "$folder/json" || fail "cellar bench $*: not consistent"
+    grep -qE '^all [0-9]+ checks hold$' "$folder/out" || fail "cellar bench $*: no verdict in the last line"
+    grep -q '"pool audit": "ok"' "$folder/json" || fail "cellar bench $*: the pool was not audited"
+    if LC_ALL=C grep -q '[^ -~]' "$folder/out"; then fail "cellar bench $*: a file got colours or symbols"; fi
+    [ "$(awk 'length > 100' "$folder/out" | wc -l)" -eq 0 ] || fail "cellar bench $*: lines of more than 100 columns"
+}
+
+field() { grep -q "^  \"$1\": $2,*$" "$folder/json" || fail "wanted \"$1\": $2, got: $(grep "^  \"$1\"" "$folder/json")"; }
+
+small_bank="smallbank --accounts 500 --txns 3000"
+small_ycsb="ycsb --records 2000 --txns 2000"
+small_tpcc="tpcc --warehouses 2 --scale small --txns 1000"
+
+for cc in record cell; do
+    for fabric in shm sim; do
+        # shellcheck disable=SC2086
+        {
+            runs $small_bank --threads 2 --cc $cc --fabric $fabric
+            field workload '"smallbank"' && field cc "\"$cc\"" && field fabric "\"$fabric\"" && field committed 3000
+            runs $small_bank --threads 2 --cc $cc --fabric $fabric --two-tables --theta 0.99
+            runs $small_ycsb --threads 2 --cc $cc --fabric $fabric --write-ratio 0.5
+            field committed 2000
+            runs $small_tpcc --threads 2 --cc $cc --fabric $fabric
+            field committed 1000
+        }
+    done
+done
+# shellcheck disable=SC2086
+{
+    runs $small_bank --cns 2 --threads 2 --mns 3 --replicas 2
+    field cns 2 && field mns 3 && field replicas 2 && field threads 2 && field coros 4 && field lock null
+    runs $small_bank --rtt-ns 2000
+    runs $small_ycsb --cns 3 --mns 2 --replicas 1 --fabric sim --per-txn 64
+    runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1
+    grep -q '"elapsed_s": 0.3' "$folder/json" || fail "a run of 0.3 s lasted $(grep elapsed_s "$folder/json")"
+    runs $small_bank --pool "$folder/pool"
+    timeout -k 5 60 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
+    [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
+}
+
+for name in workload fabric cc lock cns mns threads coros replicas seed elapsed_s committed aborted abort_reasons tps abort_rate \
+    latency_us types mn_ops_per_txn rtts_per_txn mn_nic_utilization fairness_jain phases_us checks consistent; do
+    grep -q "^  \"$name\": " "$folder/json" || fail "the JSON report lacks $name"
+done
+
+# The same seed in sim is the same run, to the last verb; another seed is not.
+for seed in 5 5 6; do
+    # shellcheck disable=SC2086
+    runs $small_bank --fabric sim --cns 2 --threads 2 --seed $seed
+    for name in virtual_s verbs_per_wall_s; do grep -q "^  \"$name\": " "$folder/json" || fail "the JSON report of sim lacks $name"; done
+    grep '"trace_hash"' "$folder/json" >>"$folder/hashes"
+done
+[ "$(sort -u "$folder/hashes" | wc -l)" -eq 2 ] && [ "$(head -2 "$folder/hashes" | sort -u | wc -l)" -eq 1 ] ||
+    fail "trace hashes of seeds 5, 5, 6: $(cat "$folder/hashes")"
+
+# With --json -, stdout is the JSON alone and people read stderr.
+# shellcheck disable=SC2086
+timeout -k 5 60 "$cellar" bench $small_bank --json - >"$folder/out" 2>"$folder/err" || fail "--json - failed"
+[ "$(head -c 1 "$folder/out")" = "{" ] && [ "$(tail -n 1 "$folder/out")" = "}" ] || fail "--json - put more than JSON on stdout"
+grep -q "checks hold" "$folder/err" || fail "--json - printed no report on stderr"
+# shellcheck disable=SC2086
+timeout -k 5 60 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
+[ $? -eq 2 ] && grep -q "cannot write" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
+
+# A table that fills up ends the run with one line.
+timeout -k 5 60 "$cellar" bench tpcc --warehouses 1 --scale small --pool-bytes 48M --seconds 60 --warmup 0 --threads 1 \
+    >"$folder/out" 2>"$folder/err"
+[ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "no space left.*--pool-bytes" "$folder/err" ||
+    fail "a full pool: $(tail -3 "$folder/out" "$folder/err")"
+
+[ $failures -eq 0 ] && echo "all runs are as they should be"
+[ $failures -eq 0 ]

@@ -1,0 +1,102 @@
+#!/bin/bash
+# test_memnode.sh [CELLAR] - memory nodes of their own, killed and interrupted: clear errors, and nothing is left behind.
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+failures=0
+started=()
+cleanup() {
+    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
+    rm -rf "$folder"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# memnode NAME ARGUMENTS...: starts one and waits for its socket; its process is $pid.
+memnode() {
+    local name=$1
+    shift
+    "$cellar" memnode --socket "$folder/$name" --bytes 64M "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
+    pid=$!
+    started+=("$pid")
+    for _ in $(seq 100); do
+        [ -S "$folder/$name" ] && return
+        sleep 0.1
+    done
+    fail "no socket of $name: $(cat "$folder/$name.err")"
+}
+
+# ends PID STATUS WHAT: waits (at most 20 s) for an end with that status.
+ends() {
+    for _ in $(seq 200); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$1" 2>/dev/null && fail "$3 did not end" && kill -9 "$1"
+    wait "$1" 2>/dev/null
+    local status=$?
+    [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2"
+}
+
+shm_before=$(ls /dev/shm)
+
+# two memory nodes, a run over both, a clean stop
+memnode a --node 0 --mns 2
+first=$pid
+memnode b --node 1 --mns 2
+second=$pid
+timeout -k 5 60 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+    >"$folder/out" 2>"$folder/err" || fail "a run over two memory nodes failed: $(cat "$folder/err")"
+grep -q "checks hold" "$folder/out" || fail "no verdict of a run over two memory nodes"
+timeout -k 5 60 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+    >"$folder/out" 2>"$folder/err"
+[ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "memory nodes with data were accepted: $(cat "$folder/err")"
+timeout -k 5 60 "$cellar" memnode --socket "$folder/a" --bytes 64M >"$folder/out" 2>"$folder/err"
+[ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a second memory node took a live socket: $(cat "$folder/err")"
+kill -INT "$first"
+kill -TERM "$second"
+ends "$first" 0 "a memory node after SIGINT"
+ends "$second" 0 "a memory node after SIGTERM"
+[ -e "$folder/a" ] || [ -e "$folder/b" ] && fail "a socket was left behind"
+[ -s "$folder/a.err" ] && fail "a memory node wrote to a pipe: $(cat "$folder/a.err")"
+
+# a memory node dies in the middle of a run
+memnode c
+timeout -k 5 60 "$cellar" bench smallbank --accounts 500 --seconds 30 --memnodes "$folder/c" >"$folder/out" 2>"$folder/err" &
+run=$!
+sleep 2
+kill -9 "$pid"
+ends $run 2 "a run whose memory node was killed"
+[ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "^cellar bench: .*memory node" "$folder/err" ||
+    fail "a killed memory node gave: $(cat "$folder/err")"
+
+# a dead socket is replaced
+memnode c
+sleep 1 # the socket that memnode waits for was there before
+kill -INT "$pid"
+ends "$pid" 0 "a memory node at a dead socket"
+
+# an interrupted run is checked and reported
+"$cellar" bench smallbank --accounts 500 --seconds 60 --json "$folder/json" >"$folder/out" 2>"$folder/err" &
+run=$!
+sleep 2
+kill -INT $run
+ends $run 0 "an interrupted run"
+grep -q '"interrupted": true' "$folder/json" && grep -q '"consistent": true' "$folder/json" && grep -q "interrupted" "$folder/out" ||
+    fail "an interrupted run gave: $(cat "$folder/err")"
+
+# interrupted while loading
+"$cellar" bench ycsb --records 4000000 >"$folder/out" 2>"$folder/err" &
+run=$!
+sleep 0.3
+kill -INT $run
+ends $run 2 "a run interrupted while loading"
+[ "$(cat "$folder/err")" = "cellar bench: interrupted" ] || fail "an interrupt while loading gave: $(cat "$folder/err")"
+
+[ "$(ls /dev/shm)" = "$shm_before" ] || fail "left in /dev/shm: $(ls /dev/shm)"
+[ $failures -eq 0 ] && echo "memory nodes and interrupts are as they should be"
+[ $failures -eq 0 ]

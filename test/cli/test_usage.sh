@@ -1,0 +1,113 @@
+#!/bin/bash
+# test_usage.sh [CELLAR] - wrong usage of the program: exit 2, nothing on stdout, and exactly one line on stderr that says what is wrong.
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+# refused TEXT ARGUMENTS...: the one line contains TEXT.
+refused() {
+    local text=$1
+    shift
+    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
+        echo "cellar $*: exit $status, wanted 2 and one line with '$text', got:"
+        cat "$folder/out" "$folder/err"
+        failures=$((failures + 1))
+    fi
+}
+
+# accepted TEXT ARGUMENTS...: exit 0, TEXT on stdout, nothing on stderr.
+accepted() {
+    local text=$1
+    shift
+    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 0 ] || [ -s "$folder/err" ] || ! grep -qF -- "$text" "$folder/out"; then
+        echo "cellar $*: exit $status, wanted 0 and '$text', got:"
+        cat "$folder/out" "$folder/err"
+        failures=$((failures + 1))
+    fi
+}
+
+accepted "Usage: cellar COMMAND" --help
+accepted "cellar 0." --version
+accepted "Usage: cellar bench" bench --help
+accepted "Usage: cellar bench" bench ycsb --theta 0.5 --help
+accepted "Usage: cellar memnode" memnode --help
+accepted "Usage: cellar list" list --help
+accepted "smallbank" list
+accepted '"workloads"' list --json
+
+# commands
+refused "a command is missing"
+refused "unknown command 'fly'" fly
+for command in exp sim recover check inspect; do
+    refused "'$command' is not built yet" $command
+    if "$cellar" --help | grep -qE "^  $command "; then
+        echo "cellar --help offers $command, which is not built"
+        failures=$((failures + 1))
+    fi
+done
+refused "unexpected argument 'x'" list x
+
+# bench: values
+refused "the workload comes first" bench
+refused "the workload comes first" bench --seconds 1
+refused "unknown workload 'tpcd'" bench tpcd
+refused "the lock benchmark is not built yet" bench lock
+refused "unknown option '--speed'" bench smallbank --speed 9
+refused "unexpected argument 'now'" bench smallbank now
+refused "--seconds needs a value" bench smallbank --seconds
+refused "--seconds needs a number" bench smallbank --seconds soon
+refused "--seconds needs a number" bench smallbank --seconds 5s
+refused "--seconds must be from" bench smallbank --seconds 0
+refused "--threads must be from" bench smallbank --threads 0
+refused "--threads needs a whole number" bench smallbank --threads 1.5
+refused "--coros needs a whole number" bench smallbank --coros -1
+refused "--pool-bytes needs a size" bench smallbank --pool-bytes 5X
+refused "given twice" bench smallbank --coros 1 --coros 2
+refused "--json needs a value that is not empty" bench smallbank --json ""
+refused "--two-tables takes no value" bench smallbank --two-tables=yes
+
+# bench: what is not built
+for cc in crest cellar ford motor 2pl; do refused "not built yet; built: record, cell" bench smallbank --cc $cc; done
+refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
+refused "--fabric verbs is not built yet" bench smallbank --fabric verbs
+for option in lock nic faults plant history history-max; do refused "--$option is not built yet" bench smallbank --$option x; done
+
+# bench: what does not go together
+refused "--seconds and --txns exclude each other" bench smallbank --seconds 1 --txns 1
+refused "--theta is no option of tpcc" bench tpcc --theta 0.5
+refused "--warehouses is no option of ycsb" bench ycsb --warehouses 1
+refused "--accounts is no option of ycsb" bench ycsb --accounts 10
+refused "--records is no option of smallbank" bench smallbank --records 10
+refused "--pool holds one memory node" bench smallbank --pool "$folder/pool" --mns 2
+refused "--replicas 1 needs at least 2 memory nodes" bench smallbank --replicas 1
+refused "--rtt-ns is for --fabric shm" bench smallbank --fabric sim --rtt-ns 1000
+refused "--pool is for --fabric shm" bench smallbank --fabric sim --pool "$folder/pool"
+refused "--cns must be from 1 to 255" bench smallbank --cns 256
+refused "smallbank needs 2 to" bench smallbank --accounts 1
+refused "ycsb needs 4" bench ycsb --records 2
+refused "tpcc needs" bench tpcc --warehouses 0
+
+# bench: memory and files
+refused "is too small: loading needs about" bench ycsb --pool-bytes 8M
+refused "exceed the machine's" bench smallbank --pool-bytes 100000G
+refused "loading needs about" bench ycsb --records 4000000000
+refused "/no/such/folder/pool" bench smallbank --txns 10 --accounts 10 --pool /no/such/folder/pool
+refused "cellar bench: " bench smallbank --txns 10 --accounts 10 --memnodes "$folder/no-socket"
+
+# memnode
+refused "--socket PATH is missing" memnode --bytes 64M
+refused "--bytes SIZE is missing" memnode --socket "$folder/mn"
+refused "--bytes needs a size" memnode --socket "$folder/mn" --bytes much
+refused "--node 1 needs --mns 2" memnode --socket "$folder/mn" --bytes 64M --node 1
+refused "exceeds the machine's" memnode --socket "$folder/mn" --bytes 100000G
+refused "--fabric verbs is not built yet" memnode --fabric verbs --socket "$folder/mn" --bytes 64M
+refused "cellar memnode: " memnode --socket /no/such/folder/mn --bytes 64M
+
+[ $failures -eq 0 ] && echo "all refusals are as they should be"
+[ $failures -eq 0 ]
