@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define NAME_WIDTH 26
+#define NAME_WIDTH 24
 #define ABORT_WIDTH 68
 
 /* Where and how the report is printed. */

@@ -57,7 +57,7 @@ static const struct option_def defs[] = {
     {.name = "rtt-ns", .argument = "N", .help = "shm: delay each completion by so much", .fallback = "0", .kind = OPTION_NUMBER,
      .offset = AT(db.rtt_ns), .min = 0, .max = 1e9},
 
-    {.group = "tpcc", .name = "warehouses", .argument = "N", .help = "warehouses", .fallback = "the papers' number",
+    {.group = "tpcc", .name = "warehouses", .argument = "N", .help = "warehouses", .fallback = "40",
      .kind = OPTION_NUMBER, .offset = AT(workload_config.warehouses), .only = TPCC},
     {.name = "scale", .help = "small: a tenth of the customers and items", .fallback = "full", .kind = OPTION_CHOICE,
      .offset = AT(scale), .choices = scales, .only = TPCC},
