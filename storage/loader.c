@@ -46,6 +46,23 @@ static int fabric_error(const struct cellar_table *table, uint64_t key, const ch
 
 /* ---- loading ---- */
 
+/* Either the chain runs in a circle, or so many records came to one bucket. */
+static int chain_too_long(const struct loader *loader, const struct cellar_table *table, struct fabric_addr head,
+                          uint64_t next, struct cellar_error *error)
+{
+    for (uint32_t b = 0; b + 1 < LOADER_CHAIN_MAX; b++)
+        if (index_next(&loader->memory->chain[b]) == next)
+            return err_set(error, CELLAR_ERR_CORRUPT,
+                           "INV-STORE-7: table %s: the index chain at node %u, offset %#llx comes back to offset %#llx",
+                           table->name, fabric_addr_node(head), TEXT(fabric_addr_offset(head)), TEXT(next));
+    return err_set(
+        error, CELLAR_ERR_FULL,
+        "table %s: the index chain at node %u, offset %#llx has more than %d buckets: many more records than "
+        "records_max (%llu)",
+        table->name, fabric_addr_node(head), TEXT(fabric_addr_offset(head)), LOADER_CHAIN_MAX,
+        TEXT(table->records_max));
+}
+
 int loader_chain_read(struct coro *co, struct loader *loader, const struct cellar_table *table, struct fabric_addr head,
                       struct cellar_error *error)
 {
@@ -54,13 +71,7 @@ int loader_chain_read(struct coro *co, struct loader *loader, const struct cella
     for (uint64_t next; index_bucket_sane(&chain[count - 1], loader->catalog->area_bytes); count++) {
         loader->chain_count = count;
         if ((next = index_next(&chain[count - 1])) == 0) return 0;
-        if (count == LOADER_CHAIN_MAX)
-            return err_set(error, CELLAR_ERR_FULL,
-                           "table %s: the index chain at node %u, offset %#llx has more than %d buckets: many more "
-                           "records than records_max "
-                           "(%llu)",
-                           table->name, node, TEXT(fabric_addr_offset(head)), LOADER_CHAIN_MAX,
-                           TEXT(table->records_max));
+        if (count == LOADER_CHAIN_MAX) return chain_too_long(loader, table, head, next, error);
         if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, next), LAYOUT_LINE)) break;
         int rc = batch_read(co, loader->ep, fabric_addr_of(node, next), &chain[count], LAYOUT_LINE);
         if (rc)

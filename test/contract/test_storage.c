@@ -1,0 +1,316 @@
+/* test_storage.c - pools are formatted once, refused when they are not what was asked for, and keep their tables. */
+#include "contract_pool.h"
+
+#include <xxhash.h>
+
+/* ---- opening ---- */
+
+static void fresh_pools_are_formatted_and_open_again(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 3, 1);
+    assert_int_equal(pool.incarnation, 1);
+    const struct cellar_table *table = table_make(&pool, "t", 100, 0);
+    load_range(&pool, table, 0, 50);
+    for (uint64_t opened = 2; opened < 5; opened++) {
+        pool_reopen(&pool);
+        assert_int_equal(pool.incarnation, opened);
+        table = catalog_table_find(pool.catalog, "t");
+        assert_non_null(table);
+        check_range(&pool, table, 0, 50);
+        audit_clean(&pool);
+    }
+    assert_null(catalog_table_find(pool.catalog, "u"));
+    pool_close(&pool);
+}
+
+static void impossible_shapes_are_refused(void **state)
+{
+    struct pool pool;
+    pool_fabric(&pool, *state, 2, 1);
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES}, true, false), CELLAR_ERR_INVALID,
+          "0 memory nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES}, true, false), CELLAR_ERR_INVALID,
+          "65 memory nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES}, true, false), CELLAR_ERR_INVALID,
+          "at least 3");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES}, true, false), CELLAR_ERR_INVALID,
+          "0 compute nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES}, true, false), CELLAR_ERR_INVALID,
+          "256 compute nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000}, true, false), CELLAR_ERR_INVALID,
+          "400000 bytes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60}, true, false), CELLAR_ERR_INVALID,
+          "possible");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_CORRUPT, "not formatted");
+    assert_null(pool.catalog);
+    pool_close(&pool);
+}
+
+static void another_shape_is_refused_with_both_numbers(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 3, 1);
+    pool_leave(&pool);
+    struct catalog_shape shape = pool.shape;
+    shape.mn_count = 2;
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "memory nodes of 3, this open asks for 2");
+    shape = pool.shape;
+    shape.replicas = 2;
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "backups of 1, this open asks for 2");
+    shape = pool.shape;
+    shape.mn_bytes -= 4096;
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "8388608, this open asks for 8384512");
+    shape = pool.shape;
+    shape.cn_count = WORKERS + 1;
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "4, this open asks for 5");
+    /* Fewer compute nodes are fine, and what the pool was made for stays known. */
+    shape.cn_count = 1;
+    MUST(&pool, open_as(&pool, shape, false, false));
+    assert_int_equal(pool.catalog->cn_count, WORKERS);
+    pool_close(&pool);
+}
+
+/* Damages one field of a node's superblock, opens, and repairs it. */
+static void superblock_damaged(struct pool *pool, uint32_t node, uint64_t offset, uint64_t value, uint32_t size,
+                               int code, const char *word)
+{
+    uint8_t before[8];
+    peek(pool, fabric_addr_of(node, offset), before, size);
+    poke(pool, fabric_addr_of(node, offset), &value, size);
+    FAILS(pool, open_as(pool, pool->shape, false, false), code, word);
+    poke(pool, fabric_addr_of(node, offset), before, size);
+}
+
+static void foreign_superblocks_are_refused(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 2, 0);
+    pool_leave(&pool);
+    for (uint32_t node = 0; node < 2; node++) {
+        superblock_damaged(&pool, node, 0, 0, 8, CELLAR_ERR_CORRUPT, "not formatted");
+        superblock_damaged(&pool, node, 0, 0x1234, 8, CELLAR_ERR_CORRUPT, "0x1234");
+        superblock_damaged(&pool, node, 8, 1, 8, CELLAR_ERR_MISMATCH, "another build");
+        superblock_damaged(&pool, node, 16, 77, 4, CELLAR_ERR_MISMATCH, "version 77");
+        superblock_damaged(&pool, node, 20, 5, 4, CELLAR_ERR_MISMATCH, "number 5");
+        superblock_damaged(&pool, node, 40, 65536, 8, CELLAR_ERR_CORRUPT, "65536");
+        superblock_damaged(&pool, node, 48, 0, 8, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 56, 100000, 4, CELLAR_ERR_CORRUPT, "heap");
+    }
+    MUST(&pool, open_as(&pool, pool.shape, false, false));
+    pool_close(&pool);
+}
+
+static void unclean_pools_are_refused(void **state)
+{
+    struct pool pool;
+    pool_open(&pool, *state, 1, 0);
+    struct catalog *first = pool.catalog, *second;
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "not closed cleanly");
+    MUST(&pool, open_as(&pool, pool.shape, false, true)); /* others may have a shared pool open */
+    second = pool.catalog;
+    pool.catalog = first;
+    pool_leave(&pool);
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "not closed cleanly");
+    pool.catalog = second;
+    pool_leave(&pool);
+    MUST(&pool, open_as(&pool, pool.shape, false, false));
+    pool_close(&pool);
+}
+
+/* ---- tables ---- */
+
+static void tables_are_found_again_or_differ_by_name(void **state)
+{
+    struct pool pool;
+    const struct cellar_table *table, *again = NULL;
+    pool_open(&pool, *state, 2, 1);
+    table = table_make(&pool, "t", 100, 3);
+    assert_ptr_equal(table_make(&pool, "t", 100, 3), table);
+    struct cellar_column changed[4];
+    struct cellar_schema schema = schema_of("t", 101, 3);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+          "100 records");
+    schema = schema_of("t", 100, 2);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+          "cluster bits");
+    for (int i = 0; i < 3; i++) {
+        memcpy(changed, columns, sizeof columns);
+        if (i == 0) changed[2].name = "tiny";
+        if (i == 1) changed[2].bytes = 2;
+        if (i == 2) changed[0].cell = changed[2].cell = 1;
+        schema = schema_of("t", 100, 3);
+        schema.columns = changed;
+        FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error),
+              CELLAR_ERR_MISMATCH, "small");
+    }
+    schema = schema_of("t", 100, 3);
+    schema.column_count = 3;
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_MISMATCH,
+          "4 columns; asked for 3");
+    schema = schema_of("u", 0, 0);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_INVALID,
+          "records_max");
+    schema = schema_of("u", 10, 9);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &again, &pool.error), CELLAR_ERR_INVALID,
+          "cluster_bits is 9");
+    assert_null(again);
+    assert_int_equal(pool.catalog->table_count, 1);
+    struct cellar_table before = *table;
+    pool_reopen(&pool);
+    table = table_make(&pool, "t", 100, 3);
+    assert_memory_equal(table, &before, sizeof before);
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
+static void full_pools_refuse_tables_and_stay_whole(void **state)
+{
+    struct pool pool;
+    const struct cellar_table *table = NULL;
+    uint64_t word;
+    pool_open(&pool, *state, 3, 1);
+    /* About 55 chunks are there; the index of the first takes 32, that of the second would take 40. */
+    table_make(&pool, "a", 390000, 0);
+    struct cellar_schema schema = schema_of("b", 490000, 0);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+          "table b");
+    schema = schema_of("b", 1ull << 39, 0);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+          "table b");
+    assert_int_equal(chunks_used(&pool, 2), 32);
+    peek(&pool, fabric_addr_of(0, offsetof(struct superblock_wire, catalog_lock)), &word, 8);
+    assert_int_equal(word, 0);
+    for (uint32_t i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "c%u", i);
+        table_make(&pool, name, 10, 0);
+    }
+    audit_clean(&pool);
+    pool_reopen(&pool);
+    assert_int_equal(pool.catalog->table_count, 7);
+    pool_close(&pool);
+}
+
+static void the_last_table_is_the_64th(void **state)
+{
+    struct pool pool;
+    const struct cellar_table *table = NULL;
+    pool_open(&pool, *state, 1, 0);
+    for (uint32_t i = 0; i < LAYOUT_CATALOG_TABLES_MAX; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "t%u", i);
+        assert_int_equal(table_make(&pool, name, 10, 0)->id, i + 1);
+    }
+    struct cellar_schema schema = schema_of("more", 10, 0);
+    FAILS(&pool, catalog_table_create(NULL, pool.ep, pool.catalog, &schema, &table, &pool.error), CELLAR_ERR_FULL,
+          "64 tables");
+    pool_reopen(&pool);
+    assert_int_equal(pool.catalog->table_count, LAYOUT_CATALOG_TABLES_MAX);
+    load_range(&pool, catalog_table_find(pool.catalog, "t63"), 0, 10);
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
+/*
+ * Random damage to catalog entries, half of it under a right checksum: an open refuses or takes it, and never breaks.
+ */
+static void damaged_catalogs_never_break_an_open(void **state)
+{
+    struct pool pool;
+    struct catalog_entry_wire entry, before;
+    const struct fabric_addr at = fabric_addr_of(0, sizeof(struct superblock_wire));
+    uint32_t refused = 0, taken = 0;
+    struct prng prng;
+    prng_seed(&prng, 21);
+    pool_open(&pool, *state, 2, 0);
+    table_make(&pool, "t", 100, 2);
+    pool_leave(&pool);
+    peek(&pool, at, &before, sizeof before);
+    for (int i = 0; i < 600; i++) {
+        bool right = i % 2;
+        entry = before;
+        for (uint64_t flips = prng_between(&prng, 1, 3); flips > 0; flips--) {
+            uint32_t offset = (uint32_t)prng_below(&prng, prng_below(&prng, 2) ? 1000 : 140);
+            ((uint8_t *)&entry)[offset] = (uint8_t)(prng_below(&prng, 2) ? prng_next(&prng) : 0);
+        }
+        if (memcmp(&entry, &before, sizeof entry) == 0) continue;
+        if (right) entry.checksum = XXH3_64bits(entry.name, sizeof entry - offsetof(struct catalog_entry_wire, name));
+        poke(&pool, at, &entry, sizeof entry);
+        int rc = open_as(&pool, pool.shape, false, false);
+        if (rc == 0) {
+            const struct cellar_table *table = pool.catalog->table_count ? pool.catalog->tables[0] : NULL;
+            for (uint64_t key = 0; table && key < 100; key++)
+                assert_true(
+                    catalog_in_heap(pool.catalog, index_bucket_addr(&table->index, prng_next(&prng)), LAYOUT_LINE));
+            assert_true(right || entry.table_id == 0);
+            pool_leave(&pool);
+        } else {
+            assert_int_equal(rc, -CELLAR_ERR_CORRUPT);
+            assert_non_null(strstr(pool.error.text, "catalog entry 0"));
+        }
+        refused += rc != 0;
+        taken += rc == 0;
+    }
+    assert_true(refused > 100 && taken > 10);
+    poke(&pool, at, &before, sizeof before);
+    MUST(&pool, open_as(&pool, pool.shape, false, false));
+    pool_close(&pool);
+}
+
+/* ---- several at once ---- */
+
+/* Each worker opens the shared pool, fresh or not, and makes the same tables and one of its own. */
+static void create_body(struct contract_worker *worker)
+{
+    struct pool *pool = (struct pool *)worker->cluster;
+    struct catalog *catalog;
+    const struct cellar_table *table;
+    uint64_t incarnation;
+    char name[16];
+    CHECK(worker, catalog_open(NULL, worker->ep, &pool->shape, false, true, &catalog, &incarnation, NULL) == 0);
+    for (uint32_t i = 0; i < 8; i++) {
+        snprintf(name, sizeof name, "common_%u", i);
+        struct cellar_schema schema = schema_of(name, 50, 0);
+        CHECK(worker, catalog_table_create(NULL, worker->ep, catalog, &schema, &table, NULL) == 0);
+    }
+    snprintf(name, sizeof name, "own_%u", worker->index);
+    struct cellar_schema schema = schema_of(name, 50, 0);
+    CHECK(worker, catalog_table_create(NULL, worker->ep, catalog, &schema, &table, NULL) == 0);
+    worker->results[0] = incarnation;
+    CHECK(worker, catalog_leave(NULL, worker->ep, catalog) == 0);
+    catalog_free(catalog);
+}
+
+static void nodes_that_open_at_once_share_a_pool(void **state)
+{
+    struct pool pool;
+    void (*bodies[WORKERS])(struct contract_worker *) = {create_body, create_body, create_body, create_body};
+    uint64_t sum = 0;
+    pool_fabric(&pool, *state, 2, 1);
+    contract_run(&pool.cluster, bodies);
+    for (uint32_t i = 0; i < WORKERS; i++) sum += pool.cluster.workers[i].results[0];
+    if (!pool.cluster.workers[0].failure[0]) assert_int_equal(sum, 1 + 2 + 3 + 4);
+    MUST(&pool, open_as(&pool, pool.shape, false, false));
+    pool_workers_open(&pool, false);
+    assert_int_equal(pool.catalog->table_count, 8 + WORKERS);
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
+int main(int argc, char **argv)
+{
+    const struct contract_entry tests[] = {
+        ENTRY(fresh_pools_are_formatted_and_open_again),
+        ENTRY(impossible_shapes_are_refused),
+        ENTRY(another_shape_is_refused_with_both_numbers),
+        ENTRY(foreign_superblocks_are_refused),
+        ENTRY(unclean_pools_are_refused),
+        ENTRY(tables_are_found_again_or_differ_by_name),
+        ENTRY(full_pools_refuse_tables_and_stay_whole),
+        ENTRY(the_last_table_is_the_64th),
+        ENTRY(damaged_catalogs_never_break_an_open),
+        ENTRY(nodes_that_open_at_once_share_a_pool),
+    };
+    return contract_main("storage", tests, sizeof tests / sizeof *tests, argc, argv);
+}

@@ -1,0 +1,244 @@
+/* test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader. */
+#include "contract_pool.h"
+
+/* ---- the audit finds damage ---- */
+
+/* A pool with something of everything: two nodes, backups, overflow buckets, a deleted record. */
+static const struct cellar_table *audited_pool(struct pool *pool, const struct contract_backend *backend)
+{
+    struct fabric_addr addr;
+    pool_open(pool, backend, 2, 1);
+    const struct cellar_table *table = table_make(pool, "t", 60, 0);
+    load_range(pool, table, 0, 400);
+    delete_record(pool, table, 3, &addr);
+    audit_clean(pool);
+    return table;
+}
+
+static void find_record(struct pool *pool, const struct cellar_table *table, uint64_t key, struct fabric_addr *addr,
+                        struct bucket_wire *bucket, struct fabric_addr *at)
+{
+    *at = index_bucket_addr(&table->index, key);
+    for (;;) {
+        uint32_t i = 0;
+        uint64_t offset;
+        peek(pool, *at, bucket, sizeof *bucket);
+        *addr = (struct fabric_addr){0};
+        while (index_find(bucket, index_fingerprint(key), &i, &offset)) {
+            struct record_wire header;
+            *addr = fabric_addr_of(fabric_addr_node(*at), offset);
+            peek(pool, *addr, &header, sizeof header);
+            if (header.key == key) return;
+        }
+        assert_int_not_equal(index_next(bucket), 0);
+        *at = fabric_addr_of(fabric_addr_node(*at), index_next(bucket));
+    }
+}
+
+/* Changes bytes on all replicas, so that only the invariant itself is broken; audits; and repairs. */
+static void damaged_all(struct pool *pool, struct fabric_addr addr, const void *bytes, uint32_t size, const char *word)
+{
+    uint8_t before[64];
+    peek(pool, addr, before, size);
+    for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), bytes, size);
+    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_ERR_CORRUPT, word);
+    for (uint32_t i = 0; i <= 1; i++) poke(pool, catalog_replica(pool->catalog, addr, i), before, size);
+    audit_clean(pool);
+}
+
+static void damaged_word(struct pool *pool, struct fabric_addr addr, uint64_t word, const char *invariant)
+{
+    uint64_t before;
+    peek(pool, addr, &before, 8);
+    poke_word(pool, addr, word);
+    FAILS(pool, loader_audit(NULL, pool->loader, &pool->error), CELLAR_ERR_CORRUPT, invariant);
+    poke_word(pool, addr, before);
+    audit_clean(pool);
+}
+
+#define DAMAGED(pool, addr, field_offset, type, value, word)                                                           \
+    do {                                                                                                               \
+        type damaged_value = (value);                                                                                  \
+        damaged_all(pool, fabric_addr_plus(addr, field_offset), &damaged_value, sizeof damaged_value, word);           \
+    } while (0)
+
+static void damaged_records_are_found(void **state)
+{
+    struct pool pool;
+    struct fabric_addr addr, at;
+    struct bucket_wire bucket;
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    const struct schema *schema = &table->schema;
+    for (uint64_t key = 10; key < 400; key += 97) {
+        find_record(&pool, table, key, &addr, &bucket, &at);
+        damaged_word(&pool, addr, 1, "INV-STORE-2");
+        damaged_word(&pool, addr, LOCKWORD_DELETED, "INV-STORE-4");
+        DAMAGED(&pool, addr, offsetof(struct record_wire, table_id), uint32_t, 2, "INV-STORE-5");
+        DAMAGED(&pool, addr, offsetof(struct record_wire, table_id), uint32_t, 0, "INV-STORE-5");
+        DAMAGED(&pool, addr, offsetof(struct record_wire, flags), uint32_t, 4, "INV-STORE-4");
+        DAMAGED(&pool, addr, offsetof(struct record_wire, flags), uint32_t, LAYOUT_RECORD_DELETED, "INV-STORE-5");
+        DAMAGED(&pool, addr, offsetof(struct record_wire, key), uint64_t, key + 1000, "INV-STORE-5");
+        for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
+            DAMAGED(&pool, addr, offsetof(struct record_wire, en) + 2 * cell, uint16_t, 9, "INV-STORE-3");
+            uint32_t last = schema->cells[cell].line_count ? schema->cells[cell].line_count - 1 : 0;
+            DAMAGED(&pool, addr, schema->cells[cell].offset + last * LAYOUT_LINE, uint64_t, layout_version_of(9, 1),
+                    "INV-STORE-3");
+        }
+    }
+    pool_close(&pool);
+}
+
+static void damaged_buckets_are_found(void **state)
+{
+    struct pool pool;
+    struct fabric_addr addr, at;
+    struct bucket_wire bucket;
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    uint32_t overflow = 0;
+    for (uint64_t key = 10; key < 400; key += 31) {
+        find_record(&pool, table, key, &addr, &bucket, &at);
+        uint32_t e = 0;
+        uint64_t entry = (uint64_t)index_fingerprint(key) << 48 | fabric_addr_offset(addr);
+        while (bucket.entries[e] != entry) e++;
+        const uint32_t offset = 16 + 8 * e;
+        damaged_word(&pool, at, 2, "INV-STORE-2");
+        DAMAGED(&pool, at, offset, uint64_t, 0, "INV-STORE-6");                   /* record unreachable */
+        DAMAGED(&pool, at, offset, uint64_t, entry ^ 1ull << 50, "INV-STORE-5");  /* another fingerprint */
+        DAMAGED(&pool, at, offset, uint64_t, entry + LAYOUT_LINE, "INV-STORE-5"); /* between two slots */
+        DAMAGED(&pool, at, offset, uint64_t, entry | 1ull << 47, "INV-STORE-5");  /* outside the node */
+        DAMAGED(&pool, at, offset, uint64_t, entry + 8, "INV-STORE-5");           /* not on a line */
+        DAMAGED(&pool, at, offset, uint64_t, bucket.entries[e ? 0 : 1] ? bucket.entries[e ? 0 : 1] : entry + 8,
+                "INV-STORE-");
+        if (index_next(&bucket)) {
+            uint64_t self = fabric_addr_offset(at) | INDEX_ENTRY_LINK;
+            struct fabric_addr next = fabric_addr_of(fabric_addr_node(at), index_next(&bucket));
+            DAMAGED(&pool, at, 56, uint64_t, self, "comes back");
+            DAMAGED(&pool, at, 56, uint64_t, fabric_addr_offset(addr) | INDEX_ENTRY_LINK,
+                    "INV-STORE-5"); /* leads to a record, whose words are no entries */
+            DAMAGED(&pool, at, 56, uint64_t,
+                    (fabric_addr_offset(addr) + table->schema.record_bytes - 64) | INDEX_ENTRY_LINK,
+                    "INV-STORE-"); /* or to its last line */
+            DAMAGED(&pool, at, 56, uint64_t, (pool.catalog->area_bytes - 64) | INDEX_ENTRY_LINK,
+                    "INV-STORE-7"); /* unused chunk */
+            DAMAGED(&pool, next, 8, uint64_t, 1, "INV-STORE-2");
+            damaged_word(&pool, next, 1, "INV-STORE-2");
+            overflow++;
+        }
+    }
+    assert_true(overflow > 3);
+    pool_close(&pool);
+}
+
+static void unequal_backups_are_found(void **state)
+{
+    struct pool pool;
+    struct fabric_addr addr, at;
+    struct bucket_wire bucket;
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    find_record(&pool, table, 50, &addr, &bucket, &at);
+    const struct fabric_addr places[] = {
+        fabric_addr_plus(addr, 8),
+        fabric_addr_plus(addr, table->schema.record_bytes - 8),
+        fabric_addr_plus(at, 8),
+        fabric_addr_of(0, 40),
+        fabric_addr_of(1, 8),
+        fabric_addr_of(0, 4096 + 100),
+        fabric_addr_of(0, pool.catalog->heap_offset + 16),
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct fabric_addr backup = catalog_replica(pool.catalog, places[i], 1);
+        uint8_t byte;
+        peek(&pool, backup, &byte, 1);
+        byte ^= 16;
+        poke(&pool, backup, &byte, 1);
+        FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_ERR_CORRUPT, "INV-STORE-8");
+        byte ^= 16;
+        poke(&pool, backup, &byte, 1);
+        audit_clean(&pool);
+    }
+    /* Lock words of backups mean nothing. */
+    poke_word(&pool, catalog_replica(pool.catalog, addr, 1), 5);
+    poke_word(&pool, catalog_replica(pool.catalog, at, 1), 5);
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
+static void damaged_runs_are_found(void **state)
+{
+    struct pool pool;
+    audited_pool(&pool, *state);
+    uint32_t chunks = 0;
+    for (uint32_t node = 0; node < 2; node++) {
+        uint64_t used = chunks_used(&pool, node);
+        for (uint64_t chunk = 0; chunk < used; chunk++, chunks++) {
+            struct fabric_addr addr = fabric_addr_of(node, pool.catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES);
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, magic), uint32_t, 1, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, kind), uint32_t, 9, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, table_id), uint32_t, 0, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, table_id), uint32_t, UINT32_MAX, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, table_id), uint32_t, 2, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, chunk_count), uint32_t, 0, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, chunk_count), uint32_t, UINT32_MAX, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, slot_bytes), uint32_t, 8, "INV-STORE-1");
+            DAMAGED(&pool, addr, offsetof(struct chunk_wire, rest), uint64_t, 8, "INV-STORE-1");
+        }
+    }
+    assert_true(chunks > 5);
+    pool_close(&pool);
+}
+
+/* Any bytes anywhere in the heap: audit, scan, measuring and the next open report or accept them, and never break. */
+static void random_damage_never_breaks_a_reader(void **state)
+{
+    struct pool pool;
+    struct prng prng;
+    uint32_t found = 0;
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    prng_seed(&prng, 33);
+    for (int i = 0; i < 400; i++) {
+        uint64_t used, words[8], value[8];
+        uint32_t node = (uint32_t)prng_below(&prng, 2), calls = 0;
+        used = chunks_used(&pool, node);
+        uint64_t line = prng_below(&prng, used * LAYOUT_CHUNK_BYTES / LAYOUT_LINE);
+        if (prng_below(&prng, 3)) line = line / 1024 * 1024 + prng_below(&prng, 60); /* the busy part of a chunk */
+        struct fabric_addr addr = fabric_addr_of(node, pool.catalog->heap_offset + line * LAYOUT_LINE);
+        peek(&pool, addr, words, sizeof words);
+        memcpy(value, words, sizeof value);
+        for (int k = 0; k < 8; k++)
+            if (prng_below(&prng, 4) == 0)
+                value[k] = prng_below(&prng, 2) ? prng_next(&prng) >> prng_below(&prng, 64)
+                                                : words[k] ^ 1ull << prng_below(&prng, 64);
+        poke(&pool, addr, value, sizeof value);
+        struct cellar_space space;
+        struct cellar_pool_space all;
+        struct space *again = NULL;
+        struct row row = row_of(i);
+        int rc = loader_audit(NULL, pool.loader, &pool.error);
+        assert_true(rc == 0 || rc == -CELLAR_ERR_CORRUPT || rc == -CELLAR_ERR_FULL);
+        found += rc != 0;
+        (void)!loader_scan(NULL, pool.loader, table, stop_at_3, &(int){0}, &pool.error);
+        (void)!loader_space(NULL, pool.loader, table, &space, &pool.error);
+        (void)!loader_pool_space(NULL, pool.loader, &all);
+        if (space_open(NULL, pool.ep, pool.catalog, 0, 0, 1, false, &again, &pool.error) == 0) space_free(again);
+        /*
+         * A load of a key that exists changes nothing, whatever its chain looks like, unless the damage hides the key.
+         */
+        if (rc == 0)
+            assert_int_equal(loader_load(NULL, pool.loader, table, (uint64_t)(i + 4) % 396 + 4, &row, &pool.error),
+                             -CELLAR_ERR_EXISTS);
+        assert_int_equal(calls, 0);
+        poke(&pool, addr, words, sizeof words);
+        audit_clean(&pool);
+    }
+    assert_true(found > 100);
+    pool_close(&pool);
+}
+
+int main(int argc, char **argv)
+{
+    const struct contract_entry tests[] = {
+        ENTRY(damaged_records_are_found), ENTRY(damaged_buckets_are_found),           ENTRY(unequal_backups_are_found),
+        ENTRY(damaged_runs_are_found),    ENTRY(random_damage_never_breaks_a_reader),
+    };
+    return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
+}
