@@ -95,7 +95,7 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     }
     apply_write(co, txn, object->addr, start, object->image + start, end - start);
 
-    uint32_t cells = object->written_cells;
+    uint32_t cells = PLANT(neighbour_en) ? schema->all_cells : object->written_cells;
     while (cells) {
         uint32_t first = (uint32_t)__builtin_ctz(cells);
         uint32_t count = (uint32_t)__builtin_ctz(~(cells >> first));
@@ -124,7 +124,7 @@ static void versions_set(struct cache_object *object, uint64_t ts)
 {
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        uint16_t en = (uint16_t)(layout_version_en(txn_version_below(object, cell)) + 1);
+        uint16_t en = (uint16_t)(layout_version_en(txn_version_below(object, cell)) + !PLANT(en_kept));
         record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
     }
 }
@@ -273,6 +273,10 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
 {
     uint32_t failed = 0;
 
+    if (PLANT(unlock_early)) {
+        unlock_all(co, txn);
+        failed = txn_await(co, txn);
+    }
     for (uint32_t i = 0; i < txn->cache.object_count; i++) {
         struct cache_object *object = txn_object(txn, (int32_t)i);
         versions_set(object, ts);

@@ -11,6 +11,7 @@
  */
 #include "txn.h"
 
+#include "plant.h"
 #include "settle.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
         if (object->bucket < 0)
             return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
-        if (lock) {
+        if (lock && !PLANT(insert_unlocked)) {
             bucket->locking = true;
             bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
             txn_op(co, txn, CELLAR_PHASE_EXECUTE,
@@ -247,8 +248,11 @@ static bool lock_judge(struct txn *txn, struct cache_object *object)
         object->unsettled = tags;
         object->unsettled_addr = object->addr;
     }
-    if (object->lock_old & (mask | LOCKWORD_DELETED))
+    if ((object->lock_old & (mask | LOCKWORD_DELETED)) && !PLANT(lock_ignored)) {
+        if (PLANT(unlock_foreign))
+            object->held |= object->lock_old & mask;
         return false;
+    }
     object->held |= tags;
     object->locked_cells |= cells;
     return true;
@@ -316,9 +320,9 @@ static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_
     if (!locked)
         return VERDICT_BUSY;
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
-    if (header->lock & txn_lock_mask(schema, unlocked) & ~object->held)
+    if ((header->lock & txn_lock_mask(schema, unlocked) & ~object->held) && !PLANT(read_tags_ignored))
         return VERDICT_READ_LOCKED;
-    if (!record_whole(schema, object->fetching, object->fetching_cells))
+    if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted))
         return VERDICT_AGAIN;
 
     if (object->fetching != object->image)

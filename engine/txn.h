@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "gate.h"
 #include "logseg.h"
+#include "plant.h"
 #include "space.h"
 
 #include <stdbool.h>
@@ -126,7 +127,7 @@ static inline uint64_t txn_version_below(const struct cache_object *object, uint
 {
     if (object->kind != CACHE_INSERT)
         return record_version(&object->table->schema, object->image, cell);
-    return object->slot_used_before ? record_version(&object->table->schema, object->slot_image, cell) : 0;
+    return object->slot_used_before && !PLANT(slot_en_reset) ? record_version(&object->table->schema, object->slot_image, cell) : 0;
 }
 
 static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
