@@ -4,8 +4,8 @@
 #include "layout.h"
 #include "style.h"
 
-/* Transactions per second that are surely not exceeded: of a worker thread in real time, of a coordinator in virtual time. */
-#define TXNS_PER_THREAD 100000
+/* Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator in virtual time. */
+#define TXNS_PER_CORE 100000
 #define TXNS_PER_SIM_COORDINATOR 50000
 
 #define LOG_BYTES_DEFAULT (128u << 10)
@@ -14,10 +14,11 @@
 #define POOL_BYTES_MIN (64ull << 20)
 #define MEMORY_SHARE 0.75      /* of the machine's memory that a default may take */
 
-static uint64_t expected_txns(const struct settings *settings)
+static uint64_t expected_txns(const struct settings *settings, const struct machine *machine)
 {
-    double rate = settings->sim ? (double)settings_coordinators(settings) * TXNS_PER_SIM_COORDINATOR
-                                : (double)settings->db.cns * settings->db.threads * TXNS_PER_THREAD;
+    uint64_t threads = (uint64_t)settings->db.cns * settings->db.threads;
+    if (threads > machine->cores) threads = machine->cores; /* more take turns */
+    double rate = settings->sim ? (double)settings_coordinators(settings) * TXNS_PER_SIM_COORDINATOR : (double)threads * TXNS_PER_CORE;
     double seconds = settings->warmup_s + (settings->txns ? 0 : settings->seconds);
     return settings->txns + (uint64_t)(rate * seconds);
 }
@@ -43,11 +44,11 @@ static double run_bytes(const struct settings *settings, double txns)
     return areas * (fixed_bytes(settings) + begun_bytes(settings) + 1.25 * tables / settings->db.mns);
 }
 
-void sizing_estimate(const struct settings *settings, struct sizing *sizing)
+static void estimate(const struct settings *settings, const struct machine *machine, struct sizing *sizing)
 {
     double areas = settings->db.replicas + 1.0;
     double tables = (double)settings->workload->pool_bytes(&settings->workload_config);
-    sizing->expected_txns = expected_txns(settings);
+    sizing->expected_txns = expected_txns(settings, machine);
     sizing->load_bytes = (uint64_t)(areas * (fixed_bytes(settings) + tables / settings->db.mns));
     sizing->run_bytes = (uint64_t)run_bytes(settings, (double)sizing->expected_txns);
 }
@@ -72,7 +73,7 @@ static void cut(const struct settings *settings, struct sizing *sizing, uint64_t
 int sizing_apply(struct settings *settings, const struct machine *machine, struct sizing *sizing, struct cellar_error *error)
 {
     char need[STYLE_BYTES], have[STYLE_BYTES];
-    sizing_estimate(settings, sizing);
+    estimate(settings, machine, sizing);
     if (settings->db.memnodes) return 0; /* theirs: known once attached */
     double mns = settings->db.mns;
     uint64_t limit = (uint64_t)((double)machine->memory_bytes * MEMORY_SHARE / mns);

@@ -13,9 +13,8 @@ struct sizing {
     uint64_t run_bytes;     /* and the growth by expected_txns, with some reserve */
 };
 
-void sizing_estimate(const struct settings *settings, struct sizing *sizing);
 /*
- * Refuses a pool that is too small for the load, or memory that the machine does not have; sets db.pool_bytes when it was not
+ * Estimates. Refuses a pool that is too small for the load, or memory that the machine does not have; sets db.pool_bytes when it was not
  * given, with expected_txns cut to what fits.
  */
 CELLAR_NODISCARD int sizing_apply(struct settings *settings, const struct machine *machine, struct sizing *sizing,
