@@ -33,16 +33,20 @@ struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker) { return f
 /* A SEND names no memory node: it is counted under node 0. What has no counter (and will fail as INVALID) is not counted. */
 static inline void count_op(struct fabric_counters *counters, const struct fabric_op *op)
 {
-    uint32_t node = op->kind == FABRIC_SEND ? 0 : fabric_addr_node(op->addr);
+    uint64_t node = fabric_addr_node(op->addr);
 
-    if (__builtin_expect((node < FABRIC_NODES_MAX) & (op->phase < CELLAR_PHASES) & (op->kind < FABRIC_KINDS), 1))
-        counter_add(&counters->ops[node][op->phase][op->kind], 1);
+    if (op->phase >= CELLAR_PHASES) return;
+    if (__builtin_expect(op->kind >= FABRIC_SEND, 0)) {
+        if (op->kind == FABRIC_SEND) counters->ops[0][op->phase][FABRIC_SEND]++;
+    } else if (node < FABRIC_NODES_MAX) {
+        counters->ops[node][op->phase][op->kind]++;
+    }
 }
 
 void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
 {
     if (count == 0) return;
-    counter_add(&ep->counters.batches, 1);
+    ep->counters.batches++;
     for (uint32_t i = 0; i < count; i++) count_op(&ep->counters, &ops[i]);
     ep->ops->post(ep, ops, count, wait);
 }
