@@ -59,7 +59,7 @@ static void print_header(const struct page *page)
     fprintf(page->out, "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n", db->cns,
             plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns, plural(db->mns),
             style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
-    fprintf(page->out, "  machine    %s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
+    fprintf(page->out, "  machine    %.64s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
             style_bytes(bytes, (double)machine->memory_bytes));
     if (settings->txns) fprintf(page->out, "  length     %s transactions", style_count(number, settings->txns));
     else fprintf(page->out, "  length     %g s%s", settings->seconds, settings->sim ? " of virtual time" : "");
@@ -144,6 +144,7 @@ static void print_verb_row(const struct page *page, const char *name, const doub
 static void print_verbs(const struct page *page)
 {
     double all[CELLAR_VERBS] = {0};
+    char text[STYLE_BYTES];
     heading(page, "Verbs per transaction", "      read     write       cas  mask. cas       faa      send     all");
     for (uint32_t p = 0; p < CELLAR_PHASES; p++) {
         double ops[CELLAR_VERBS];
@@ -152,12 +153,12 @@ static void print_verbs(const struct page *page)
         print_verb_row(page, outcome_phases[p], ops);
     }
     print_verb_row(page, "all", all);
-    fprintf(page->out, "  %.2f round trips per transaction", outcome_round_trips(page->outcome));
-    if (page->outcome->totals.stats.phase_samples) {
-        fprintf(page->out, "; time (us)");
-        for (uint32_t p = 0; p < CELLAR_PHASES; p++)
-            fprintf(page->out, "%s %s %.2f", p ? "," : "", outcome_phases[p], outcome_phase_us(page->outcome, (enum cellar_phase)p));
-    }
+    fprintf(page->out, "  %.2f round trips per transaction\n", outcome_round_trips(page->outcome));
+    if (!page->outcome->totals.stats.phase_samples) return;
+    fprintf(page->out, "  time of a committed attempt (us): ");
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++)
+        fprintf(page->out, "%s%s %s", p ? ", " : "", outcome_phases[p],
+                style_us(text, outcome_phase_us(page->outcome, (enum cellar_phase)p) * 1e3));
     fprintf(page->out, "\n");
 }
 

@@ -140,6 +140,8 @@ static void the_page_is_100_columns_wide(void **state)
     outcome->totals.committed = outcome->totals.all.committed = 9999999999;
     outcome->totals.stats.aborts[0] = 9999999999;
     outcome->totals.all.latency_ns.max = 100000000000;
+    for (uint32_t p = 0; p < CELLAR_PHASES; p++) outcome->totals.stats.phase_ns[p] = 4 * 1000000000ull;
+    outcome->totals.stats.round_trips = 1ull << 40;
     workload_report_rate(&outcome->report, "a rate", 0.5, 0.45, 0.55);
     char *text = printed(outcome);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
