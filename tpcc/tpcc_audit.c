@@ -20,17 +20,17 @@ const enum tpcc_table tpcc_audit_steps[TPCC_TABLES] = {
 /* X(check, name). The first twelve are those of clause 3.3.2, in its order. */
 #define CHECK_MAP(X)                                                                                                   \
     X(W_YTD, "3.3.2.1 W_YTD = sum D_YTD")                                                                              \
-    X(NEXT_O_ID, "3.3.2.2 D_NEXT_O_ID-1 = max O_ID = max NO_O_ID")                                                     \
+    X(NEXT_O_ID, "3.3.2.2 D_NEXT_O_ID-1 = max O_ID, max NO_O_ID")                                                      \
     X(NEW_ORDER_RANGE, "3.3.2.3 max-min NO_O_ID + 1 = NEW-ORDER rows")                                                 \
     X(OL_CNT_SUM, "3.3.2.4 sum O_OL_CNT = ORDER-LINE rows")                                                            \
     X(CARRIER, "3.3.2.5 no O_CARRIER_ID = row in NEW-ORDER")                                                           \
-    X(OL_CNT, "3.3.2.6 O_OL_CNT = ORDER-LINE rows of the order")                                                       \
+    X(OL_CNT, "3.3.2.6 O_OL_CNT = its ORDER-LINE rows")                                                                \
     X(DELIVERY_D, "3.3.2.7 no OL_DELIVERY_D = no O_CARRIER_ID")                                                        \
     X(W_HISTORY, "3.3.2.8 W_YTD = sum H_AMOUNT")                                                                       \
     X(D_HISTORY, "3.3.2.9 D_YTD = sum H_AMOUNT")                                                                       \
     X(BALANCE, "3.3.2.10 C_BALANCE = delivered - sum H_AMOUNT")                                                        \
     X(DELIVERIES, "3.3.2.11 orders - NEW-ORDERs = deliveries")                                                         \
-    X(YTD_PAYMENT, "3.3.2.12 C_BALANCE + C_YTD_PAYMENT = delivered")                                                   \
+    X(YTD_PAYMENT, "3.3.2.12 C_BALANCE+C_YTD_PAYMENT = delivered")                                                     \
     X(ROWS, "rows: all that must be, none of unknown keys")                                                            \
     X(ORDER_NUMBERS, "orders of a district without gaps")                                                              \
     X(QUEUE, "oldest new order = min NO_O_ID")                                                                         \
@@ -39,7 +39,7 @@ const enum tpcc_table tpcc_audit_steps[TPCC_TABLES] = {
     X(CUSTOMER_COUNTS, "C_PAYMENT_CNT, C_DELIVERY_CNT = rows")                                                         \
     X(STOCK, "sums of S_YTD and S_xxx_CNT = order lines")                                                              \
     X(COUNTED_NEW_ORDERS, "committed NewOrders = orders inserted")                                                     \
-    X(COUNTED_PAYMENTS, "committed Payments = HISTORY rows inserted")                                                  \
+    X(COUNTED_PAYMENTS, "committed Payments = HISTORY rows added")                                                     \
     X(COUNTED_DELIVERIES, "delivered orders = NEW-ORDER rows deleted")
 
 enum check {

@@ -1,0 +1,198 @@
+/*
+ * test_tpcc_run.c - whole runs of TPC-C by several sessions: all checks hold and the rates are right; also on a pool that an earlier
+ * run has worked on, with the same random numbers.
+ */
+#include "driver.h"
+#include "tpcc_input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The tables are sized for two runs, and a second opening must ask for the same tables as the first. */
+enum { SESSIONS = 4, TXNS = 6000, EXPECTED_TXNS = 2 * TXNS };
+
+struct pool {
+    struct cellar *db;
+    struct workload_config config;
+    struct workload_run *run;
+    struct driver driver;
+    uint32_t stop;
+    struct workload_report report;
+};
+
+static void pool_open(struct pool *pool, const struct cellar_config *config, bool mix_crest)
+{
+    struct cellar_error error = {0};
+    memset(pool, 0, sizeof(*pool));
+    tpcc_workload.defaults(&pool->config);
+    assert_int_equal(pool->config.warehouses, 40);
+    pool->config.seed = 1;
+    pool->config.warehouses = 2;
+    pool->config.small_scale = true;
+    pool->config.mix_crest = mix_crest;
+    if (cellar_open(config, &pool->db, &error) < 0) fail_msg("%s", error.text);
+}
+
+/* Opens the workload anew and runs it; what its clients counted starts at nothing. */
+static void run_begin(struct pool *pool)
+{
+    struct cellar_error error = {0};
+    if (tpcc_workload.open(pool->db, &pool->config, EXPECTED_TXNS, &pool->run, &error) < 0) fail_msg("%s", error.text);
+    pool->driver = (struct driver){
+        .workload = &tpcc_workload, .run = pool->run, .db = pool->db, .seed = 1, .txns = TXNS, .stop = &pool->stop};
+    if (driver_init(&pool->driver, SESSIONS, &error) < 0) fail_msg("%s", error.text);
+}
+
+static void run_end(struct pool *pool)
+{
+    driver_free(&pool->driver);
+    tpcc_workload.close(pool->run);
+}
+
+static int check_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+{
+    struct pool *pool = arg;
+    memset(&pool->report, 0, sizeof(pool->report));
+    return tpcc_workload.check(pool->run, session, pool->driver.clients, pool->driver.session_count, &pool->report,
+                               error);
+}
+
+static void all_checks_hold(struct pool *pool, uint32_t check_count)
+{
+    struct cellar_error error = {0};
+    if (driver_alone(pool->db, check_job, pool, &error) < 0) fail_msg("%s", error.text);
+    assert_int_equal(pool->report.check_count, check_count);
+    for (uint32_t i = 0; i < check_count; i++)
+        if (!pool->report.checks[i].ok) fail_msg("%s: %s", pool->report.checks[i].name, pool->report.checks[i].text);
+}
+
+/* Rates within thrice the interval that the specification gives: a short run has that much sampling error. */
+static void rates_are_near(const struct pool *pool, uint32_t rate_count)
+{
+    assert_int_equal(pool->report.rate_count, rate_count);
+    for (uint32_t i = 0; i < rate_count; i++) {
+        double low = pool->report.rates[i].low, high = pool->report.rates[i].high, slack = 3 * (high - low);
+        double value = pool->report.rates[i].value;
+        if (value < low - slack || value > high + slack) fail_msg("%s: %f", pool->report.rates[i].name, value);
+    }
+}
+
+static void a_run_is_consistent(bool mix_crest, uint32_t rate_count)
+{
+    const struct cellar_config config = {.threads = 2, .coros = 2, .pool_bytes = 192 << 20};
+    struct cellar_error error = {0};
+    struct pool pool;
+    pool_open(&pool, &config, mix_crest);
+    run_begin(&pool);
+    if (driver_load(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    all_checks_hold(&pool, 22);
+    if (driver_run(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    all_checks_hold(&pool, 22);
+    rates_are_near(&pool, rate_count);
+    run_end(&pool);
+    cellar_close(pool.db);
+}
+
+/* A run on a pool kept in a file, once with a load before it; the clients of both draw the same numbers. */
+static void a_run_on_a_file(const char *path, bool first)
+{
+    const struct cellar_config config = {.threads = 2, .coros = 2, .pool_bytes = 192 << 20, .pool_path = path};
+    struct cellar_error error = {0};
+    struct pool pool;
+    pool_open(&pool, &config, false);
+    run_begin(&pool);
+    if (first && driver_load(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    if (driver_run(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    all_checks_hold(&pool, first ? 22 : 19); /* nobody has counted what happened since the load */
+    run_end(&pool);
+    cellar_close(pool.db);
+}
+
+static void a_second_run_goes_on_where_the_first_ended(void **state)
+{
+    (void)state;
+    char path[] = "tpcc_run_XXXXXX";
+    int file = mkstemp(path);
+    assert_true(file >= 0);
+    close(file);
+    unlink(path); /* its name is what was wanted: a pool is made, not found */
+    a_run_on_a_file(path, true);
+    a_run_on_a_file(path, false);
+    unlink(path);
+}
+
+static void runs_are_consistent(void **state)
+{
+    (void)state;
+    a_run_is_consistent(false, 5);
+}
+
+static void runs_of_the_comparison_mix_are_consistent(void **state)
+{
+    (void)state;
+    a_run_is_consistent(true, 4);
+}
+
+static void a_simulated_run_is_consistent(void **state)
+{
+    (void)state;
+    const struct cellar_config config = {
+        .fabric = "sim", .cns = 2, .mns = 2, .replicas = 1, .threads = 1, .coros = 2, .pool_bytes = 192 << 20};
+    struct cellar_error error = {0};
+    struct pool pool;
+    pool_open(&pool, &config, false);
+    run_begin(&pool);
+    pool.driver.txns = 1000;
+    if (driver_load(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    if (driver_run(&pool.driver, &error) < 0) fail_msg("%s", error.text);
+    all_checks_hold(&pool, 22);
+    run_end(&pool);
+    cellar_close(pool.db);
+}
+
+static void absurd_sizes_are_refused(void **state)
+{
+    (void)state;
+    struct workload_config config = {0};
+    struct cellar_error error;
+    tpcc_workload.defaults(&config);
+    assert_int_equal(tpcc_workload.validate(&config, &error), 0);
+    config.warehouses = 0;
+    assert_int_equal(tpcc_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    config.warehouses = TPCC_WAREHOUSES_MAX + 1;
+    assert_int_equal(tpcc_workload.validate(&config, &error), -CELLAR_ERR_INVALID);
+    assert_non_null(strstr(error.text, "65536"));
+}
+
+static void the_estimate_grows_with_the_warehouses(void **state)
+{
+    (void)state;
+    struct workload_config config = {.warehouses = 1};
+    uint64_t one = tpcc_workload.pool_bytes(&config);
+    config.warehouses = 11;
+    uint64_t eleven = tpcc_workload.pool_bytes(&config);
+    assert_in_range((eleven - one) / 10, 110000000, 150000000);
+    config.small_scale = true;
+    assert_in_range(eleven / tpcc_workload.pool_bytes(&config), 9, 11);
+    double growth = tpcc_workload.growth_bytes(&config);
+    assert_true(growth > 500 && growth < 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_are_consistent),
+        cmocka_unit_test(runs_of_the_comparison_mix_are_consistent),
+        cmocka_unit_test(a_second_run_goes_on_where_the_first_ended),
+        cmocka_unit_test(a_simulated_run_is_consistent),
+        cmocka_unit_test(absurd_sizes_are_refused),
+        cmocka_unit_test(the_estimate_grows_with_the_warehouses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
