@@ -16,7 +16,7 @@ static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return 
 
 static int node_error(struct cellar_error *error, uint32_t node, int rc)
 {
-    return err_set(error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
+    return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
 }
 
 /* ---- runs of chunks ---- */
@@ -268,7 +268,7 @@ static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cell
     int rc = fabric_register_local(ep->fabric, memory, sizeof(**out));
     if (rc == 0) return 0;
     munmap(memory, sizeof(**out));
-    return err_set(error, (enum cellar_error_code) - rc, "the catalog's memory could not be registered");
+    return err_set(error, (enum cellar_error_code)(-rc), "the catalog's memory could not be registered");
 }
 
 int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,

@@ -7,7 +7,7 @@
 
 static int walk_error(const struct heap_walk *walk, uint64_t offset, int rc, struct cellar_error *error)
 {
-    return err_set(error, (enum cellar_error_code) - rc, "reading memory node %u at %#llx: %s", walk->node,
+    return err_set(error, (enum cellar_error_code)(-rc), "reading memory node %u at %#llx: %s", walk->node,
                    TEXT(offset), cellar_error_text(rc));
 }
 

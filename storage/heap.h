@@ -30,7 +30,7 @@ NODISCARD int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fa
 /* To the next run that has a header: 1; 0 at the end; negative with *error. */
 NODISCARD int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error *error);
 /*
- * To the next slot of the current run (RECORDS, or OVERFLOW): 1 with its bytes, valid until the next call, and its
+ * To the next slot of the current run (a record or a bucket): 1 with its bytes, valid until the next call, and its
  * offset.
  */
 NODISCARD int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset,

@@ -14,6 +14,22 @@ static inline void move(void *to, const void *from, uint32_t bytes)
         memcpy(to, from, bytes);
 }
 
+/*
+ * At most a line's worth, by words, the last one overlapping. Spelt out, since what a compiler makes of a memcpy of so
+ * few bytes goes byte by byte.
+ */
+static inline void move_piece(uint8_t *to, const uint8_t *from, uint32_t bytes)
+{
+    if (bytes == LAYOUT_VALUE_PER_LINE) {
+        memcpy(to, from, LAYOUT_VALUE_PER_LINE);
+    } else if (bytes >= 8) {
+        for (uint32_t i = 0; i + 8 <= bytes; i += 8) memcpy(to + i, from + i, 8);
+        memcpy(to + bytes - 8, from + bytes - 8, 8);
+    } else {
+        move(to, from, bytes);
+    }
+}
+
 /* How much of a large cell's value, from byte `at` on, lies on one line, at *offset of the record. */
 static uint32_t piece(const struct schema_cell *cell, uint32_t at, uint32_t bytes, uint32_t *offset)
 {
@@ -31,7 +47,7 @@ static inline void value_get(const struct schema_cell *cell, const uint8_t *imag
     }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
-        memcpy((uint8_t *)value + done, image + offset, part);
+        move_piece((uint8_t *)value + done, image + offset, part);
     }
 }
 
@@ -44,7 +60,7 @@ static inline void value_put(const struct schema_cell *cell, uint8_t *image, uin
     }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
-        memcpy(image + offset, (const uint8_t *)value + done, part);
+        move_piece(image + offset, (const uint8_t *)value + done, part);
     }
 }
 

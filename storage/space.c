@@ -61,9 +61,10 @@ static void remember(struct space *space, uint32_t index, uint64_t slot)
 
 /* ---- open: what this CN owned before ---- */
 
-static int log_found(struct space *space, uint32_t node, uint64_t offset, const struct chunk_wire *run,
-                     struct cellar_error *error)
+static int log_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
 {
+    const struct chunk_wire *run = &walk->memory->run;
+    (void)co;
     if (space->log_count == space->log_capacity) {
         uint32_t capacity = space->log_capacity * 2 + 16;
         struct log_run *logs = realloc(space->logs, capacity * sizeof(*logs));
@@ -71,7 +72,8 @@ static int log_found(struct space *space, uint32_t node, uint64_t offset, const 
         space->logs = logs;
         space->log_capacity = capacity;
     }
-    space->logs[space->log_count++] = (struct log_run){node, run->owner_coordinator, offset, heap_run_bytes(run)};
+    space->logs[space->log_count++] =
+        (struct log_run){walk->node, run->owner_coordinator, walk->offset, heap_run_bytes(run)};
     return 0;
 }
 
@@ -93,24 +95,86 @@ static int slots_found(struct coro *co, struct space *space, struct heap_walk *w
     return rc;
 }
 
-static int node_scan(struct coro *co, struct space *space, uint32_t node, uint32_t part, uint32_t parts,
-                     struct cellar_error *error)
+/*
+ * An overflow run of ours whose last bucket is empty may have buckets that nobody was given: it becomes the current
+ * one. For now all of its buckets; used_buckets_skip tells which are taken.
+ */
+static int buckets_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
 {
-    struct heap_walk walk;
-    uint32_t owned = 0;
-    int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
-    if (rc) return err_set(error, (enum cellar_error_code) - rc, "memory node %u: %s", node, cellar_error_text(rc));
-    while ((rc = heap_walk_next(co, &walk, error)) > 0) {
-        const struct chunk_wire *run = &walk.memory->run;
-        rc = 0;
-        if (run->owner_cn != space->cn) continue;
-        if (run->kind == LAYOUT_RUN_LOG)
-            rc = log_found(space, node, walk.offset, run, error);
-        else if (run->kind == LAYOUT_RUN_RECORDS && owned++ % parts == part)
-            rc = slots_found(co, space, &walk, error);
-        if (rc) return rc;
+    static const struct bucket_wire unused;
+    const struct chunk_wire *run = &walk->memory->run;
+    struct bucket_wire *last = (struct bucket_wire *)(void *)walk->memory->slots;
+    uint64_t end = walk->offset + heap_run_bytes(run);
+    struct reserve *reserve = &space->reserves[(run->table_id - 1) * space->catalog->mn_count + walk->node];
+    int rc = batch_read(co, space->ep, fabric_addr_of(walk->node, end - sizeof(*last)), last, sizeof(*last));
+    if (rc)
+        return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", walk->node, cellar_error_text(rc));
+    if (memcmp(last, &unused, sizeof(*last)) == 0) {
+        reserve->bucket_next = walk->offset + sizeof(*run);
+        reserve->bucket_end = end;
+    }
+    return 0;
+}
+
+/*
+ * Buckets of a run are handed out in ascending order, and a link stays for ever: what lies behind the last bucket that
+ * some bucket of the table links to is unused. An empty bucket alone says nothing, since its records may have been
+ * deleted.
+ */
+static int used_buckets_skip(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
+{
+    const struct chunk_wire *run = &walk->memory->run;
+    struct reserve *reserve = &space->reserves[(run->table_id - 1) * space->catalog->mn_count + walk->node];
+    uint8_t *slot;
+    uint64_t offset;
+    int rc;
+    if (reserve->bucket_next == reserve->bucket_end) return 0;
+    while ((rc = heap_slot_next(co, walk, &slot, &offset, error)) > 0) {
+        uint64_t next = index_next((const struct bucket_wire *)(const void *)slot);
+        if (next >= reserve->bucket_next && next < reserve->bucket_end && next % LAYOUT_LINE == 0)
+            reserve->bucket_next = next + LAYOUT_LINE;
     }
     return rc;
+}
+
+typedef int (*run_fn)(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error);
+
+/* Which part of the work is ours: the runs of this CN are dealt out to its workers, in turns for each kind. */
+struct deal {
+    uint32_t part, parts, records, overflow;
+};
+
+/* What to do with the run in the first pass, if anything. */
+static run_fn first_pass(const struct space *space, const struct chunk_wire *run, struct deal *deal)
+{
+    if (run->owner_cn != space->cn) return NULL;
+    if (run->kind == LAYOUT_RUN_LOG) return log_found;
+    if (run->kind == LAYOUT_RUN_RECORDS && deal->records++ % deal->parts == deal->part) return slots_found;
+    if (run->kind == LAYOUT_RUN_OVERFLOW && deal->overflow++ % deal->parts == deal->part) return buckets_found;
+    return NULL;
+}
+
+/* The second one: all links, whoever owns the run they are in. */
+static run_fn second_pass(const struct chunk_wire *run)
+{
+    return run->kind == LAYOUT_RUN_BUCKETS || run->kind == LAYOUT_RUN_OVERFLOW ? used_buckets_skip : NULL;
+}
+
+static int node_scan(struct coro *co, struct space *space, uint32_t node, struct deal deal, struct cellar_error *error)
+{
+    struct heap_walk walk;
+    for (int pass = 1; pass <= 2; pass++) {
+        int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
+        if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+        while ((rc = heap_walk_next(co, &walk, error)) > 0) {
+            const struct chunk_wire *run = &walk.memory->run;
+            run_fn fn = pass == 1 ? first_pass(space, run, &deal) : second_pass(run);
+            rc = fn ? fn(co, space, &walk, error) : 0;
+            if (rc) return rc;
+        }
+        if (rc) return rc;
+    }
+    return 0;
 }
 
 /* Address space only: pages come with their first use, and a page that is never used costs nothing. */
@@ -145,7 +209,7 @@ int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
     int rc = 0;
     bool before = batch_bulk_enter(ep);
     for (uint32_t node = 0; rc == 0 && !fresh && node < catalog->mn_count; node++)
-        rc = node_scan(co, space, node, part, parts, error);
+        rc = node_scan(co, space, node, (struct deal){.part = part, .parts = parts}, error);
     batch_bulk_leave(ep, before);
     if (rc)
         space_free(space);
@@ -264,7 +328,7 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
-        return err_set(error, (enum cellar_error_code) - rc, "a log segment of %llu bytes on memory node %u: %s",
+        return err_set(error, (enum cellar_error_code)(-rc), "a log segment of %llu bytes on memory node %u: %s",
                        (unsigned long long)bytes, node, cellar_error_text(rc));
     *addr = fabric_addr_of(node, offset + sizeof(*run));
     return 0;

@@ -13,7 +13,9 @@
 
 struct space;
 
-/* Takes part `part` of `parts` of the free slots that this CN owns in an old pool (a scan of its chunks); bulk mode. */
+/*
+ * Takes part `part` of `parts` of what this CN owns and does not use in an old pool (a scan of its chunks); bulk mode.
+ */
 NODISCARD int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                          uint32_t part, uint32_t parts, bool fresh, struct space **out, struct cellar_error *error);
 void space_free(struct space *space);
