@@ -43,10 +43,10 @@ static int validation_post(struct coro *co, struct txn *txn)
             txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(object->addr, object->fetching, LAYOUT_LINE));
         }
         if (object->absent_bucket >= 0) {
-            object->slot_image = cache_alloc(&txn->cache, LAYOUT_LINE);
-            if (!object->slot_image)
+            object->fetching = cache_alloc(&txn->cache, LAYOUT_LINE);
+            if (!object->fetching)
                 return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-            txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(txn_bucket(txn, object->absent_bucket)->addr, object->slot_image, 16));
+            txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(txn_bucket(txn, object->absent_bucket)->addr, object->fetching, 16));
         }
     }
     return 0;
@@ -74,7 +74,7 @@ static bool record_unchanged(const struct txn *txn, const struct cache_object *o
 static bool absence_unchanged(const struct txn *txn, const struct cache_object *object)
 {
     const struct cache_bucket *then = txn_bucket((struct txn *)txn, object->absent_bucket);
-    uint64_t lock = record_word(object->slot_image, 0), version = record_word(object->slot_image, 8);
+    uint64_t lock = record_word(object->fetching, 0), version = record_word(object->fetching, 8);
     bool ours = (lock & TXN_BUCKET_TAG_MASK) == 0 || cache_bucket_held(&txn->cache, then->addr) >= 0;
     return ours && version == then->image->version;
 }
