@@ -42,7 +42,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
         return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
-    if (rc == -CELLAR_ERR_RETRY && !txn->doomed) /* said of its own accord: it would never end */
+    if (rc > 0 || (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
         rc = -CELLAR_ERR_INVALID;
     return txn_fail(co, txn, rc);
 }
