@@ -144,7 +144,7 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
 
 int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error)
 {
-    char *list = strdup(config->memnode_paths), *rest = NULL;
+    char *list = strdup(config->memnode_paths), *rest = list, *path;
     uint32_t paths = 1;
     uint64_t seed = 0;
     int code = 0;
@@ -154,7 +154,7 @@ int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *co
     if (paths > FABRIC_NODES_MAX)
         code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
     if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
-    for (char *path = strtok_r(list, ",", &rest); path && code == 0; path = strtok_r(NULL, ",", &rest))
+    while (code == 0 && (path = strsep(&rest, ","))) /* an empty path is one, and a wrong one */
         code = attach_one(shm, config, path, paths, &seed, error);
     free(list);
     shm->cn_first = config->cn_index;

@@ -109,7 +109,10 @@ static int open_file(struct pool_file *file, struct cellar_error *error)
         file->fd = open(file->path, flags | O_CREAT | O_EXCL, 0600);
         file->created = file->fd >= 0;
     }
-    return file->fd >= 0 ? 0 : file_failed(file, "open", error);
+    if (file->fd >= 0) return 0;
+    if (errno != EEXIST) return file_failed(file, "open", error);
+    return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is a symbolic link to nothing, or was made just now",
+                   file->path);
 }
 
 static int lock_file(struct pool_file *file, struct cellar_error *error)

@@ -129,6 +129,40 @@ static void damaged_buckets_are_found(void **state)
     pool_close(&pool);
 }
 
+/* An entry that is right in itself, but in another key's chain. */
+static void misplaced_entries_are_found(void **state)
+{
+    struct pool pool;
+    struct fabric_addr addr, at, other;
+    struct bucket_wire bucket, target;
+    uint64_t key = 10, empty = 0;
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    find_record(&pool, table, key, &addr, &bucket, &at);
+    uint64_t entry = (uint64_t)index_fingerprint(key) << 48 | fabric_addr_offset(addr);
+    /* It moves to the first free place of another chain. */
+    uint32_t e = 0, free_place = LAYOUT_BUCKET_ENTRIES;
+    while (bucket.entries[e] != entry) e++;
+    for (uint64_t k = 11; free_place == LAYOUT_BUCKET_ENTRIES && k < 400; k++) {
+        other = index_bucket_addr(&table->index, k);
+        if (fabric_addr_node(other) != fabric_addr_node(at) || other.bits == index_bucket_addr(&table->index, key).bits)
+            continue;
+        do {
+            peek(&pool, other, &target, sizeof target);
+            for (uint32_t i = 0; i < LAYOUT_BUCKET_ENTRIES; i++)
+                if (target.entries[i] == 0) free_place = i;
+            other =
+                free_place < LAYOUT_BUCKET_ENTRIES ? other : fabric_addr_of(fabric_addr_node(at), index_next(&target));
+        } while (free_place == LAYOUT_BUCKET_ENTRIES && fabric_addr_offset(other));
+    }
+    assert_true(free_place < LAYOUT_BUCKET_ENTRIES);
+    for (uint32_t i = 0; i <= 1; i++)
+        poke(&pool, catalog_replica(pool.catalog, fabric_addr_plus(at, 16 + 8 * e), i), &empty, 8);
+    for (uint32_t i = 0; i <= 1; i++)
+        poke(&pool, catalog_replica(pool.catalog, fabric_addr_plus(other, 16 + 8 * free_place), i), &entry, 8);
+    FAILS(&pool, loader_audit(NULL, pool.loader, &pool.error), CELLAR_ERR_CORRUPT, "an entry in the chain");
+    pool_close(&pool);
+}
+
 static void unequal_backups_are_found(void **state)
 {
     struct pool pool;
@@ -237,8 +271,8 @@ static void random_damage_never_breaks_a_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(damaged_records_are_found), ENTRY(damaged_buckets_are_found),           ENTRY(unequal_backups_are_found),
-        ENTRY(damaged_runs_are_found),    ENTRY(random_damage_never_breaks_a_reader),
+        ENTRY(damaged_records_are_found), ENTRY(damaged_buckets_are_found), ENTRY(misplaced_entries_are_found),
+        ENTRY(unequal_backups_are_found), ENTRY(damaged_runs_are_found),    ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,6 +1,8 @@
 /* test_storage_load.c - rows loaded are rows scanned, whatever fills up, whoever loads beside, whichever node dies. */
 #include "contract_pool.h"
 
+#include <sched.h>
+
 /* ---- loading ---- */
 
 static void loaded_rows_come_back(void **state)
@@ -79,7 +81,16 @@ static void a_scan_ends_when_told(void **state)
 
 /* ---- several loaders ---- */
 
-#define ROWS_EACH 500
+#define ROWS_EACH 3000
+
+/* Threads wait for each other, so that they really meet; workers of a simulator take turns anyway. */
+static void meet(struct contract_worker *worker)
+{
+    uint64_t *arrived = &worker->cluster->workers[0].results[7];
+    if (!worker->cluster->backend->threads) return;
+    __atomic_fetch_add(arrived, 1, __ATOMIC_ACQ_REL);
+    while (__atomic_load_n(arrived, __ATOMIC_ACQUIRE) < WORKERS) sched_yield();
+}
 
 /* Each worker loads its own keys, and one key that all want. */
 static void load_body(struct contract_worker *worker)
@@ -91,6 +102,7 @@ static void load_body(struct contract_worker *worker)
     struct row row = row_of(0);
     CHECK(worker, space_open(NULL, worker->ep, pool->catalog, worker->index, 0, 1, true, &space, NULL) == 0);
     CHECK(worker, loader_open(worker->ep, pool->catalog, space, worker->index, &loader) == 0);
+    meet(worker);
     int rc = loader_load(NULL, loader, table, 0, &row, NULL);
     CHECK(worker, rc == 0 || rc == -CELLAR_ERR_EXISTS);
     worker->results[0] = rc == 0;
@@ -109,7 +121,7 @@ static void loaders_side_by_side_agree(void **state)
     void (*bodies[WORKERS])(struct contract_worker *) = {load_body, load_body, load_body, load_body};
     uint64_t winners = 0;
     pool_open(&pool, *state, 2, 1);
-    const struct cellar_table *table = table_make(&pool, "t", 400, 0); /* few buckets, so that they meet */
+    const struct cellar_table *table = table_make(&pool, "t", 2000, 0); /* few buckets, so that they meet */
     contract_run(&pool.cluster, bodies);
     for (uint32_t i = 0; i < WORKERS; i++) winners += pool.cluster.workers[i].results[0];
     assert_int_equal(winners, 1);
