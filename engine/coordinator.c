@@ -69,7 +69,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     uint64_t begin_ns = 0;
 
     coordinator->calls++;
-    result->attempts = 0;
+    *result = (struct cellar_result){0};
     if (options && (result->code = call_allowed(options, 0, 0)) != 0)
         return result->code;
     for (;;) {

@@ -56,21 +56,32 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
     return request.rc;
 }
 
+/* Whoever closes waits for `calls` and then frees: until `leaving` is 0 too, the last caller still has to wake it. */
+static void call_end(struct cellar *db)
+{
+    atomic_fetch_add(&db->leaving, 1);
+    if (__atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST) == 0 && atomic_load(&db->closing))
+        fabric_wake(db->fabric, NULL);
+    atomic_fetch_sub(&db->leaving, 1);
+}
+
 /* Counts a call from outside in; false when the database is closing. */
 static bool call_begin(struct cellar *db)
 {
     __atomic_add_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
     if (!atomic_load(&db->closing))
         return true;
-    __atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
-    fabric_wake(db->fabric, NULL);
+    call_end(db);
     return false;
 }
 
-static void call_end(struct cellar *db)
+int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error)
 {
-    if (__atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST) == 0 && atomic_load(&db->closing))
-        fabric_wake(db->fabric, NULL);
+    if (!call_begin(db))
+        return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
+    int rc = db_run_on(db, coordinator, fn, arg);
+    call_end(db);
+    return rc;
 }
 
 int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
@@ -432,6 +443,8 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         db->gates[i].worker_count = db->config.threads;
     rc = open_all(db, error);
     if (rc) {
+        if (db->catalog) /* joined already: or it would look as if this process had crashed */
+            (void)!db_run_on(db, 0, pool_leave, db);
         close_all(db);
         return rc;
     }
@@ -447,6 +460,8 @@ void cellar_close(struct cellar *db)
         return;
     atomic_store(&db->closing, true);
     wait_for(db, &db->calls);
+    while (atomic_load(&db->leaving))
+        ;
     int rc = db_run_on(db, 0, pool_leave, db);
     if (rc)
         db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));

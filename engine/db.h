@@ -75,6 +75,7 @@ struct cellar {
     struct cellar_proc *procs;
     atomic_uint next_worker; /* round robin of calls */
     uint32_t calls;          /* running, from outside; atomically */
+    atomic_uint leaving;     /* callers that are about to be gone */
     uint32_t running;        /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
@@ -86,6 +87,8 @@ NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *conf
 struct fabric *db_fabric(struct cellar *db);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
+/* The same as a call from outside: refused with CLOSED when the database is closing. */
+NODISCARD int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error);
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...) CELLAR_PRINTF(3, 4);
 
 /* ---- coordinator.c ---- */

@@ -29,7 +29,7 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
 {
     struct table_create create = {db, schema, out, error};
     *out = NULL;
-    return db_run_on(db, 0, table_create, &create);
+    return db_call_on(db, 0, table_create, &create, error);
 }
 
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name) { return catalog_table_find(db->catalog, name); }
@@ -121,7 +121,7 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
 {
     struct proc_register call = {db, def, out, error};
     *out = NULL;
-    return db_run_on(db, 0, proc_register, &call);
+    return db_call_on(db, 0, proc_register, &call, error);
 }
 
 /* ---- statistics ---- */
@@ -180,7 +180,7 @@ static int pool_space_read(struct coro *co, struct coordinator *coordinator, voi
 void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
 {
     *space = (struct cellar_pool_space){0};
-    int rc = db_run_on(db, 0, pool_space_read, space);
+    int rc = db_call_on(db, 0, pool_space_read, space, NULL);
     if (rc)
         db_log(db, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
 }
