@@ -72,7 +72,7 @@ static void small_sets_are_exact(void **state)
 {
     (void)state;
     for (int t = 0; t < THETAS; t++)
-        for (uint64_t n = 1; n <= 20; n++) assert_distribution(n, thetas[t], 100 + n, 100000);
+        for (uint64_t n = 1; n <= 20; n++) assert_distribution(n, thetas[t], 100 + n, 40000);
 }
 
 static void middle_sets_are_exact(void **state)
