@@ -265,7 +265,7 @@ int space_slot_take(struct coro *co, struct space *space, const struct cellar_ta
         *slot = (struct space_slot){fabric_addr_of(node, remembered & ~SLOT_USED), remembered & SLOT_USED};
         return 0;
     }
-    while (reserve->slot_next + table->schema.record_bytes > reserve->slot_end) {
+    if (reserve->slot_next + table->schema.record_bytes > reserve->slot_end) {
         int rc = run_add(co, space, table, node);
         if (rc) return rc;
     }
@@ -284,7 +284,7 @@ int space_bucket_take(struct coro *co, struct space *space, const struct cellar_
                       struct fabric_addr *addr)
 {
     struct reserve *reserve = &space->reserves[reserve_index(space, table, node)];
-    while (reserve->bucket_next == reserve->bucket_end) {
+    if (reserve->bucket_next == reserve->bucket_end) {
         struct chunk_wire *run = &space->memory->overflow[table->id - 1];
         if (run->magic == 0)
             *run = (struct chunk_wire){.kind = LAYOUT_RUN_OVERFLOW,

@@ -260,11 +260,16 @@ static void coordinators_of_a_worker_never_get_the_same_slot(void **state)
     void (*bodies[WORKERS])(struct contract_worker *) = {take_body, take_body, take_body, take_body};
     if (!backend->delays) skip(); /* nothing suspends */
     pool_open(&pool, backend, 2, 1);
-    table_make(&pool, "t", 100, 0);
+    const struct cellar_table *table = table_make(&pool, "t", 100, 0);
     contract_run(&pool.cluster, bodies);
     assert_int_equal(pool.cluster.workers[0].results[0], COROS);
     assert_int_equal(pool.cluster.workers[0].results[1], true);
     assert_int_equal(pool.cluster.workers[0].results[2], true);
+    /* Runs that several of them added at once are all used. */
+    struct cellar_space space;
+    uint64_t per_run = (LAYOUT_CHUNK_BYTES - sizeof(struct chunk_wire)) / table->schema.record_bytes;
+    MUST(&pool, loader_space(NULL, pool.loader, table, &space, &pool.error));
+    assert_true(space.slot_bytes / LAYOUT_CHUNK_BYTES <= COROS * TAKES / per_run + 1 + COROS);
     audit_clean(&pool);
     pool_close(&pool);
 }
