@@ -53,6 +53,9 @@ static inline uint16_t index_fingerprint(uint64_t key)
     return fingerprint ? fingerprint : 1;
 }
 
+/* Buckets of a chain: where it would grow longer, the table is full, being far beyond its records_max. */
+#define INDEX_CHAIN_MAX 64
+
 #define INDEX_ENTRY_LINK 1ull
 #define INDEX_OFFSET_BITS 48
 #define INDEX_OFFSET_MASK ((1ull << INDEX_OFFSET_BITS) - 1)
