@@ -19,7 +19,9 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
     uint64_t offset = fabric_addr_offset(object->addr);
 
     part->dirty = true; /* the head: its version covers the chain */
-    while (!index_put(part->image, fingerprint, offset)) {
+    for (uint32_t parts = 1; !index_put(part->image, fingerprint, offset); parts++) {
+        if (parts == INDEX_CHAIN_MAX)
+            return txn_error(txn, -CELLAR_ERR_FULL);
         if (part->next < 0) {
             struct fabric_addr addr;
             int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
