@@ -10,7 +10,8 @@
 
 /*
  * Decides what happens next. `count` >= 2 candidates, candidate 0 being the one that time alone would pick; returns < count.
- * Candidates are: deliver the oldest undelivered operation of a connection, complete an executed one, run a ready worker.
+ * Candidate 0, when another one is preferred, is held up for 16 round trips, so that one answer other than 0 is enough to let others
+ * get far ahead. Candidates are: deliver the oldest undelivered operation of a connection, complete an executed one, run a ready worker.
  */
 typedef uint32_t (*fabric_sim_choose_fn)(void *arg, uint32_t count);
 

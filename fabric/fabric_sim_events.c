@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define CHUNK_EVENTS 512
+#define HOLD_ROUND_TRIPS 16
 #define ORDERED_PIECES                                                                                                 \
     8 /* with a chooser: up to so many lines of a READ begin anywhere and go both ways, else only two ways */
 
@@ -387,6 +388,17 @@ static uint32_t collect_candidates(struct fabric_sim *sim)
     return count;
 }
 
+/* Somebody else was chosen: the earliest candidate is late by many round trips, as if its packet or its thread were held up. */
+static void hold_up(struct fabric_sim *sim, const struct fabric_sim_candidate *candidate)
+{
+    uint64_t time_ns = sim->now_ns + HOLD_ROUND_TRIPS * (sim->config.rtt_ns + 1);
+    if (candidate->worker) {
+        candidate->worker->run_ns = time_ns;
+    } else {
+        candidate->event->time_ns = time_ns;
+    }
+}
+
 static bool step_chosen(struct fabric_sim *sim)
 {
     uint32_t count = collect_candidates(sim), choice = 0;
@@ -395,6 +407,7 @@ static bool step_chosen(struct fabric_sim *sim)
     must(choice < count);
     struct fabric_sim_candidate candidate = sim->candidates[choice];
     if (sim->now_ns < candidate.time_ns) sim->now_ns = candidate.time_ns;
+    if (choice > 0) hold_up(sim, &sim->candidates[0]);
     if (candidate.worker) {
         run_worker(sim, candidate.worker);
     } else {

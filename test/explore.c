@@ -17,8 +17,19 @@ struct choice {
 struct explore {
     struct choice *path; /* [0, fixed): to be replayed; [fixed, depth): found by this run */
     uint64_t fixed, depth, capacity;
+    struct prng
+        *prng; /* NULL: candidate 0 behind the prefix; else at random, every `stride`-th choice or so is a preemption */
+    uint64_t stride;
+    uint32_t preemptions_left;
     bool diverged; /* the scenario did not follow the prefix: it depends on more than the choices */
 };
+
+static uint32_t take_at_random(struct explore *explore, uint32_t count)
+{
+    if (!explore->prng || explore->preemptions_left == 0 || prng_below(explore->prng, explore->stride) != 0) return 0;
+    explore->preemptions_left--;
+    return 1 + (uint32_t)prng_below(explore->prng, count - 1);
+}
 
 static uint32_t explore_choose(void *arg, uint32_t count)
 {
@@ -31,7 +42,7 @@ static uint32_t explore_choose(void *arg, uint32_t count)
     }
     struct choice *choice = &explore->path[at];
     if (at >= explore->fixed) {
-        *choice = (struct choice){.taken = 0, .count = count};
+        *choice = (struct choice){.taken = take_at_random(explore, count), .count = count};
     } else if (choice->count == 0) { /* replayed from text, which has no counts */
         choice->count = count;
         if (choice->taken >= count) explore->diverged = true;
@@ -104,6 +115,25 @@ int explore_run(const struct explore_config *config, struct explore_result *resu
         more = next_schedule(&explore, config->max_preemptions);
     }
     result->complete = well && !more;
+    free(explore.path);
+    return well ? 0 : -CELLAR_ERR_CORRUPT;
+}
+
+int explore_sample(const struct explore_config *config, uint64_t seed, uint64_t schedules,
+                   struct explore_result *result)
+{
+    struct prng prng;
+    struct explore explore = {0};
+    int code = check_config(config, result);
+    if (code != 0 || config->max_preemptions == 0) return code ? code : -CELLAR_ERR_INVALID;
+    prng_seed(&prng, seed);
+    bool well = run_one(&explore, config, result); /* how long is it? */
+    explore.prng = &prng;
+    while (well && result->schedules < schedules) {
+        explore.stride = explore.depth / config->max_preemptions + 1;
+        explore.preemptions_left = config->max_preemptions;
+        well = run_one(&explore, config, result);
+    }
     free(explore.path);
     return well ? 0 : -CELLAR_ERR_CORRUPT;
 }

@@ -39,5 +39,11 @@ struct explore_result {
 
 /* Stops at the first failing schedule. Returns 0 when none failed, else -CELLAR_ERR_CORRUPT; -INVALID for a bad configuration. */
 int explore_run(const struct explore_config *config, struct explore_result *result);
+/*
+ * Where the tree is too large: runs `schedules` random ones, each with up to max_preemptions preemptions at random choices. All
+ * follows from the seed. Returns as explore_run does; never complete.
+ */
+int explore_sample(const struct explore_config *config, uint64_t seed, uint64_t schedules,
+                   struct explore_result *result);
 /* Runs one schedule, given as in `failing`. Returns as explore_run does; -INVALID when `choices` is no such text. */
 int explore_replay(const struct explore_config *config, const char *choices, struct explore_result *result);

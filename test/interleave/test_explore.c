@@ -243,6 +243,25 @@ static void finds_a_lost_update(void **state)
     assert_string_equal(result.verdict, "an update is lost");
 }
 
+/* The sampler finds it as well, and its schedule replays; the same seed finds the same one. */
+static void samples_find_a_lost_update(void **state)
+{
+    struct counters counters = {.how = READ_THEN_WRITE};
+    struct explore_config config = {.scenario = run_counters, .arg = &counters, .max_preemptions = 4};
+    struct explore_result result, again;
+    assert_int_equal(explore_sample(&config, 7, 10000, &result), -CELLAR_ERR_CORRUPT);
+    assert_string_equal(result.verdict, "an update is lost");
+    assert_int_equal(explore_sample(&config, 7, 10000, &again), -CELLAR_ERR_CORRUPT);
+    assert_string_equal(again.failing, result.failing);
+    assert_int_equal(explore_replay(&config, result.failing, &again), -CELLAR_ERR_CORRUPT);
+    counters.how = CAS_LOOP;
+    assert_int_equal(explore_sample(&config, 7, 1000, &result), 0);
+    assert_int_equal(result.schedules, 1000);
+    assert_false(result.complete);
+    config.max_preemptions = 0;
+    assert_int_equal(explore_sample(&config, 7, 1000, &result), -CELLAR_ERR_INVALID);
+}
+
 static void finds_nothing_where_nothing_is(void **state)
 {
     struct explore_result result;
@@ -325,10 +344,15 @@ static void tears_lines_in_every_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(visits_each_leaf_once),         cmocka_unit_test(stops_at_the_limit),
-        cmocka_unit_test(reports_and_replays_a_failure), cmocka_unit_test(notices_a_scenario_that_drifts),
-        cmocka_unit_test(finds_a_lost_update),           cmocka_unit_test(finds_nothing_where_nothing_is),
-        cmocka_unit_test(finds_a_lost_wakeup),           cmocka_unit_test(tears_lines_in_every_way),
+        cmocka_unit_test(visits_each_leaf_once),
+        cmocka_unit_test(stops_at_the_limit),
+        cmocka_unit_test(reports_and_replays_a_failure),
+        cmocka_unit_test(notices_a_scenario_that_drifts),
+        cmocka_unit_test(finds_a_lost_update),
+        cmocka_unit_test(samples_find_a_lost_update),
+        cmocka_unit_test(finds_nothing_where_nothing_is),
+        cmocka_unit_test(finds_a_lost_wakeup),
+        cmocka_unit_test(tears_lines_in_every_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,342 @@
+/* scenario.c - builds a cluster, runs the transactions of a scenario as clients of the engine, reads what is left. */
+#include "scenario.h"
+
+#include "db.h"
+#include "scenario_judge.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE_WORDS 15 /* 120 bytes: more than two lines' worth of value */
+#define POOL_BYTES (2u << 20)
+#define STEPS_MAX 200000
+
+struct row {
+    uint64_t a, b;
+    uint64_t wide[WIDE_WORDS];
+};
+
+struct lab {
+    const struct scenario *scenario;
+    const struct scenario_options *options;
+    struct scenario_report *report;
+    uint32_t client_count, txn_count;
+    struct fabric *fabric;
+    struct cellar *db;
+    const struct cellar_table *table;
+    const struct cellar_proc *run_proc, *warm_proc;
+    bool armed, torn_value; /* torn_value: of a committed transaction, or in the end */
+    uint64_t faults_asked;
+    uint32_t clock; /* ticks at the begin and end of calls */
+    struct scenario_span spans[SCENARIO_TXNS];
+    struct scenario_state final;
+    struct cellar_error error;
+};
+
+static const char *fail(struct lab *lab, const char *format, ...) CELLAR_PRINTF(2, 3);
+static const char *fail(struct lab *lab, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(lab->report->verdict, sizeof lab->report->verdict, format, args);
+    va_end(args);
+    return lab->report->verdict;
+}
+
+/* ---- rows: each cell stands for one number ---- */
+
+static void row_put(struct row *row, uint32_t cell, uint64_t value)
+{
+    if (cell == 0) row->a = value;
+    if (cell == 1) row->b = value;
+    for (uint64_t i = 0; cell == 2 && i < WIDE_WORDS; i++) row->wide[i] = value + i;
+}
+
+static uint64_t row_get(const struct row *row, uint32_t cell, bool *torn)
+{
+    if (cell < 2) return cell == 0 ? row->a : row->b;
+    for (uint64_t i = 0; i < WIDE_WORDS; i++) {
+        if (row->wide[i] != row->wide[0] + i) *torn = true;
+    }
+    return row->wide[0];
+}
+
+/* ---- the procedure: one transaction of the scenario ---- */
+
+struct call {
+    struct lab *lab;
+    uint32_t txn;
+    uint64_t digest;
+    bool torn; /* what is read is validated only afterwards: an attempt that fails may have seen anything */
+};
+
+static int declare(struct cellar_txn *txn, const struct call *call, const struct scenario_access *access)
+{
+    const struct cellar_table *table = call->lab->table;
+    struct row row = {0};
+    uint32_t flags = (access->optional ? CELLAR_OPTIONAL : 0) | (access->kind == SCENARIO_DELETE ? CELLAR_DELETE : 0);
+    if (access->kind != SCENARIO_INSERT)
+        return cellar_access(txn, table, access->key, access->read, access->write, flags);
+    for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++) {
+        row_put(&row, cell, scenario_value(call->digest, call->txn, access->key, cell));
+    }
+    return cellar_insert(txn, table, access->key, &row);
+}
+
+static int take_reads(struct cellar_txn *txn, struct call *call, const struct scenario_access *access, int ref)
+{
+    struct row row;
+    if (access->kind == SCENARIO_INSERT) return 0;
+    bool found = cellar_found(txn, ref);
+    call->digest = scenario_mix(call->digest, found);
+    for (int cell = 0; found && cell < SCENARIO_CELLS; cell++) {
+        if (!(access->read >> cell & 1)) continue;
+        int code = cellar_get(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
+        if (code != 0) return code;
+        call->digest = scenario_mix(call->digest, row_get(&row, (uint32_t)cell, &call->torn));
+    }
+    return 0;
+}
+
+static int put_writes(struct cellar_txn *txn, const struct call *call, const struct scenario_access *access, int ref)
+{
+    struct row row;
+    if (access->kind != SCENARIO_ACCESS || !cellar_found(txn, ref)) return 0;
+    for (int cell = 0; cell < SCENARIO_CELLS; cell++) {
+        if (!(access->write >> cell & 1)) continue;
+        row_put(&row, (uint32_t)cell, scenario_value(call->digest, call->txn, access->key, (uint32_t)cell));
+        int code = cellar_put(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
+        if (code != 0) return code;
+    }
+    return 0;
+}
+
+/* One block, [first, end): declare all, fetch, read all, then write all. */
+static int run_block(struct cellar_txn *txn, struct call *call, const struct scenario_access *accesses, uint32_t first,
+                     uint32_t end)
+{
+    int refs[SCENARIO_ACCESSES], code = 0;
+    for (uint32_t i = first; i < end; i++) {
+        refs[i] = declare(txn, call, &accesses[i]);
+        if (refs[i] < 0) return refs[i];
+    }
+    code = cellar_fetch(txn);
+    for (uint32_t i = first; i < end && code == 0; i++) code = take_reads(txn, call, &accesses[i], refs[i]);
+    for (uint32_t i = first; i < end && code == 0; i++) code = put_writes(txn, call, &accesses[i], refs[i]);
+    return code;
+}
+
+static int run_accesses(struct cellar_txn *txn, void *args)
+{
+    struct call *call = args;
+    const struct scenario_access *accesses = call->lab->scenario->txns[call->txn].accesses;
+    call->digest = 0;
+    call->torn = false;
+    for (uint32_t first = 0, end; first < SCENARIO_ACCESSES && accesses[first].kind != SCENARIO_NONE; first = end) {
+        end = first + 1;
+        while (end < SCENARIO_ACCESSES && accesses[end].kind != SCENARIO_NONE && !accesses[end].block) end++;
+        int code = run_block(txn, call, accesses, first, end);
+        if (code != 0) return code;
+    }
+    return 0;
+}
+
+static int read_loaded(struct cellar_txn *txn, void *args)
+{
+    const struct lab *lab = args;
+    for (uint32_t key = 0; key < SCENARIO_KEYS; key++) {
+        if (!(lab->scenario->loaded >> key & 1)) continue;
+        int ref = cellar_access(txn, lab->table, key, CELLAR_ALL, 0, 0);
+        if (ref < 0) return ref;
+    }
+    return cellar_fetch(txn);
+}
+
+/* ---- clients ---- */
+
+static int warm_client(struct cellar_session *session, void *arg)
+{
+    struct lab *lab = arg;
+    struct cellar_result result;
+    return cellar_exec(session, lab->warm_proc, lab, NULL, &result);
+}
+
+static int load_client(struct cellar_session *session, void *arg)
+{
+    struct lab *lab = arg;
+    struct scenario_state state;
+    int code = 0;
+    if (cellar_session_index(session) != 0) return 0;
+    scenario_state_load(&state, lab->scenario->loaded);
+    for (uint32_t key = 0; key < SCENARIO_KEYS && code == 0; key++) {
+        struct row row = {0};
+        for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
+        if (state.present[key]) code = cellar_load(session, lab->table, key, &row, &lab->error);
+    }
+    return code;
+}
+
+static int scan_row(void *arg, uint64_t key, const void *bytes)
+{
+    struct lab *lab = arg;
+    if (key >= SCENARIO_KEYS || lab->final.present[key]) return -CELLAR_ERR_CORRUPT;
+    lab->final.present[key] = true;
+    for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++)
+        lab->final.cells[key][cell] = row_get(bytes, cell, &lab->torn_value);
+    return 0;
+}
+
+static int audit_client(struct cellar_session *session, void *arg)
+{
+    struct lab *lab = arg;
+    if (cellar_session_index(session) != 0) return 0;
+    int code = cellar_scan(session, lab->table, scan_row, lab, &lab->error);
+    return code ? code : cellar_audit(session, &lab->error);
+}
+
+static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct lab *lab = arg;
+    for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
+        if (lab->scenario->txns[txn].client != coordinator->index) continue;
+        struct call call = {.lab = lab, .txn = txn};
+        struct cellar_result result;
+        struct scenario_outcome *outcome = &lab->report->outcomes[txn];
+        lab->spans[txn].begin = ++lab->clock;
+        outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, NULL, &result);
+        lab->spans[txn].end = ++lab->clock;
+        outcome->attempts = result.attempts;
+        outcome->digest = call.digest;
+        if (outcome->code == 0 && call.torn) lab->torn_value = true;
+    }
+    (void)co;
+    return 0;
+}
+
+/* As cellar_run, but a cluster in which nothing more happens is a verdict. */
+static const char *run_clients(struct lab *lab)
+{
+    struct db_request requests[SCENARIO_CLIENTS];
+    uint32_t pending = lab->client_count;
+    lab->armed = true;
+    uint64_t begin_ns = fabric_sim_now_ns(lab->fabric);
+    for (uint32_t i = 0; i < lab->client_count; i++) {
+        uint32_t coros = lab->db->config.coros;
+        struct worker *worker = &lab->db->workers[i / coros];
+        requests[i] = (struct db_request){.fn = run_client, .arg = lab, .pending = &pending};
+        requests[i].target = &worker->coordinators[i % coros];
+        worker_submit(worker, &requests[i]);
+    }
+    int code = lab->fabric->ops->wait(lab->fabric, &pending);
+    lab->armed = false;
+    lab->report->elapsed_ns = fabric_sim_now_ns(lab->fabric) - begin_ns;
+    lab->report->ops = lab->faults_asked;
+    return code ? fail(lab, "%u clients never end", pending) : NULL;
+}
+
+/* ---- the cluster ---- */
+
+static uint32_t lab_choose(void *arg, uint32_t count)
+{
+    struct lab *lab = arg;
+    return lab->armed && lab->options->choose ? lab->options->choose(lab->options->choose_arg, count) : 0;
+}
+
+static enum fabric_sim_fault lab_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                       const struct fabric_op *op)
+{
+    struct lab *lab = arg;
+    if (!lab->armed) return FABRIC_SIM_NONE;
+    index = lab->faults_asked++;
+    return lab->options->fault ? lab->options->fault(lab->options->fault_arg, index, ep, op) : FABRIC_SIM_NONE;
+}
+
+static int open_cluster(struct lab *lab)
+{
+    const struct scenario_options *options = lab->options;
+    uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
+    struct cellar_config config = {.cc = options->cc,
+                                   .cns = (lab->client_count + per_cn - 1) / per_cn,
+                                   .mns = options->mns ? options->mns : 1,
+                                   .coros = per_cn,
+                                   .replicas = options->replicas,
+                                   .pool_bytes = POOL_BYTES,
+                                   .seed = options->seed};
+    struct fabric_sim_config sim;
+    fabric_sim_config_default(&sim);
+    sim.mn_count = config.mns;
+    sim.cn_count = config.cns;
+    sim.mn_bytes = POOL_BYTES;
+    sim.seed = options->seed;
+    sim.torn = options->torn;
+    sim.line_atomic = !options->words;
+    sim.steps_max = options->steps_max ? options->steps_max : STEPS_MAX;
+    sim.choose = options->choose ? lab_choose : NULL;
+    sim.choose_arg = lab;
+    sim.fault = lab_fault;
+    sim.fault_arg = lab;
+    int code = fabric_sim_open(&sim, &lab->fabric, &lab->error);
+    return code ? code : db_open_on(lab->fabric, &config, &lab->db, &lab->error);
+}
+
+static int make_table(struct lab *lab)
+{
+    const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, a), CELLAR_COLUMN(struct row, b),
+                                            CELLAR_COLUMN(struct row, wide)};
+    const struct cellar_schema schema = {.name = "scenario",
+                                         .row_bytes = sizeof(struct row),
+                                         .columns = columns,
+                                         .column_count = SCENARIO_CELLS,
+                                         .records_max = 16};
+    const struct cellar_proc_def run = {
+        .name = "run", .fn = run_accesses, .records_max = SCENARIO_ACCESSES, .writes_max = SCENARIO_ACCESSES};
+    const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SCENARIO_KEYS};
+    int code = cellar_table_create(lab->db, &schema, &lab->table, &lab->error);
+    if (code == 0) code = cellar_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
+    if (code == 0) code = cellar_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
+    if (code == 0) code = cellar_run(lab->db, load_client, lab);
+    if (code == 0 && lab->options->warm) code = cellar_run(lab->db, warm_client, lab);
+    return code;
+}
+
+static const char *judge(struct lab *lab)
+{
+    if (lab->torn_value) return fail(lab, "a value was torn");
+    int code = cellar_run(lab->db, audit_client, lab);
+    if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));
+    if (lab->torn_value) return fail(lab, "a value is torn");
+    if (!scenario_serializable(lab->scenario, lab->report->outcomes, lab->spans, &lab->final))
+        return fail(lab, "no serial order explains it");
+    return NULL;
+}
+
+/* Up to the verdict; `open`: the database can be closed in order. */
+static const char *run_lab(struct lab *lab, bool *open)
+{
+    int code = open_cluster(lab);
+    *open = code == 0;
+    if (code == 0) code = make_table(lab);
+    if (code != 0) return fail(lab, "not set up: %s: %s", cellar_error_text(code), lab->error.text);
+    cellar_stats_reset(lab->db);
+    const char *verdict = run_clients(lab);
+    *open = !verdict;
+    cellar_stats_read(lab->db, &lab->report->stats);
+    return verdict ? verdict : judge(lab);
+}
+
+const char *scenario_run(const struct scenario *scenario, const struct scenario_options *options,
+                         struct scenario_report *report)
+{
+    struct lab lab = {
+        .scenario = scenario, .options = options, .report = report, .txn_count = scenario_txn_count(scenario)};
+    bool open;
+    memset(report, 0, sizeof *report);
+    for (uint32_t txn = 0; txn < lab.txn_count; txn++) {
+        if (scenario->txns[txn].client >= lab.client_count) lab.client_count = scenario->txns[txn].client + 1;
+    }
+    const char *verdict = run_lab(&lab, &open);
+    if (open) cellar_close(lab.db); /* else its workers hang for ever, and only the fabric can go */
+    if (lab.fabric) fabric_close(lab.fabric);
+    return verdict;
+}

@@ -1,0 +1,74 @@
+/*
+ * scenario.h - a few small transactions as data: run by the engine on the simulator, then judged against every serial order.
+ *
+ * All records are of one table with three cells, the third of them over several lines. A transaction's accesses are in one or more
+ * blocks. Whatever it writes is a hash of all that it has read so far, so a single stale read shows in its outcome or in
+ * the final state. The verdict asks for one serial order, keeping the order of what did not overlap in real time, in which
+ * a plain model gives the same outcomes and the same final state; then for an audit of the pool without a complaint.
+ */
+#pragma once
+
+#include "cellar.h"
+#include "fabric_sim.h"
+
+#define SCENARIO_KEYS 4
+#define SCENARIO_CELLS 3
+#define SCENARIO_TXNS 5
+#define SCENARIO_ACCESSES 4
+#define SCENARIO_CLIENTS 3
+
+enum scenario_kind { SCENARIO_NONE, SCENARIO_ACCESS, SCENARIO_INSERT, SCENARIO_DELETE };
+
+struct scenario_access {
+    enum scenario_kind kind;
+    uint32_t key; /* 0 .. SCENARIO_KEYS - 1 */
+    cellar_cells read, write;
+    bool optional; /* the record may be absent */
+    bool block;    /* this access begins another block */
+};
+
+struct scenario_txn {
+    uint32_t client; /* transactions of one client run one after the other */
+    struct scenario_access accesses[SCENARIO_ACCESSES];
+};
+
+struct scenario {
+    const char *name;
+    uint32_t loaded; /* bit k: key k is there from the start */
+    struct scenario_txn txns[SCENARIO_TXNS];
+};
+
+/* How to run it. */
+struct scenario_options {
+    enum cellar_cc cc;
+    uint32_t clients_per_cn; /* 0: each client is a compute node of its own */
+    uint32_t mns, replicas;  /* mns 0: 1 */
+    bool torn, words;        /* words: not line-atomic */
+    uint64_t seed;
+    uint64_t steps_max;
+    /* asked from when the clients start until they have ended; NULL: by time alone */
+    fabric_sim_choose_fn choose;
+    void *choose_arg;
+    fabric_sim_fault_fn fault; /* its index counts from when the clients start */
+    void *fault_arg;
+    bool warm; /* each client has read all loaded records before: addresses are known */
+};
+
+struct scenario_outcome {
+    int code; /* as cellar_exec returned it */
+    uint32_t attempts;
+    uint64_t digest; /* of all it has read */
+};
+
+struct scenario_report {
+    struct scenario_outcome outcomes[SCENARIO_TXNS];
+    struct cellar_stats stats; /* of the clients' time */
+    uint64_t ops;              /* that faults were asked for */
+    uint64_t elapsed_ns;
+    char verdict[256]; /* empty: all is well */
+};
+
+uint32_t scenario_txn_count(const struct scenario *scenario);
+/* Runs it once, in a cluster of its own. NULL, or what is wrong (report->verdict). */
+const char *scenario_run(const struct scenario *scenario, const struct scenario_options *options,
+                         struct scenario_report *report);
