@@ -79,6 +79,13 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
     return 0;
 }
 
+/* Other threads may look for tables meanwhile (catalog_table_find). */
+static void table_publish(struct catalog *catalog, struct cellar_table *table)
+{
+    catalog->tables[table->id - 1] = table;
+    __atomic_store_n(&catalog->table_count, table->id, __ATOMIC_RELEASE);
+}
+
 static int entries_decode(struct catalog *catalog, const struct catalog_entry_wire *entries, struct cellar_error *error)
 {
     for (uint32_t i = catalog->table_count; i < LAYOUT_CATALOG_TABLES_MAX && entries[i].table_id; i++) {
@@ -89,8 +96,7 @@ static int entries_decode(struct catalog *catalog, const struct catalog_entry_wi
             free(table);
             return rc;
         }
-        catalog->tables[i] = table;
-        catalog->table_count = i + 1;
+        table_publish(catalog, table);
     }
     for (uint32_t i = catalog->table_count; i < LAYOUT_CATALOG_TABLES_MAX; i++)
         if (entries[i].table_id)
@@ -260,7 +266,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
         free(table);
         return rc;
     }
-    catalog->tables[catalog->table_count++] = table;
+    table_publish(catalog, table);
     return 0;
 }
 
@@ -303,7 +309,8 @@ int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *
 
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name)
 {
-    for (uint32_t i = 0; i < catalog->table_count; i++)
+    uint32_t count = __atomic_load_n(&catalog->table_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
         if (strcmp(catalog->tables[i]->name, name) == 0) return catalog->tables[i];
     return NULL;
 }
