@@ -17,8 +17,7 @@ bool plant_choose(const char *name)
 {
     chosen = NULL;
     for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            chosen = names[i];
+        if (strcmp(names[i], name) == 0) chosen = names[i];
     return !name || chosen;
 }
 

@@ -17,11 +17,11 @@ struct workload_config {
     uint64_t seed;
     /* tpcc */
     uint64_t warehouses;
-    bool small_scale;      /* --scale small: customers and items divided by 10 */
-    bool mix_crest;        /* --mix crest: 50/46/4/0/0 */
+    bool small_scale; /* --scale small: customers and items divided by 10 */
+    bool mix_crest;   /* --mix crest: 50/46/4/0/0 */
     /* smallbank */
     uint64_t accounts;
-    bool two_tables;       /* savings and checking in two tables instead of two cells of one record */
+    bool two_tables; /* savings and checking in two tables instead of two cells of one record */
     /* ycsb */
     uint64_t records;
     double write_ratio;
@@ -44,15 +44,17 @@ struct workload_report {
     uint32_t check_count;
     struct {
         char name[48]; /* "remote Payment" */
-        double value, low, high; /* fractions; low..high is what the workload's definition allows (sampling error apart) */
+        double value, low,
+            high; /* fractions; low..high is what the workload's definition allows (sampling error apart) */
     } rates[WORKLOAD_RATES_MAX];
     uint32_t rate_count;
 };
 /* Adds a check with its verdict: ok when `violation` is NULL, else that printf text. (bench/workload.c) */
-void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...) CELLAR_PRINTF(3, 4);
+void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...)
+    CELLAR_PRINTF(3, 4);
 void workload_report_rate(struct workload_report *report, const char *name, double value, double low, double high);
 
-struct workload_run;    /* a workload opened on a database */
+struct workload_run; /* a workload opened on a database */
 
 /* One session's generator; client_bytes long, all zero but for this first member, which workload_client_begin fills. */
 struct workload_client {
@@ -67,7 +69,8 @@ struct workload {
     const char *summary; /* one line, for `cellar list` */
     uint32_t type_count; /* transaction types; user rollbacks are a type of their own */
     const char *const *types;
-    const char *const *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
+    const char *const
+        *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
     uint64_t client_bytes;
 
     void (*defaults)(struct workload_config *config);
@@ -77,18 +80,19 @@ struct workload {
     uint64_t (*pool_bytes)(const struct workload_config *config);
     double (*growth_bytes)(const struct workload_config *config);
     /* Creates or finds the tables, registers the procedures. `expected_txns` sizes tables that grow. */
-    int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns, struct workload_run **out,
-                struct cellar_error *error);
+    int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+                struct workload_run **out, struct cellar_error *error);
     /* Loads this session's share; adds rows done to *progress (atomically) as it goes. */
-    int (*load)(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error);
+    int (*load)(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
+                struct cellar_error *error);
     uint64_t (*load_rows)(const struct workload_run *run);
     int (*client_init)(struct workload_run *run, struct cellar_session *session, struct workload_client *client);
     /* Runs one transaction until it commits (or rolls back by its own rules); sets its type. The code of *result is 0 then. */
-    int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client, uint32_t *type,
-                const struct cellar_call_options *options, struct cellar_result *result);
+    int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client,
+                uint32_t *type, const struct cellar_call_options *options, struct cellar_result *result);
     /* Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries. */
-    int (*check)(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients, uint32_t client_count,
-                 struct workload_report *report, struct cellar_error *error);
+    int (*check)(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+                 uint32_t client_count, struct workload_report *report, struct cellar_error *error);
     void (*close)(struct workload_run *run);
 };
 

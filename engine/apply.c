@@ -20,16 +20,13 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
 
     part->dirty = true; /* the head: its version covers the chain */
     for (uint32_t parts = 1; !index_put(part->image, fingerprint, offset); parts++) {
-        if (parts == INDEX_CHAIN_MAX)
-            return txn_error(txn, -CELLAR_ERR_FULL);
+        if (parts == INDEX_CHAIN_MAX) return txn_error(txn, -CELLAR_ERR_FULL);
         if (part->next < 0) {
             struct fabric_addr addr;
             int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
-            if (rc)
-                return txn_error(txn, rc);
+            if (rc) return txn_error(txn, rc);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0)
-                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
             memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
             index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
             part->next = next;
@@ -57,27 +54,27 @@ static int index_delete(struct txn *txn, struct cache_object *object)
 
 int txn_index_change(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
-        int rc = txn_is_insert(object) ? index_insert(co, txn, object) : txn_is_delete(object) ? index_delete(txn, object) : 0;
-        if (rc)
-            return rc;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        int rc = txn_is_insert(object)   ? index_insert(co, txn, object)
+                 : txn_is_delete(object) ? index_delete(txn, object)
+                                         : 0;
+        if (rc) return rc;
     }
     return 0;
 }
 
 /* ---- apply and unlock ---- */
 
-static void apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset, const void *local, uint32_t bytes)
+static inline void apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset,
+                               const void *local, uint32_t bytes)
 {
-    for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++)
-        txn_op(co, txn, CELLAR_PHASE_APPLY,
-               fabric_op_write(fabric_addr_plus(catalog_replica(txn->home->catalog, addr, i), offset), (const uint8_t *)local, bytes));
-}
+    const struct catalog *catalog = txn->home->catalog;
 
-static uint32_t cell_bytes(const struct schema_cell *cell)
-{
-    return cell->line_count ? cell->line_count * (uint32_t)LAYOUT_LINE : 8u + cell->padded_bytes;
+    txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
+    for (uint32_t i = 1; i <= catalog->replicas; i++)
+        txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(catalog_replica(catalog, addr, i), offset), local,
+                  bytes);
 }
 
 /* The changed cells, neighbours joined where they touch; then their epoch numbers likewise. */
@@ -89,11 +86,10 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     for (uint32_t cells = object->written_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         if (cell->offset != end) {
-            if (end)
-                apply_write(co, txn, object->addr, start, object->image + start, end - start);
+            if (end) apply_write(co, txn, object->addr, start, object->image + start, end - start);
             start = cell->offset;
         }
-        end = cell->offset + cell_bytes(cell);
+        end = cell->offset + record_cell_bytes(cell);
     }
     apply_write(co, txn, object->addr, start, object->image + start, end - start);
 
@@ -115,7 +111,7 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
     if (txn_is_insert(object) && txn->home->catalog->replicas) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
-        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(object->addr, &object->lock_old, 0, mask, object->held, mask));
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask, object->held, mask);
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
     apply_write(co, txn, object->addr, 8, object->image + 8, schema->record_bytes - 8);
@@ -133,8 +129,7 @@ static void versions_set(struct cache_object *object, uint64_t ts)
 
 static void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    if (!txn_cells_to_apply(object))
-        return;
+    if (!txn_cells_to_apply(object)) return;
     if (object->kind == CACHE_ACCESS)
         apply_cells(co, txn, object);
     else
@@ -146,8 +141,7 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
 {
     for (int32_t at = head->next; at >= 0; at = txn_bucket(txn, at)->next) {
         const struct cache_bucket *part = txn_bucket(txn, at);
-        if (part->dirty)
-            apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+        if (part->dirty) apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     }
     apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
 }
@@ -168,20 +162,18 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
         swap_mask |= LOCKWORD_DELETED;
     }
     if (swap_mask)
-        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(object->addr, &object->lock_old, compare, mask, swap, swap_mask));
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, compare, mask, swap, swap_mask);
 }
 
 static void unlock_all(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
-        if (object->held || txn_is_insert(object))
-            unlock_object(co, txn, object);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (object->held || txn_is_insert(object)) unlock_object(co, txn, object);
     }
     /* Buckets last: while one is ours, the inserts and deletes behind it are. */
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
-        if (txn_bucket(txn, (int32_t)i)->held)
-            txn_bucket_unlock(co, txn, txn_bucket(txn, (int32_t)i));
+        if (txn_bucket(txn, (int32_t)i)->held) txn_bucket_unlock(co, txn, txn_bucket(txn, (int32_t)i));
 }
 
 /* ---- when replies were lost ---- */
@@ -192,14 +184,14 @@ static bool insert_missing(struct coro *co, struct txn *txn, const struct cache_
     uint64_t version;
     uint32_t offset = object->table->schema.cells[0].offset;
     bool read = settle_read(co, txn, fabric_addr_plus(object->addr, offset), &version);
-    return read && layout_version_ts(version) < layout_version_ts(record_version(&object->table->schema, object->image, 0));
+    return read &&
+           layout_version_ts(version) < layout_version_ts(record_version(&object->table->schema, object->image, 0));
 }
 
 /* Is the object still locked by us (or, of an insert, not there yet), so that its WRITEs may run again? */
 static bool object_ours(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
-    if (object->held)
-        return settle_shows(co, txn, object->addr, object->held, object->held);
+    if (object->held) return settle_shows(co, txn, object->addr, object->held, object->held);
     return txn_is_insert(object) && insert_missing(co, txn, object);
 }
 
@@ -215,8 +207,7 @@ static void object_again(struct coro *co, struct txn *txn, struct cache_object *
             apply_post(co, txn, object);
         } else if (txn_cells_to_apply(object)) {
             apply_post(co, txn, object);
-            if (txn_await(co, txn))
-                continue;
+            if (txn_await(co, txn)) continue;
         }
         unlock_object(co, txn, object);
         txn_await(co, txn);
@@ -226,10 +217,8 @@ static void object_again(struct coro *co, struct txn *txn, struct cache_object *
 static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *head)
 {
     for (int tries = 0; tries < SETTLE_TRIES_MAX && bucket_ours(co, txn, head); tries++) {
-        if (head->dirty)
-            bucket_post(co, txn, head);
-        if (txn_await(co, txn))
-            continue;
+        if (head->dirty) bucket_post(co, txn, head);
+        if (txn_await(co, txn)) continue;
         txn_bucket_unlock(co, txn, head);
         txn_await(co, txn);
     }
@@ -240,15 +229,14 @@ static void apply_settle(struct coro *co, struct txn *txn)
 {
     bool alone = settle_begin(co, txn);
 
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
         if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_ours(co, txn, object)))
             object_again(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
-        if (head->held && settle_decidable(txn, alone, bucket_ours(co, txn, head)))
-            bucket_again(co, txn, head);
+        if (head->held && settle_decidable(txn, alone, bucket_ours(co, txn, head))) bucket_again(co, txn, head);
     }
     settle_end(txn);
 }
@@ -258,15 +246,16 @@ static void apply_settle(struct coro *co, struct txn *txn)
 /* What this worker knows of addresses, slots and locks follows the records. */
 static void remember(struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
         object->held = 0;
         if (txn_is_insert(object)) {
             object->slot_taken = false;
             addrcache_put(txn->home->addrs, object->table->id, object->key, object->addr);
         } else if (txn_is_delete(object)) {
             addrcache_drop(txn->home->addrs, object->table->id, object->key);
-            space_slot_give(txn->home->space, object->table, (struct space_slot){.addr = object->addr, .used_before = true});
+            space_slot_give(txn->home->space, object->table,
+                            (struct space_slot){.addr = object->addr, .used_before = true});
         }
     }
 }
@@ -279,27 +268,24 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
         unlock_all(co, txn);
         failed = txn_await(co, txn);
     }
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
         versions_set(object, ts);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
-        if (!head->head || !head->dirty)
-            continue;
+        if (!head->head || !head->dirty) continue;
         uint16_t en = (uint16_t)(layout_version_en(head->image->version) + 1);
         head->image->version = layout_version_of(en, ts);
         bucket_post(co, txn, head);
     }
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
-    if (txn->home->catalog->replicas)
-        failed = txn_await(co, txn);
+    if (txn->home->catalog->replicas) failed = txn_await(co, txn);
     if (!failed) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
     }
-    if (failed)
-        apply_settle(co, txn);
+    if (failed) apply_settle(co, txn);
     remember(txn);
 }

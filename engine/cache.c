@@ -27,17 +27,14 @@ int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
     }
     /* Replies of atomics land in objects and buckets, all else in the arena. */
     int rc = fabric_register_local(fabric, cache->arena, arena_bytes);
-    if (rc == 0)
-        rc = fabric_register_local(fabric, cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
-    if (rc == 0)
-        rc = fabric_register_local(fabric, cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    if (rc == 0) rc = fabric_register_local(fabric, cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    if (rc == 0) rc = fabric_register_local(fabric, cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
     return rc;
 }
 
 static void unmap(void *memory, uint64_t bytes)
 {
-    if (memory)
-        munmap(memory, bytes);
+    if (memory) munmap(memory, bytes);
 }
 
 void cache_close(struct cache *cache)
@@ -63,8 +60,7 @@ void cache_reset(struct cache *cache)
 void *cache_alloc(struct cache *cache, uint64_t bytes)
 {
     uint64_t rounded = (bytes + 63) & ~63ull;
-    if (rounded > cache->arena_bytes - cache->arena_used)
-        return NULL;
+    if (rounded > cache->arena_bytes - cache->arena_used) return NULL;
     void *memory = cache->arena + cache->arena_used;
     cache->arena_used += rounded;
     return memory;
@@ -72,7 +68,8 @@ void *cache_alloc(struct cache *cache, uint64_t bytes)
 
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made)
 {
-    uint64_t at = index_hash(key + table->id);
+    uint64_t at =
+        ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32; /* the upper half mixes all bits below */
 
     for (;; at++) {
         struct cache_entry *entry = &cache->hash[at & (CACHE_SLOTS - 1)];
@@ -84,23 +81,25 @@ int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_
             }
             continue;
         }
-        if (cache->object_count == CACHE_OBJECTS_MAX)
-            return -1;
+        if (cache->object_count == CACHE_OBJECTS_MAX) return -1;
         *made = true;
         entry->generation = cache->generation;
         entry->object = (int32_t)cache->object_count++;
-        cache->objects[entry->object] = (struct cache_object){.table = table, .key = key, .bucket = -1, .absent_bucket = -1, .scan_bucket = -1};
+        struct cache_object *object = &cache->objects[entry->object];
+        object->table = table;
+        object->key = key;
+        object->bucket = object->absent_bucket = object->scan_bucket = -1;
+        object->scan_entry = 0;
+        memset(&object->addr, 0, offsetof(struct cache_object, fetching_cells) - offsetof(struct cache_object, addr));
         return entry->object;
     }
 }
 
 int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head)
 {
-    if (cache->bucket_count == CACHE_BUCKETS_MAX)
-        return -1;
+    if (cache->bucket_count == CACHE_BUCKETS_MAX) return -1;
     struct bucket_wire *image = cache_alloc(cache, sizeof *image);
-    if (!image)
-        return -1;
+    if (!image) return -1;
     cache->buckets[cache->bucket_count] = (struct cache_bucket){.addr = addr, .image = image, .next = -1, .head = head};
     return (int32_t)cache->bucket_count++;
 }
@@ -109,8 +108,7 @@ int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr)
 {
     for (uint32_t i = 0; i < cache->bucket_count; i++) {
         const struct cache_bucket *bucket = &cache->buckets[i];
-        if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking))
-            return (int32_t)i;
+        if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking)) return (int32_t)i;
     }
     return -1;
 }

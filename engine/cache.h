@@ -29,35 +29,41 @@ enum cache_state {
 };
 
 struct cache_object {
+    /* set by cache_pin */
     const struct cellar_table *table;
     uint64_t key;
-    struct fabric_addr addr; /* bits 0: not known */
-    uint8_t *image;          /* record_bytes, in the arena */
-    uint8_t *fetching;       /* where the current READ goes: image, or a scratch copy when image has data already */
-    uint8_t *slot_image;     /* an insert into a used slot: its old bytes, whose EN and TS go on */
-    uint64_t held;           /* bits of the lock word that are ours */
-    uint64_t lock_old;       /* reply of the masked CAS; kept until it is judged */
-    uint64_t unsettled;      /* tags of ours that a lock or unlock without a reply may have left set, */
-    struct fabric_addr unsettled_addr; /* and where */
-    uint32_t read_cells, write_cells; /* declared */
-    uint32_t locked_cells;   /* cells whose tags are ours */
-    uint32_t written_cells;  /* put by the procedure */
-    uint32_t fetched_cells;  /* base versions in the image */
-    uint32_t fetching_cells;
-    uint8_t kind;            /* enum cache_kind */
-    uint8_t state;           /* enum cache_state */
-    bool locking;            /* a masked CAS is in this round */
-    bool pending;            /* takes part in this round of the fetch */
-    bool optional;
-    bool hinted;             /* addr comes from the address cache */
-    bool slot_taken;         /* an insert has its slot */
-    bool slot_used_before;
-    bool read_at_once;       /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
-    uint8_t rounds;          /* fetch rounds taken, bounded */
-    int32_t bucket;          /* head of the chain that was searched; -1: none yet */
-    int32_t absent_bucket;   /* head of the chain that lacked the key, still to be validated; -1: none */
-    int32_t scan_bucket;     /* chain part and entry from where the search for candidates goes on; -1: at its end */
+    int32_t bucket;        /* head of the chain that was searched; -1: none yet */
+    int32_t absent_bucket; /* head of the chain that lacked the key, still to be validated; -1: none */
+    int32_t scan_bucket;   /* chain part and entry from where the search for candidates goes on; -1: at its end */
     uint32_t scan_entry;
+    /* zeroed by cache_pin */
+    struct fabric_addr addr;          /* bits 0: not known */
+    uint8_t *image;                   /* record_bytes, in the arena */
+    uint8_t *slot_image;              /* an insert into a used slot: its old bytes, whose EN and TS go on */
+    uint64_t held;                    /* bits of the lock word that are ours */
+    uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
+    uint32_t read_cells, write_cells; /* declared */
+    uint32_t check_cells;             /* read and not locked: to be validated, as widely as this mode checks */
+    uint32_t locked_cells;            /* cells whose tags are ours */
+    uint32_t written_cells;           /* put by the procedure */
+    uint32_t fetched_cells;           /* base versions in the image */
+    uint8_t kind;                     /* enum cache_kind */
+    uint8_t state;                    /* enum cache_state */
+    bool pending;                     /* takes part in this round of the fetch */
+    bool optional;
+    bool hinted;     /* addr comes from the address cache */
+    bool slot_taken; /* an insert has its slot */
+    bool slot_used_before;
+    uint8_t rounds; /* fetch rounds taken, bounded */
+    /* set in each round before they are used */
+    uint32_t fetching_cells;           /* what this round reads */
+    uint32_t locking_cells;            /* what it locks; 0: no masked CAS is posted */
+    uint8_t *fetching;                 /* where the READ goes: image, or a scratch copy when image has data already */
+    uint64_t lock_mask, lock_tags;     /* what the masked CAS compares, but DELETED, and swaps in */
+    uint64_t lock_old;                 /* its reply, kept until it is judged */
+    struct fabric_addr unsettled_addr; /* where `unsettled` is */
+    const uint8_t *absence;            /* lock and version of absent_bucket, as read again */
+    bool read_at_once;                 /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
 };
 
 /* One bucket of a chain as read; `next` is the chain's next part. */
@@ -65,12 +71,12 @@ struct cache_bucket {
     struct fabric_addr addr;
     struct bucket_wire *image;
     uint64_t lock_old;
-    int32_t next;  /* index, or -1 */
-    bool head;    /* else a further part: neither lock nor version of its own */
-    bool held;    /* its tag is ours */
-    bool locking; /* a masked CAS is in this round */
+    int32_t next;   /* index, or -1 */
+    bool head;      /* else a further part: neither lock nor version of its own */
+    bool held;      /* its tag is ours */
+    bool locking;   /* a masked CAS is in this round */
     bool unsettled; /* its tag may be ours: a reply was lost */
-    bool dirty;   /* entries changed, to be logged and applied */
+    bool dirty;     /* entries changed, to be logged and applied */
 };
 
 #define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)
@@ -85,7 +91,7 @@ struct cache {
     struct cache_entry {
         uint32_t generation;
         int32_t object;
-    } *hash; /* CACHE_SLOTS */
+    } * hash; /* CACHE_SLOTS */
 };
 
 /* Maps and registers all memory; NOMEM. */
@@ -95,6 +101,11 @@ void cache_close(struct cache *cache);
 void cache_reset(struct cache *cache);
 /* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
+/* Behind the last object: for loops over all of them. */
+static inline struct cache_object *cache_objects_end(const struct cache *cache)
+{
+    return cache->objects + cache->object_count;
+}
 /* `bytes` of the arena, 64-byte aligned, not zeroed; NULL when it is full. */
 void *cache_alloc(struct cache *cache, uint64_t bytes);
 /* A new bucket part, its image allocated; -1 when there is no room. */

@@ -18,35 +18,37 @@
 
 /* ---- validation ---- */
 
-static uint32_t unlocked_reads(const struct txn *txn, const struct cache_object *object)
+/* A later block may have locked what an earlier one read. */
+static inline uint32_t unlocked_reads(const struct cache_object *object)
 {
-    if (object->state != CACHE_PRESENT || object->kind != CACHE_ACCESS)
-        return 0;
-    return txn_lock_cells(txn, object, object->read_cells & object->fetched_cells) & ~object->locked_cells;
+    return object->check_cells & ~object->locked_cells;
 }
 
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
     return txn->home->ep->fabric->line_atomic && txn->cache.object_count == 1 && txn->cache.objects[0].read_at_once &&
-           txn->cache.objects[0].state == CACHE_PRESENT && txn->cache.objects[0].fetching == txn->cache.objects[0].image;
+           txn->cache.objects[0].state == CACHE_PRESENT &&
+           txn->cache.objects[0].fetching == txn->cache.objects[0].image;
 }
 
+/* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
 static int validation_post(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
-        if (unlocked_reads(txn, object)) {
-            object->fetching = cache_alloc(&txn->cache, LAYOUT_LINE);
-            if (!object->fetching)
-                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-            txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(object->addr, object->fetching, LAYOUT_LINE));
+    uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
+    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (unlocked_reads(object)) {
+            object->fetching = line;
+            txn_read(co, txn, CELLAR_PHASE_VALIDATE, object->addr, line, LAYOUT_LINE);
+            line += LAYOUT_LINE;
         }
         if (object->absent_bucket >= 0) {
-            object->fetching = cache_alloc(&txn->cache, LAYOUT_LINE);
-            if (!object->fetching)
-                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-            txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(txn_bucket(txn, object->absent_bucket)->addr, object->fetching, 16));
+            object->absence = line;
+            txn_read(co, txn, CELLAR_PHASE_VALIDATE, txn_bucket(txn, object->absent_bucket)->addr, line, 16);
+            line += LAYOUT_LINE;
         }
     }
     return 0;
@@ -61,12 +63,12 @@ static bool record_unchanged(const struct txn *txn, const struct cache_object *o
     if (now->key != object->key || now->table_id != object->table->id || (now->flags & LAYOUT_RECORD_DELETED) ||
         (now->lock & LOCKWORD_DELETED))
         return false;
-    if ((now->lock & txn_lock_mask(schema, cells) & ~object->held) && !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored))
+    if ((now->lock & txn_lock_mask(schema, cells) & ~object->held) && !PLANT(validation_ignores_locks) &&
+        !PLANT(read_tags_ignored))
         return false;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        if (now->en[cell] != then->en[cell])
-            return false;
+        if (now->en[cell] != then->en[cell]) return false;
     }
     return true;
 }
@@ -74,7 +76,7 @@ static bool record_unchanged(const struct txn *txn, const struct cache_object *o
 static bool absence_unchanged(const struct txn *txn, const struct cache_object *object)
 {
     const struct cache_bucket *then = txn_bucket((struct txn *)txn, object->absent_bucket);
-    uint64_t lock = record_word(object->fetching, 0), version = record_word(object->fetching, 8);
+    uint64_t lock = record_word(object->absence, 0), version = record_word(object->absence, 8);
     bool ours = (lock & TXN_BUCKET_TAG_MASK) == 0 || cache_bucket_held(&txn->cache, then->addr) >= 0;
     return ours && version == then->image->version;
 }
@@ -82,25 +84,24 @@ static bool absence_unchanged(const struct txn *txn, const struct cache_object *
 /* Epoch numbers may have come full circle since the first read: compare whole versions, which never repeat. */
 static bool versions_unchanged(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
-        uint32_t cells = unlocked_reads(txn, object) & object->fetched_cells;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        uint32_t cells = unlocked_reads(object) & object->fetched_cells;
         for (; cells; cells &= cells - 1) {
             uint32_t offset = object->table->schema.cells[__builtin_ctz(cells)].offset;
             uint64_t *version = cache_alloc(&txn->cache, sizeof *version);
-            if (!version)
-                return false;
-            txn_op(co, txn, CELLAR_PHASE_VALIDATE, fabric_op_read(fabric_addr_plus(object->addr, offset), version, sizeof *version));
+            if (!version) return false;
+            txn_read(co, txn, CELLAR_PHASE_VALIDATE, fabric_addr_plus(object->addr, offset), version, sizeof *version);
         }
     }
     uint32_t count = txn->op_count;
-    if (count == TXN_OPS_MAX || txn_await(co, txn))
-        return false;
+    if (count == TXN_OPS_MAX || txn_await(co, txn)) return false;
     for (uint32_t i = 0, op = 0; i < txn->cache.object_count; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
-        uint32_t cells = unlocked_reads(txn, object) & object->fetched_cells;
+        uint32_t cells = unlocked_reads(object) & object->fetched_cells;
         for (; cells; cells &= cells - 1, op++)
-            if (*(const uint64_t *)txn->ops[op].local != record_version(&object->table->schema, object->image, (uint32_t)__builtin_ctz(cells)))
+            if (*(const uint64_t *)txn->ops[op].local !=
+                record_version(&object->table->schema, object->image, (uint32_t)__builtin_ctz(cells)))
                 return false;
     }
     return true;
@@ -109,20 +110,15 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
 /* 0, RETRY (released), or an error of the procedure's doing. */
 static int validate(struct coro *co, struct txn *txn)
 {
-    if (snapshot_suffices(txn) || PLANT(validation_skipped))
-        return 0;
+    if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
     int rc = validation_post(co, txn);
-    if (rc)
-        return rc;
-    if (txn->op_count == 0)
-        return 0;
-    if (txn_await(co, txn))
-        return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        const struct cache_object *object = txn_object(txn, (int32_t)i);
-        uint32_t cells = unlocked_reads(txn, object);
-        if (cells && !record_unchanged(txn, object, cells))
-            return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    if (rc) return rc;
+    if (txn->op_count == 0) return 0;
+    if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        uint32_t cells = unlocked_reads(object);
+        if (cells && !record_unchanged(txn, object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
     }
@@ -142,16 +138,15 @@ static uint64_t ts_choose(const struct txn *txn)
     uint64_t below = 0;
     bool any = false;
 
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        const struct cache_object *object = &txn->cache.objects[i];
+    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
         for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
             below = max_of(below, layout_version_ts(txn_version_below(object, (uint32_t)__builtin_ctz(cells))));
             any = true;
         }
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
-        if (txn->cache.buckets[i].dirty)
-            below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
+        if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
     return any ? max_of(below, txn->home->ts_last) + 1 : 0;
 }
 
@@ -168,15 +163,13 @@ static bool log_object(struct logseg_entry *entry, const struct cache_object *ob
     uint8_t *value = NULL;
     if (txn_is_insert(object)) {
         value = logseg_entry_add(entry, LAYOUT_LOG_INSERT, object->addr, object->key, table_id, 0, schema->value_bytes);
-        if (!value)
-            return false;
+        if (!value) return false;
     }
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells), bytes = schema->cells[cell].padded_bytes;
         if (object->kind == CACHE_ACCESS)
             value = logseg_entry_add(entry, LAYOUT_LOG_CELL, object->addr, object->key, table_id, cell, bytes);
-        if (!value)
-            return false;
+        if (!value) return false;
         record_value_get(schema, object->image, cell, value);
         value += bytes;
     }
@@ -185,9 +178,9 @@ static bool log_object(struct logseg_entry *entry, const struct cache_object *ob
 
 static bool log_bucket(struct logseg_entry *entry, const struct cache_bucket *bucket)
 {
-    uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_BUCKET, bucket->addr, bucket->addr.bits, 0, bucket->head, LAYOUT_BUCKET_CELL_BYTES);
-    if (!value)
-        return false;
+    uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_BUCKET, bucket->addr, bucket->addr.bits, 0, bucket->head,
+                                      LAYOUT_BUCKET_CELL_BYTES);
+    if (!value) return false;
     memcpy(value, bucket->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     return true;
 }
@@ -195,14 +188,12 @@ static bool log_bucket(struct logseg_entry *entry, const struct cache_bucket *bu
 static bool log_build(struct txn *txn, struct logseg_entry *entry)
 {
     logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        const struct cache_object *object = txn_object(txn, (int32_t)i);
-        if (txn_cells_to_apply(object) && !log_object(entry, object))
-            return false;
+    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
-        if (txn->cache.buckets[i].dirty && !log_bucket(entry, &txn->cache.buckets[i]))
-            return false;
+        if (txn->cache.buckets[i].dirty && !log_bucket(entry, &txn->cache.buckets[i])) return false;
     return true;
 }
 
@@ -215,14 +206,11 @@ static int await_log(struct coro *co, struct txn *txn)
     for (uint32_t sent = 0; txn_await(co, txn); sent++) {
         uint32_t kept = 0;
         for (uint32_t i = 0; i < count; i++) {
-            if (!txn->ops[i].status)
-                continue;
-            if (worst != -CELLAR_ERR_INDETERMINATE)
-                worst = txn->ops[i].status;
+            if (!txn->ops[i].status) continue;
+            if (worst != -CELLAR_ERR_INDETERMINATE) worst = txn->ops[i].status;
             txn->ops[kept++] = txn->ops[i];
         }
-        if (sent + 1 == LOG_SENDS_MAX)
-            return worst;
+        if (sent + 1 == LOG_SENDS_MAX) return worst;
         txn->op_count = count = kept;
     }
     return 0;
@@ -234,14 +222,12 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
     struct logseg_entry entry;
     struct fabric_addr at;
 
-    if (!log_build(txn, &entry))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     /* All earlier entries of this coordinator were applied before this transaction began. */
     int rc = logseg_entry_finish(&txn->log, &entry, ts, txn->log.sequence, &at);
-    if (rc)
-        return txn_error(txn, rc);
+    if (rc) return txn_error(txn, rc);
     for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++)
-        txn_op(co, txn, CELLAR_PHASE_LOG, fabric_op_write(catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes));
+        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
     rc = await_log(co, txn);
     if (rc && txn->home->catalog->replicas) /* some replica may have it */
         rc = -CELLAR_ERR_INDETERMINATE;
@@ -254,20 +240,16 @@ static void count_commit(struct txn *txn)
 {
     struct txn_stats *stats = &txn->home->stats;
     counter_add(&stats->committed, 1);
-    if (!txn->phase_start_ns)
-        return;
+    if (!txn->phase_start_ns) return;
     counter_add(&stats->phase_samples, 1);
-    for (int phase = 0; phase < CELLAR_PHASES; phase++)
-        counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
+    for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
 }
 
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
-    if (txn->doomed)
-        return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
     int rc = validate(co, txn);
-    if (rc == -CELLAR_ERR_RETRY)
-        return rc;
+    if (rc == -CELLAR_ERR_RETRY) return rc;
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     return code;
@@ -275,34 +257,26 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
 
 int txn_commit(struct coro *co, struct txn *txn)
 {
-    if (txn->doomed)
-        return -CELLAR_ERR_RETRY;
-    if (txn->block_count && !txn->error)
-        txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
-    if (txn->error)
-        return txn_fail(co, txn, txn->error);
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
+    if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
 
     int rc = validate(co, txn);
-    if (rc == -CELLAR_ERR_RETRY)
-        return rc;
-    if (rc == 0)
-        rc = txn_index_change(co, txn);
+    if (rc == -CELLAR_ERR_RETRY) return rc;
+    if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
 
     uint64_t ts = rc == 0 ? ts_choose(txn) : 0;
-    if (ts > LAYOUT_TS_MAX)
-        rc = txn_error(txn, -CELLAR_ERR_FULL);
-    if (rc == 0 && ts)
-        rc = log_write(co, txn, ts);
+    if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
+    if (rc == 0 && ts) rc = log_write(co, txn, ts);
     if (rc) {
         if (rc == -CELLAR_ERR_INDETERMINATE) {
             gate_fail(txn->home->gate); /* its locks stay: recovery decides by what the log holds */
             txn->ack_ns = fabric_now_ns(txn->home->ep);
             return rc;
         }
-        if (rc == -CELLAR_ERR_UNREACHABLE)
-            return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        if (rc == -CELLAR_ERR_UNREACHABLE) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
         txn_release(co, txn);
         return rc;
     }

@@ -3,11 +3,11 @@
 
 #include "must.h"
 
-#define YIELD_EVERY 8          /* calls between voluntary yields: other coordinators, messages and requests get their turn */
-#define SAMPLE_EVERY 64        /* attempts between samples of phase times */
-#define BACKOFF_MIN_NS 1000    /* of the first retry, at random up to this; doubles with each further one */
+#define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
+#define SAMPLE_EVERY 64 /* attempts between samples of phase times */
+#define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
 #define BACKOFF_DOUBLINGS_MAX 8
-#define NODE_FAILURES_MAX 8    /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
+#define NODE_FAILURES_MAX 8 /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
 
 struct cellar_session {
     struct coordinator *coordinator;
@@ -19,18 +19,16 @@ static void back_off(struct coro *co, struct coordinator *coordinator, uint32_t 
 {
     struct worker *worker = coordinator->worker;
     uint32_t doublings = attempts - 1 < BACKOFF_DOUBLINGS_MAX ? attempts - 1 : BACKOFF_DOUBLINGS_MAX;
-    sched_sleep(co, &worker->sched, &coordinator->task, prng_below(&worker->ep->prng, (uint64_t)BACKOFF_MIN_NS << doublings));
+    sched_sleep(co, &worker->sched, &coordinator->task,
+                prng_below(&worker->ep->prng, (uint64_t)BACKOFF_MIN_NS << doublings));
 }
 
 /* May a new attempt start? */
 static int call_allowed(const struct cellar_call_options *options, uint64_t now_ns, uint64_t begin_ns)
 {
-    if (!options)
-        return 0;
-    if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED))
-        return -CELLAR_ERR_CANCELLED;
-    if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns)
-        return -CELLAR_ERR_DEADLINE;
+    if (!options) return 0;
+    if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
+    if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
     return 0;
 }
 
@@ -38,11 +36,11 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
 {
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
     int rc = proc->def.fn(txn_public(txn), args);
-    if (rc == 0)
-        return txn_commit(co, txn);
+    if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
-    if (rc > 0 || (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
+    if (rc > 0 ||
+        (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
         rc = -CELLAR_ERR_INVALID;
     return txn_fail(co, txn, rc);
 }
@@ -70,15 +68,12 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     *result = (struct cellar_result){0};
-    if (options && (result->code = call_allowed(options, 0, 0)) != 0)
-        return result->code;
+    if (options && (result->code = call_allowed(options, 0, 0)) != 0) return result->code;
     for (;;) {
         result->attempts++;
         result->code = attempt(co, coordinator, proc, args);
-        if (!begin_ns)
-            begin_ns = txn->begin_ns;
-        if (result->code != -CELLAR_ERR_RETRY)
-            break;
+        if (!begin_ns) begin_ns = txn->begin_ns;
+        if (result->code != -CELLAR_ERR_RETRY) break;
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
         if (node_failures == NODE_FAILURES_MAX) {
             result->code = -CELLAR_ERR_UNREACHABLE;
@@ -91,11 +86,12 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             break;
         }
     }
-    result->latency_ns = (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
-    result->txn_id[0] = (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
+    result->latency_ns =
+        (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
+    result->txn_id[0] =
+        (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    if (coordinator->calls % YIELD_EVERY == 0)
-        sched_yield_task(co, &worker->sched, &coordinator->task);
+    if (coordinator->calls % YIELD_EVERY == 0) sched_yield_task(co, &worker->sched, &coordinator->task);
     return result->code;
 }
 
@@ -126,12 +122,18 @@ void coordinator_main(struct coro *co, void *arg)
 /* ---- sessions (cellar.h) ---- */
 
 uint32_t cellar_session_index(const struct cellar_session *session) { return session->coordinator->index; }
-uint32_t cellar_session_count(const struct cellar_session *session) { return session->coordinator->worker->db->coordinator_count; }
+uint32_t cellar_session_count(const struct cellar_session *session)
+{
+    return session->coordinator->worker->db->coordinator_count;
+}
 uint32_t cellar_session_cn(const struct cellar_session *session)
 {
     return session->coordinator->worker->cn - session->coordinator->worker->db->config.cn_index;
 }
-uint64_t cellar_session_now_ns(struct cellar_session *session) { return fabric_now_ns(session->coordinator->worker->ep); }
+uint64_t cellar_session_now_ns(struct cellar_session *session)
+{
+    return fabric_now_ns(session->coordinator->worker->ep);
+}
 
 void cellar_session_yield(struct cellar_session *session)
 {
@@ -139,28 +141,30 @@ void cellar_session_yield(struct cellar_session *session)
     sched_yield_task(session->co, &coordinator->worker->sched, &coordinator->task);
 }
 
-int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
-                struct cellar_result *result)
+int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
+                const struct cellar_call_options *options, struct cellar_result *result)
 {
     return coordinator_exec(session->co, session->coordinator, proc, args, options, result);
 }
 
 /* Whole-table work runs in the fabric's bulk mode, for as long as it takes. */
-#define BULK(session, call)                                                                                                                \
-    do {                                                                                                                                   \
-        struct worker *worker = (session)->coordinator->worker;                                                                            \
-        worker->ep->bulk = true;                                                                                                           \
-        int rc_ = (call);                                                                                                                  \
-        worker->ep->bulk = false;                                                                                                          \
-        return rc_;                                                                                                                        \
+#define BULK(session, call)                                                                                            \
+    do {                                                                                                               \
+        struct worker *worker = (session)->coordinator->worker;                                                        \
+        worker->ep->bulk = true;                                                                                       \
+        int rc_ = (call);                                                                                              \
+        worker->ep->bulk = false;                                                                                      \
+        return rc_;                                                                                                    \
     } while (0)
 
-int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row, struct cellar_error *error)
+int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
+                struct cellar_error *error)
 {
     BULK(session, loader_load(session->co, worker->loader, table, key, row, error));
 }
 
-int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg, struct cellar_error *error)
+int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
+                struct cellar_error *error)
 {
     BULK(session, loader_scan(session->co, worker->loader, table, fn, arg, error));
 }

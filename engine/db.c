@@ -20,8 +20,7 @@
 
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
 {
-    if (!db->config.log)
-        return;
+    if (!db->config.log) return;
     char text[320];
     va_list args;
     va_start(args, format);
@@ -69,23 +68,21 @@ static void call_end(struct cellar *db)
 static bool call_begin(struct cellar *db)
 {
     __atomic_add_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
-    if (!atomic_load(&db->closing))
-        return true;
+    if (!atomic_load(&db->closing)) return true;
     call_end(db);
     return false;
 }
 
 int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error)
 {
-    if (!call_begin(db))
-        return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
+    if (!call_begin(db)) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
     int rc = db_run_on(db, coordinator, fn, arg);
     call_end(db);
     return rc;
 }
 
-int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
-                struct cellar_result *result)
+int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
+                const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
     uint32_t pending = 1;
@@ -93,8 +90,7 @@ int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, c
         .arg = args, .proc = proc, .options = options, .result = result ? result : &unused, .pending = &pending};
 
     *request.result = (struct cellar_result){.code = -CELLAR_ERR_CLOSED};
-    if (!call_begin(db))
-        return -CELLAR_ERR_CLOSED;
+    if (!call_begin(db)) return -CELLAR_ERR_CLOSED;
     worker_submit(&db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count], &request);
     wait_for(db, &pending);
     call_end(db);
@@ -119,8 +115,7 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
     uint32_t pending = db->coordinator_count;
     int rc = 0;
 
-    if (!call_begin(db))
-        return -CELLAR_ERR_CLOSED;
+    if (!call_begin(db)) return -CELLAR_ERR_CLOSED;
     struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
     if (!requests) {
         call_end(db);
@@ -133,8 +128,7 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
         worker_submit(worker, &requests[i]);
     }
     wait_for(db, &pending);
-    for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++)
-        rc = requests[i].rc < 0 ? requests[i].rc : 0;
+    for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++) rc = requests[i].rc < 0 ? requests[i].rc : 0;
     free(requests);
     call_end(db);
     return rc;
@@ -159,22 +153,25 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
         return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
                        config->cn_index + config->cns - 1, FABRIC_CNS_MAX);
     if (config->cn_index && !config->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "a compute-node index other than 0 needs memory nodes that others share");
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a compute-node index other than 0 needs memory nodes that others share");
     if (config->mns > FABRIC_NODES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
     if (config->replicas >= config->mns && !config->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas, config->replicas + 1,
-                       config->mns);
+        return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas,
+                       config->replicas + 1, config->mns);
     if (config->threads > GATE_WORKERS_MAX || config->coros > 256)
-        return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads, config->coros);
+        return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
+                       config->coros);
     if (config->pool_bytes < POOL_BYTES_MIN)
-        return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu", (unsigned long long)config->pool_bytes,
-                       (unsigned long long)POOL_BYTES_MIN);
+        return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu",
+                       (unsigned long long)config->pool_bytes, (unsigned long long)POOL_BYTES_MIN);
     if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu", (unsigned long long)config->log_bytes,
-                       LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+        return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
+                       (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
     if (config->pool_path && (config->mns != 1 || config->memnodes))
-        return err_set(error, CELLAR_ERR_INVALID, "a pool file holds one memory node of this process: %u were asked for", config->mns);
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a pool file holds one memory node of this process: %u were asked for", config->mns);
     return 0;
 }
 
@@ -194,7 +191,8 @@ static int fabric_open(const struct cellar_config *config, struct fabric **out, 
     }
     if (strcmp(config->fabric, "sim") == 0) {
         if (config->pool_path || config->memnodes || config->rtt_ns)
-            return err_set(error, CELLAR_ERR_INVALID, "the sim fabric has no pool file, memory-node processes or --rtt-ns of its own");
+            return err_set(error, CELLAR_ERR_INVALID,
+                           "the sim fabric has no pool file, memory-node processes or --rtt-ns of its own");
         struct fabric_sim_config sim;
         fabric_sim_config_default(&sim);
         sim.mn_count = config->mns;
@@ -213,10 +211,8 @@ int cellar_open(const struct cellar_config *config, struct cellar **out, struct 
 
     *out = NULL;
     int rc = config_check(&checked, error);
-    if (rc == 0)
-        rc = fabric_open(&checked, &fabric, error);
-    if (rc)
-        return rc;
+    if (rc == 0) rc = fabric_open(&checked, &fabric, error);
+    if (rc) return rc;
     rc = db_open_on(fabric, &checked, out, error);
     if (rc)
         fabric_close(fabric);
@@ -239,11 +235,11 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
 
     uint32_t node = (worker->cn + coordinator->cn_index) % db->catalog->mn_count;
     int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
-    if (rc)
-        return rc;
-    logseg_init(&log, addr, db->config.log_bytes - sizeof(struct chunk_wire), worker->cn, coordinator->cn_index, worker->incarnation);
+    if (rc) return rc;
+    logseg_init(&log, addr, db->config.log_bytes - sizeof(struct chunk_wire), worker->cn, coordinator->cn_index,
+                worker->incarnation);
     rc = txn_open(&coordinator->txn, &worker->home, &coordinator->task, &log);
-    return rc ? err_set(error, (enum cellar_error_code)-rc, "no memory for a coordinator's buffers") : 0;
+    return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
 }
 
 /* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
@@ -262,13 +258,11 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .owner = worker->cn,
                                      .whole_records = db->config.cc == CELLAR_CC_RECORD,
                                      .addrs = addrcache_new(ADDRCACHE_ENTRIES)};
-    if (!worker->home.addrs)
-        return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+    if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
                         db->fabric->fresh, &worker->home.space, start->error);
-    if (rc == 0)
-        rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+    if (rc == 0) rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
         rc = coordinator_open(co, &worker->coordinators[i], start->error);
     worker->ep->bulk = false;
@@ -292,7 +286,8 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct fabric_ep *ep = coordinator->worker->ep;
 
     ep->bulk = true;
-    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, &start->incarnation, start->error);
+    int rc =
+        catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, &start->incarnation, start->error);
     ep->bulk = false;
     return rc;
 }
@@ -309,16 +304,14 @@ static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t 
 
     worker->coordinator_count = db->config.coros;
     worker->coordinators = calloc(worker->coordinator_count, sizeof *worker->coordinators);
-    if (!worker->coordinators)
-        return -CELLAR_ERR_NOMEM;
+    if (!worker->coordinators) return -CELLAR_ERR_NOMEM;
     for (uint32_t i = 0; i < worker->coordinator_count; i++) {
         struct coordinator *coordinator = &worker->coordinators[i];
         coordinator->worker = worker;
         coordinator->index = index * db->config.coros + i;
         coordinator->cn_index = thread * db->config.coros + i;
         coordinator->task.co = coro_new(STACK_BYTES, coordinator_main, coordinator);
-        if (!coordinator->task.co)
-            return -CELLAR_ERR_NOMEM;
+        if (!coordinator->task.co) return -CELLAR_ERR_NOMEM;
     }
     return 0;
 }
@@ -342,15 +335,12 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     worker->cn = db->config.cn_index + index / db->config.threads;
     worker->queue_tail = &worker->queue;
     int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     sched_init(&worker->sched, worker->ep);
     rc = coordinators_make(db, worker, index);
-    if (rc)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
+    if (rc) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
     rc = db->fabric->ops->spawn(db->fabric, worker->ep, worker_thread, worker);
-    if (rc)
-        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
+    if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
     __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
     worker->started = true;
     return 0;
@@ -361,10 +351,8 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     struct catalog_start start = {db, 0, error};
     int rc = 0;
 
-    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++)
-        rc = worker_start(db, i, error);
-    if (rc == 0)
-        rc = db_run_on(db, 0, pool_open, &start);
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
+    if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
         db->workers[i].incarnation = start.incarnation;
@@ -389,19 +377,15 @@ static void worker_free(struct worker *worker)
 static void close_all(struct cellar *db)
 {
     for (uint32_t i = 0; i < db->worker_count; i++) {
-        if (!db->workers[i].started)
-            continue;
+        if (!db->workers[i].started) continue;
         atomic_store(&db->workers[i].stop, true);
         fabric_wake(db->fabric, db->workers[i].ep);
     }
     wait_for(db, &db->running);
     for (uint32_t i = 0; i < db->worker_count; i++)
-        if (db->workers[i].ep)
-            fabric_endpoint_close(db->workers[i].ep);
-    if (db->owns_fabric)
-        fabric_close(db->fabric);
-    for (uint32_t i = 0; i < db->worker_count; i++)
-        worker_free(&db->workers[i]);
+        if (db->workers[i].ep) fabric_endpoint_close(db->workers[i].ep);
+    if (db->owns_fabric) fabric_close(db->fabric);
+    for (uint32_t i = 0; i < db->worker_count; i++) worker_free(&db->workers[i]);
     while (db->procs) {
         struct cellar_proc *proc = db->procs;
         db->procs = proc->next;
@@ -413,12 +397,12 @@ static void close_all(struct cellar *db)
     free(db);
 }
 
-int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
+               struct cellar_error *error)
 {
     *out = NULL;
     struct cellar *db = calloc(1, sizeof *db);
-    if (!db)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
+    if (!db) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
     db->config = *config;
     int rc = config_check(&db->config, error);
     if (rc) {
@@ -439,8 +423,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
     memset(db->gates, 0, db->config.cns * sizeof *db->gates);
-    for (uint32_t i = 0; i < db->config.cns; i++)
-        db->gates[i].worker_count = db->config.threads;
+    for (uint32_t i = 0; i < db->config.cns; i++) db->gates[i].worker_count = db->config.threads;
     rc = open_all(db, error);
     if (rc) {
         if (db->catalog) /* joined already: or it would look as if this process had crashed */
@@ -448,26 +431,24 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         close_all(db);
         return rc;
     }
-    db_log(db, CELLAR_LOG_INFO, "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups",
-           db->config.cns, db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
+    db_log(db, CELLAR_LOG_INFO,
+           "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
+           db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
     *out = db;
     return 0;
 }
 
 void cellar_close(struct cellar *db)
 {
-    if (!db)
-        return;
+    if (!db) return;
     atomic_store(&db->closing, true);
     wait_for(db, &db->calls);
     while (atomic_load(&db->leaving))
         ;
     int rc = db_run_on(db, 0, pool_leave, db);
-    if (rc)
-        db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
     struct fabric_control sync = {.kind = FABRIC_SYNC};
     rc = db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
-    if (rc)
-        db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
     close_all(db);
 }

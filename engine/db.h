@@ -26,8 +26,8 @@ struct db_request {
     const struct cellar_proc *proc;
     const struct cellar_call_options *options;
     struct cellar_result *result;
-    int rc;                     /* of fn */
-    uint32_t *pending;          /* decremented when served */
+    int rc;            /* of fn */
+    uint32_t *pending; /* decremented when served */
 };
 
 struct worker {
@@ -40,7 +40,7 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
-    struct sched_task *parked;    /* coordinators without a request */
+    struct sched_task *parked;              /* coordinators without a request */
     struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
     _Atomic(struct db_request *) inbox;
     atomic_bool stop;
@@ -50,10 +50,10 @@ struct worker {
 struct coordinator {
     struct sched_task task; /* first: parked tasks are coordinators */
     struct worker *worker;
-    uint32_t index, cn_index;     /* over all of this process; within its compute node */
-    struct db_request *request;   /* what it runs, or will when resumed */
+    uint32_t index, cn_index;   /* over all of this process; within its compute node */
+    struct db_request *request; /* what it runs, or will when resumed */
     struct txn txn;
-    uint32_t calls;               /* counts to the next voluntary yield, and samples phases */
+    uint32_t calls; /* counts to the next voluntary yield, and samples phases */
     struct cellar_session *session;
 };
 
@@ -73,17 +73,18 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    atomic_uint next_worker; /* round robin of calls */
-    uint32_t calls;          /* running, from outside; atomically */
-    atomic_uint leaving;     /* callers that are about to be gone */
-    uint32_t running;        /* workers; atomically */
+    atomic_uint next_worker;        /* round robin of calls */
+    uint32_t calls;                 /* running, from outside; atomically */
+    atomic_uint leaving;            /* callers that are about to be gone */
+    uint32_t running;               /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
     atomic_flag log_busy;
 };
 
 /* Opens a database on a ready fabric (tests; bench in sim), which stays the caller's. Otherwise as cellar_open. */
-NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
+NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
+                         struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);

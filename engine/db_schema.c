@@ -25,14 +25,18 @@ static int table_create(struct coro *co, struct coordinator *coordinator, void *
     return rc;
 }
 
-int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out, struct cellar_error *error)
+int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
+                        struct cellar_error *error)
 {
     struct table_create create = {db, schema, out, error};
     *out = NULL;
     return db_call_on(db, 0, table_create, &create, error);
 }
 
-const struct cellar_table *cellar_table_find(struct cellar *db, const char *name) { return catalog_table_find(db->catalog, name); }
+const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
+{
+    return catalog_table_find(db->catalog, name);
+}
 
 int cellar_column_of(const struct cellar_table *table, const char *column)
 {
@@ -47,11 +51,9 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
     for (const char *at = columns; *at;) {
         at += strspn(at, ", \t\n");
         size_t bytes = strcspn(at, ", \t\n");
-        if (!bytes)
-            break;
+        if (!bytes) break;
         int column = schema_column_find(&table->schema, at, (uint32_t)bytes);
-        if (column < 0)
-            return 0;
+        if (column < 0) return 0;
         cells |= 1u << table->schema.columns[column].cell;
         at += bytes;
     }
@@ -89,25 +91,26 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     (void)coordinator;
 
     if (!def->fn || !def->name || !def->name[0] || strlen(def->name) >= CELLAR_NAME_BYTES)
-        return err_set(call->error, CELLAR_ERR_INVALID, "a procedure needs a function and a name of 1 to %d bytes", CELLAR_NAME_BYTES - 1);
+        return err_set(call->error, CELLAR_ERR_INVALID, "a procedure needs a function and a name of 1 to %d bytes",
+                       CELLAR_NAME_BYTES - 1);
     if (def->writes_max > def->records_max)
-        return err_set(call->error, CELLAR_ERR_INVALID, "procedure %s: it writes %u records of %u that it declares", def->name,
-                       def->writes_max, def->records_max);
+        return err_set(call->error, CELLAR_ERR_INVALID, "procedure %s: it writes %u records of %u that it declares",
+                       def->name, def->writes_max, def->records_max);
     if (def->records_max == 0 || def->records_max > CELLAR_TXN_RECORDS_MAX)
-        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name, def->records_max,
-                       CELLAR_TXN_RECORDS_MAX);
+        return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name,
+                       def->records_max, CELLAR_TXN_RECORDS_MAX);
     uint64_t log_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
     if (log_bytes > db->config.log_bytes / 2)
         return err_set(call->error, CELLAR_ERR_TOO_LARGE,
-                       "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a smaller log_bytes_max",
+                       "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
+                       "smaller log_bytes_max",
                        def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);
 
     struct cellar_proc *proc = calloc(1, sizeof *proc);
-    if (!proc)
-        return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
+    if (!proc) return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
     proc->def = *def;
     strcpy(proc->name, def->name);
     proc->def.name = proc->name;
@@ -117,7 +120,8 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     return 0;
 }
 
-int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out, struct cellar_error *error)
+int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
+                         struct cellar_error *error)
 {
     struct proc_register call = {db, def, out, error};
     *out = NULL;
@@ -126,7 +130,8 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
 
 /* ---- statistics ---- */
 
-_Static_assert((int)CELLAR_VERBS == (int)FABRIC_KINDS && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS, "verbs are counted by kind");
+_Static_assert((int)CELLAR_VERBS == (int)FABRIC_KINDS && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS,
+               "verbs are counted by kind");
 
 static void stats_add(struct cellar_stats *stats, const struct worker *worker)
 {
@@ -134,11 +139,9 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
 
     stats->committed += counter_read(&from->committed);
     stats->aborted += counter_read(&from->aborted);
-    for (int i = 0; i < CELLAR_ABORT_REASONS; i++)
-        stats->aborts[i] += counter_read(&from->aborts[i]);
+    for (int i = 0; i < CELLAR_ABORT_REASONS; i++) stats->aborts[i] += counter_read(&from->aborts[i]);
     stats->round_trips += counter_read(&from->round_trips);
-    for (int i = 0; i < CELLAR_PHASES; i++)
-        stats->phase_ns[i] += counter_read(&from->phase_ns[i]);
+    for (int i = 0; i < CELLAR_PHASES; i++) stats->phase_ns[i] += counter_read(&from->phase_ns[i]);
     stats->phase_samples += counter_read(&from->phase_samples);
     for (uint32_t node = 0; node < worker->db->fabric->mn_count; node++)
         for (int phase = 0; phase < CELLAR_PHASES; phase++)
@@ -149,8 +152,7 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
 static void stats_sum(struct cellar *db, struct cellar_stats *stats)
 {
     *stats = (struct cellar_stats){0};
-    for (uint32_t i = 0; i < db->worker_count; i++)
-        stats_add(stats, &db->workers[i]);
+    for (uint32_t i = 0; i < db->worker_count; i++) stats_add(stats, &db->workers[i]);
 }
 
 /* All members are 64-bit counts: a difference of structs is one of words. */
@@ -161,8 +163,7 @@ void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
     stats_sum(db, stats);
     uint64_t *now = (uint64_t *)stats;
     const uint64_t *then = (const uint64_t *)&db->stats_then;
-    for (size_t i = 0; i < sizeof *stats / sizeof *now; i++)
-        now[i] -= then[i];
+    for (size_t i = 0; i < sizeof *stats / sizeof *now; i++) now[i] -= then[i];
 }
 
 void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
@@ -181,6 +182,5 @@ void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
 {
     *space = (struct cellar_pool_space){0};
     int rc = db_call_on(db, 0, pool_space_read, space, NULL);
-    if (rc)
-        db_log(db, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
 }

@@ -41,17 +41,15 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
     object->bucket = cache_bucket_held(&txn->cache, addr);
     if (object->bucket < 0) {
         object->bucket = cache_bucket_new(&txn->cache, addr, true);
-        if (object->bucket < 0)
-            return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (object->bucket < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
             bucket->locking = true;
             bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
-            txn_op(co, txn, CELLAR_PHASE_EXECUTE,
-                   fabric_op_masked_cas(addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK, lockword_tags(1, txn->home->owner),
-                                        TXN_BUCKET_TAG_MASK));
+            txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK,
+                           lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
         }
-        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, bucket->image, sizeof *bucket->image));
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, bucket->image, sizeof *bucket->image);
     }
     object->scan_bucket = object->bucket;
     object->scan_entry = 0;
@@ -64,8 +62,7 @@ static bool buckets_locked(struct txn *txn, uint32_t first)
     bool all = true;
     for (uint32_t i = first; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
-        if (!bucket->locking)
-            continue;
+        if (!bucket->locking) continue;
         bucket->locking = false;
         bucket->held = (bucket->lock_old & TXN_BUCKET_TAG_MASK) == 0;
         bucket->unsettled = bucket->lock_old == UINT64_MAX;
@@ -84,21 +81,16 @@ static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
         for (uint32_t i = first; i < end; i++) {
             struct cache_bucket *part = txn_bucket(txn, (int32_t)i);
             uint64_t offset = index_next(part->image);
-            if (!offset)
-                continue;
+            if (!offset) continue;
             struct fabric_addr addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
-            if (!catalog_in_heap(catalog, addr, sizeof *part->image))
-                return txn_error(txn, -CELLAR_ERR_CORRUPT);
+            if (!catalog_in_heap(catalog, addr, sizeof *part->image)) return txn_error(txn, -CELLAR_ERR_CORRUPT);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0)
-                return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
             part->next = next;
-            txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, txn_bucket(txn, next)->image, sizeof *part->image));
+            txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, txn_bucket(txn, next)->image, sizeof *part->image);
         }
-        if (end == txn->cache.bucket_count)
-            return 0;
-        if (txn_await(co, txn))
-            return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        if (end == txn->cache.bucket_count) return 0;
+        if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
         first = end;
     }
 }
@@ -113,8 +105,7 @@ static bool candidate_next(struct txn *txn, struct cache_object *object)
         uint64_t offset;
         if (index_find(part->image, fingerprint, &object->scan_entry, &offset)) {
             object->addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
-            if (catalog_in_heap(txn->home->catalog, object->addr, object->table->schema.record_bytes))
-                return true;
+            if (catalog_in_heap(txn->home->catalog, object->addr, object->table->schema.record_bytes)) return true;
             continue; /* bytes that lead outside: no record of ours */
         }
         object->scan_bucket = part->next;
@@ -145,20 +136,18 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
         if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && cache_bucket_held(&txn->cache, bucket->addr) < 0)
             return VERDICT_BUSY; /* perhaps an insert of this very key */
         object->absent_bucket = object->bucket;
+        txn->check_count++;
     }
     object->state = CACHE_ABSENT;
-    if (!object->optional)
-        txn_error(txn, -CELLAR_ERR_NOT_FOUND);
+    if (!object->optional) txn_error(txn, -CELLAR_ERR_NOT_FOUND);
     return VERDICT_DONE;
 }
 
 /* Takes one object from "bucket read" to "address known", absent, or slot taken. */
 static enum verdict bucket_judge(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    if (object->slot_taken || object->addr.bits)
-        return VERDICT_AGAIN;
-    if (candidate_next(txn, object))
-        return VERDICT_AGAIN;
+    if (object->slot_taken || object->addr.bits) return VERDICT_AGAIN;
+    if (candidate_next(txn, object)) return VERDICT_AGAIN;
     enum verdict verdict = key_absent(co, txn, object);
     if (verdict == VERDICT_DONE && object->kind == CACHE_INSERT) {
         object->state = CACHE_PRESENT;
@@ -175,23 +164,22 @@ static void record_read(struct coro *co, struct txn *txn, struct cache_object *o
     const struct schema *schema = &object->table->schema;
     uint32_t first = LAYOUT_LINE, end = LAYOUT_LINE;
 
-    if (cells)
-        record_span(schema, cells, &first, &end);
+    if (cells) record_span(schema, cells, &first, &end);
     object->read_at_once = first <= 4 * LAYOUT_LINE;
     if (object->read_at_once) {
-        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(object->addr, object->fetching, end));
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, end);
         return;
     }
     first &= ~(uint32_t)(LAYOUT_LINE - 1);
-    txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(object->addr, object->fetching, LAYOUT_LINE));
-    txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(fabric_addr_plus(object->addr, first), object->fetching + first, end - first));
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, LAYOUT_LINE);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, first), object->fetching + first,
+             end - first);
 }
 
 /* The cells an object's next READ must bring, and those its next CAS must lock. */
 static uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
 {
-    if (object->kind == CACHE_INSERT)
-        return 0;
+    if (object->kind == CACHE_INSERT) return 0;
     uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->write_cells;
     return txn_lock_cells(txn, object, cells) & ~object->locked_cells;
 }
@@ -202,27 +190,25 @@ static int record_post(struct coro *co, struct txn *txn, struct cache_object *ob
     uint32_t lock = cells_to_lock(txn, object);
 
     object->fetching_cells = (object->read_cells | object->write_cells) & ~object->fetched_cells;
-    if (object->kind == CACHE_DELETE)
-        object->fetching_cells = schema->all_cells;
+    if (object->kind == CACHE_DELETE) object->fetching_cells = schema->all_cells;
     object->fetching = object->image;
     if (object->kind == CACHE_INSERT) { /* a candidate's header, or the used slot's old bytes */
         object->fetching_cells = object->slot_taken ? schema->all_cells : 0;
-        if (!object->slot_image)
-            object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
+        if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
         object->fetching = object->slot_image;
     } else if (object->fetched_cells) { /* the image has this transaction's own data already */
         object->fetching = cache_alloc(&txn->cache, schema->record_bytes);
     }
-    if (!object->fetching)
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!object->fetching) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 
-    object->locking = lock != 0;
+    object->locking_cells = lock;
     if (lock) {
-        uint64_t mask = txn_lock_mask(schema, lock);
-        uint64_t ones = lockword_ones(schema->tag_bits, lock);
-        object->lock_old = UINT64_MAX;
-        txn_op(co, txn, CELLAR_PHASE_EXECUTE,
-               fabric_op_masked_cas(object->addr, &object->lock_old, 0, mask | LOCKWORD_DELETED, lockword_tags(ones, txn->home->owner), mask));
+        uint64_t ones = lock == schema->all_cells ? schema->all_ones : lockword_ones(schema->tag_bits, lock);
+        object->lock_mask = lockword_mask(schema->tag_bits, ones);
+        object->lock_tags = lockword_tags(ones, txn->home->owner);
+        object->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
+        txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, object->addr, &object->lock_old, 0,
+                       object->lock_mask | LOCKWORD_DELETED, object->lock_tags, object->lock_mask);
     }
     record_read(co, txn, object, object->fetching_cells);
     return 0;
@@ -230,30 +216,25 @@ static int record_post(struct coro *co, struct txn *txn, struct cache_object *ob
 
 static bool is_live(const struct cache_object *object, const struct record_wire *header)
 {
-    return header->key == object->key && header->table_id == object->table->id && !(header->flags & LAYOUT_RECORD_DELETED) &&
-           !(header->lock & LOCKWORD_DELETED);
+    return header->key == object->key && header->table_id == object->table->id &&
+           !(header->flags & LAYOUT_RECORD_DELETED) && !(header->lock & LOCKWORD_DELETED);
 }
 
-/* Notes whether this round's CAS took the lock. First of all for every object of the round, so that an abort frees all. */
-static bool lock_judge(struct txn *txn, struct cache_object *object)
+/* Notes whether this round's CAS took the lock. For every object of the round, so that an abort frees all. */
+static bool lock_judge(struct cache_object *object)
 {
-    if (!object->locking)
-        return true;
-    object->locking = false;
-    const struct schema *schema = &object->table->schema;
-    uint32_t cells = cells_to_lock(txn, object);
-    uint64_t mask = txn_lock_mask(schema, cells);
-    uint64_t tags = lockword_tags(lockword_ones(schema->tag_bits, cells), txn->home->owner);
+    if (!object->locking_cells) return true;
+    uint32_t cells = object->locking_cells;
+    object->locking_cells = 0;
     if (object->lock_old == UINT64_MAX) { /* no reply: it may have run */
-        object->unsettled = tags;
+        object->unsettled = object->lock_tags;
         object->unsettled_addr = object->addr;
     }
-    if ((object->lock_old & (mask | LOCKWORD_DELETED)) && !PLANT(lock_ignored)) {
-        if (PLANT(unlock_foreign))
-            object->held |= object->lock_old & mask;
+    if ((object->lock_old & (object->lock_mask | LOCKWORD_DELETED)) && !PLANT(lock_ignored)) {
+        if (PLANT(unlock_foreign)) object->held |= object->lock_old & object->lock_mask;
         return false;
     }
-    object->held |= tags;
+    object->held |= object->lock_tags;
     object->locked_cells |= cells;
     return true;
 }
@@ -263,12 +244,10 @@ static void address_stale(struct coro *co, struct txn *txn, struct cache_object 
 {
     if (object->held) {
         txn_unlock(co, txn, object);
-        if (txn_await(co, txn))
-            settle_locks(co, txn);
+        if (txn_await(co, txn)) settle_locks(co, txn);
         object->unsettled = 0;
     }
-    if (object->hinted)
-        addrcache_drop(txn->home->addrs, object->table->id, object->key);
+    if (object->hinted) addrcache_drop(txn->home->addrs, object->table->id, object->key);
     object->hinted = false;
     object->addr.bits = 0;
 }
@@ -306,8 +285,7 @@ static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
 
 static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_object *object, bool locked)
 {
-    if (object->kind == CACHE_INSERT)
-        return insert_judge(txn, object);
+    if (object->kind == CACHE_INSERT) return insert_judge(txn, object);
 
     const struct schema *schema = &object->table->schema;
     const struct record_wire *header = record_header(object->fetching);
@@ -317,16 +295,17 @@ static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_
         address_stale(co, txn, object);
         return VERDICT_AGAIN;
     }
-    if (!locked)
-        return VERDICT_BUSY;
+    if (!locked) return VERDICT_BUSY;
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
-    if ((header->lock & txn_lock_mask(schema, unlocked) & ~object->held) && !PLANT(read_tags_ignored))
-        return VERDICT_READ_LOCKED;
-    if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted))
-        return VERDICT_AGAIN;
+    if (unlocked) {
+        if ((header->lock & txn_lock_mask(schema, unlocked) & ~object->held) && !PLANT(read_tags_ignored))
+            return VERDICT_READ_LOCKED;
+        txn->check_count += object->check_cells == 0;
+        object->check_cells |= unlocked;
+    }
+    if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted)) return VERDICT_AGAIN;
 
-    if (object->fetching != object->image)
-        image_merge(object);
+    if (object->fetching != object->image) image_merge(object);
     object->fetched_cells |= object->fetching_cells;
     object->state = CACHE_PRESENT;
     if (!object->hinted) {
@@ -341,8 +320,7 @@ static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_
 static int verdict_end(struct coro *co, struct txn *txn, const struct cache_object *object, enum verdict verdict)
 {
     bool index = object->state != CACHE_PRESENT && object->addr.bits == 0;
-    if (verdict == VERDICT_READ_LOCKED)
-        return txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
+    if (verdict == VERDICT_READ_LOCKED) return txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
     return txn_abort(co, txn, index ? CELLAR_ABORT_INDEX_BUSY : CELLAR_ABORT_LOCK_BUSY);
 }
 
@@ -351,8 +329,7 @@ static void block_compact(struct txn *txn)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < txn->block_count; i++)
-        if (txn_object(txn, txn->block[i])->pending)
-            txn->block[kept++] = txn->block[i];
+        if (txn_object(txn, txn->block[i])->pending) txn->block[kept++] = txn->block[i];
     txn->block_count = kept;
 }
 
@@ -363,33 +340,25 @@ static int buckets_round(struct coro *co, struct txn *txn)
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn_object(txn, txn->block[i]);
-        if (!needs_bucket(object))
-            continue;
+        if (!needs_bucket(object)) continue;
         int rc = bucket_post(co, txn, object);
-        if (rc)
-            return rc;
+        if (rc) return rc;
         any = true;
     }
     if (any) {
         uint32_t failed = txn_await(co, txn);
         bool locked = buckets_locked(txn, first);
-        if (failed)
-            return node_failed(co, txn);
-        if (!locked)
-            return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+        if (failed) return node_failed(co, txn);
+        if (!locked) return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
         int rc = chains_read(co, txn, first);
-        if (rc)
-            return rc;
+        if (rc) return rc;
     }
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn_object(txn, txn->block[i]);
-        if (object->bucket < 0)
-            continue;
+        if (object->bucket < 0) continue;
         enum verdict verdict = bucket_judge(co, txn, object);
-        if (verdict == VERDICT_BUSY)
-            return verdict_end(co, txn, object, verdict);
-        if (verdict == VERDICT_ERROR)
-            return txn->error;
+        if (verdict == VERDICT_BUSY) return verdict_end(co, txn, object, verdict);
+        if (verdict == VERDICT_ERROR) return txn->error;
         object->pending = verdict == VERDICT_AGAIN;
     }
     block_compact(txn);
@@ -398,49 +367,61 @@ static int buckets_round(struct coro *co, struct txn *txn)
 
 static int records_round(struct coro *co, struct txn *txn)
 {
+    bool torn = false;
+
     for (uint32_t i = 0; i < txn->block_count; i++) {
         int rc = record_post(co, txn, txn_object(txn, txn->block[i]));
-        if (rc)
-            return rc;
+        if (rc) return rc;
     }
-    uint32_t failed = txn_await(co, txn);
-
-    /* All locks first: whatever ends the attempt must know what it holds. */
-    uint64_t refused[CACHE_OBJECTS_MAX / 64];
-    memset(refused, 0, (txn->block_count + 63) / 64 * 8);
-    for (uint32_t i = 0; i < txn->block_count; i++)
-        refused[i / 64] |= (uint64_t)!lock_judge(txn, txn_object(txn, txn->block[i])) << (i % 64);
-    if (failed)
-        return node_failed(co, txn);
+    uint32_t failed = txn_await(co, txn), again = 0;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn_object(txn, txn->block[i]);
-        enum verdict verdict = record_judge(co, txn, object, !(refused[i / 64] >> (i % 64) & 1));
-        if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED)
+        bool locked = lock_judge(object);
+        enum verdict verdict = failed ? VERDICT_AGAIN : record_judge(co, txn, object, locked);
+        if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED) {
+            while (++i < txn->block_count) /* whatever ends the attempt must know what it holds */
+                lock_judge(txn_object(txn, txn->block[i]));
             return verdict_end(co, txn, object, verdict);
-        if (verdict == VERDICT_AGAIN && ++object->rounds == TXN_FETCH_ROUNDS_MAX)
-            return txn_abort(co, txn, CELLAR_ABORT_TORN_READ);
+        }
         object->pending = verdict == VERDICT_AGAIN;
+        again += object->pending;
+        torn = torn || (object->pending && ++object->rounds == TXN_FETCH_ROUNDS_MAX);
     }
-    block_compact(txn);
+    if (failed) return node_failed(co, txn);
+    if (torn) return txn_abort(co, txn, CELLAR_ABORT_TORN_READ);
+    if (again)
+        block_compact(txn);
+    else
+        txn->block_count = 0;
     return 0;
 }
 
-int txn_fetch(struct coro *co, struct txn *txn)
+/* Takes the addresses that the cache has; true when it has all and nothing else asks for a bucket. */
+static bool addresses_known(struct txn *txn)
 {
+    bool all = true;
+
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn_object(txn, txn->block[i]);
         if (object->kind == CACHE_ACCESS && object->addr.bits == 0 && object->bucket < 0) {
             object->addr = addrcache_get(txn->home->addrs, object->table->id, object->key);
             object->hinted = object->addr.bits != 0;
         }
+        all = all && !needs_bucket(object);
     }
+    return all;
+}
+
+int txn_fetch(struct coro *co, struct txn *txn)
+{
+    bool known = addresses_known(txn);
+
     while (txn->block_count) {
-        int rc = buckets_round(co, txn);
-        if (rc == 0)
-            rc = records_round(co, txn);
-        if (rc)
-            return rc;
+        int rc = known ? 0 : buckets_round(co, txn);
+        if (rc == 0) rc = records_round(co, txn);
+        if (rc) return rc;
+        known = false; /* what is left met a stale address, or is torn */
     }
     return txn->error;
 }

@@ -11,13 +11,11 @@ bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sche
 {
     for (;;) {
         active_add(gate, worker, 1);
-        if (!atomic_load(&gate->closed))
-            break;
+        if (!atomic_load(&gate->closed)) break;
         active_add(gate, worker, (uint32_t)-1);
         sched_sleep(co, sched, task, GATE_POLL_NS);
     }
-    if (!atomic_load_explicit(&gate->failed, memory_order_relaxed))
-        return true;
+    if (!atomic_load_explicit(&gate->failed, memory_order_relaxed)) return true;
     active_add(gate, worker, (uint32_t)-1);
     return false;
 }
@@ -31,12 +29,12 @@ void gate_leave(struct gate *gate, uint32_t worker)
 static uint32_t active_sum(struct gate *gate)
 {
     uint32_t sum = 0;
-    for (uint32_t i = 0; i < gate->worker_count; i++)
-        sum += atomic_load(&gate->workers[i].active);
+    for (uint32_t i = 0; i < gate->worker_count; i++) sum += atomic_load(&gate->workers[i].active);
     return sum;
 }
 
-void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task, bool *alone)
+void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
+                bool *alone)
 {
     /* While it waits for its turn it holds nobody up, but what it has to settle is open all the while. */
     unsigned expected = 0;
@@ -46,8 +44,7 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
         expected = 0;
         sched_sleep(co, sched, task, GATE_POLL_NS);
     }
-    while (active_sum(gate) > 0)
-        sched_sleep(co, sched, task, GATE_POLL_NS);
+    while (active_sum(gate) > 0) sched_sleep(co, sched, task, GATE_POLL_NS);
     *alone = atomic_fetch_sub(&gate->waiting, 1) == 1;
     active_add(gate, worker, 1);
 }

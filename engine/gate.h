@@ -30,7 +30,8 @@ struct gate {
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
 void gate_leave(struct gate *gate, uint32_t worker);
 /* The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to settle. */
-void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task, bool *alone);
+void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
+                bool *alone);
 void gate_open(struct gate *gate);
 /* Stops the CN: no attempt enters any more. */
 void gate_fail(struct gate *gate);

@@ -4,10 +4,7 @@
 
 #include <stddef.h>
 
-void sched_init(struct sched *sched, struct fabric_ep *ep)
-{
-    *sched = (struct sched){.ep = ep};
-}
+void sched_init(struct sched *sched, struct fabric_ep *ep) { *sched = (struct sched){.ep = ep}; }
 
 void sched_ready(struct sched *sched, struct sched_task *task)
 {
@@ -29,8 +26,7 @@ void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, 
 {
     task->wake_ns = fabric_now_ns(sched->ep) + ns;
     struct sched_task **at = &sched->sleepers;
-    while (*at && (*at)->wake_ns <= task->wake_ns)
-        at = &(*at)->next;
+    while (*at && (*at)->wake_ns <= task->wake_ns) at = &(*at)->next;
     task->next = *at;
     *at = task;
     coro_yield(co);
@@ -49,8 +45,7 @@ static bool resume_reaped(struct sched *sched)
 
     while (wait) {
         struct fabric_wait *next = wait->next; /* the resumed coroutine may use its wait again */
-        if (wait->co)
-            coro_resume(wait->co);
+        if (wait->co) coro_resume(wait->co);
         wait = next;
     }
     return any;
@@ -58,8 +53,7 @@ static bool resume_reaped(struct sched *sched)
 
 static void wake_sleepers(struct sched *sched)
 {
-    if (!sched->sleepers)
-        return;
+    if (!sched->sleepers) return;
     uint64_t now = fabric_now_ns(sched->ep);
     while (sched->sleepers && sched->sleepers->wake_ns <= now) {
         struct sched_task *task = sched->sleepers;
@@ -85,7 +79,4 @@ bool sched_round(struct sched *sched)
     return any;
 }
 
-uint64_t sched_next_ns(const struct sched *sched)
-{
-    return sched->sleepers ? sched->sleepers->wake_ns : UINT64_MAX;
-}
+uint64_t sched_next_ns(const struct sched *sched) { return sched->sleepers ? sched->sleepers->wake_ns : UINT64_MAX; }

@@ -3,7 +3,7 @@
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
 {
     for (int tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
-        txn_op(co, txn, CELLAR_PHASE_EXECUTE, fabric_op_read(addr, &txn->settle_word, sizeof txn->settle_word));
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
         if (!txn_await(co, txn)) {
             *word = txn->settle_word;
             return true;
@@ -31,18 +31,17 @@ void settle_end(struct txn *txn) { gate_open(txn->home->gate); }
 
 bool settle_decidable(struct txn *txn, bool alone, bool ours)
 {
-    if (ours && !alone)
-        gate_fail(txn->home->gate);
+    if (ours && !alone) gate_fail(txn->home->gate);
     return ours && alone;
 }
 
 /* Clears tags of ours until the word shows that they are clear. */
-static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabric_addr addr, uint64_t tags, uint64_t mask)
+static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabric_addr addr, uint64_t tags,
+                       uint64_t mask)
 {
-    if (!settle_decidable(txn, alone, settle_shows(co, txn, addr, tags, mask)))
-        return;
+    if (!settle_decidable(txn, alone, settle_shows(co, txn, addr, tags, mask))) return;
     do {
-        txn_op(co, txn, CELLAR_PHASE_APPLY, fabric_op_masked_cas(addr, &txn->settle_word, tags, mask, 0, mask));
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, addr, &txn->settle_word, tags, mask, 0, mask);
         txn_await(co, txn);
     } while (settle_shows(co, txn, addr, tags, mask));
 }
@@ -51,8 +50,8 @@ void settle_locks(struct coro *co, struct txn *txn)
 {
     bool alone = settle_begin(co, txn);
 
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
         const struct schema *schema = &object->table->schema;
         for (uint32_t cell = 0; object->unsettled && cell < schema->cell_count; cell++) {
             uint64_t mask = lockword_mask(schema->tag_bits, lockword_ones(schema->tag_bits, 1u << cell));

@@ -25,8 +25,7 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
 {
     *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
     int rc = cache_open(&txn->cache, home->ep->fabric, TXN_ARENA_BYTES);
-    if (rc)
-        return rc;
+    if (rc) return rc;
     txn->log_capacity = (uint32_t)(log->bytes / 2);
     txn->log_buffer = map_lazily(txn->log_capacity);
     txn->ops = map_lazily(TXN_OPS_MAX * sizeof *txn->ops);
@@ -42,12 +41,9 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
 void txn_close(struct txn *txn)
 {
     cache_close(&txn->cache);
-    if (txn->log_buffer)
-        munmap(txn->log_buffer, txn->log_capacity);
-    if (txn->ops)
-        munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
-    if (txn->block)
-        munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    if (txn->log_buffer) munmap(txn->log_buffer, txn->log_capacity);
+    if (txn->ops) munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
+    if (txn->block) munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
     txn->log_buffer = NULL;
     txn->ops = NULL;
     txn->block = NULL;
@@ -62,19 +58,19 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->writes_max = writes_max;
     txn->record_count = 0;
     txn->write_count = 0;
+    txn->check_count = 0;
+    txn->index_count = 0;
     txn->error = 0;
     txn->doomed = false;
     txn->unsettled = false;
     txn->begin_ns = fabric_now_ns(txn->home->ep);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
-    if (sampled)
-        memset(txn->phase_ns, 0, sizeof txn->phase_ns);
+    if (sampled) memset(txn->phase_ns, 0, sizeof txn->phase_ns);
 }
 
 void txn_phase_end(struct txn *txn, enum cellar_phase phase)
 {
-    if (!txn->phase_start_ns)
-        return;
+    if (!txn->phase_start_ns) return;
     uint64_t now = fabric_now_ns(txn->home->ep);
     txn->phase_ns[phase] += now - txn->phase_start_ns;
     txn->phase_start_ns = now;
@@ -82,29 +78,17 @@ void txn_phase_end(struct txn *txn, enum cellar_phase phase)
 
 int txn_error(struct txn *txn, int code)
 {
-    if (!txn->error)
-        txn->error = code;
+    if (!txn->error) txn->error = code;
     return code;
 }
 
 /* ---- the batch ---- */
 
-void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op)
-{
-    if (txn->op_count == TXN_OPS_MAX)
-        txn->wait.failed += txn_await(co, txn);
-    struct fabric_op *at = &txn->ops[txn->op_count++];
-    *at = op;
-    at->phase = (uint8_t)phase;
-}
-
 uint32_t txn_await(struct coro *co, struct txn *txn)
 {
-    if (txn->op_count == 0)
-        return 0;
+    if (txn->op_count == 0) return 0;
     fabric_post(txn->home->ep, txn->ops, txn->op_count, &txn->wait);
     uint32_t failed = fabric_await(co, &txn->wait);
-    txn->op_posted = txn->op_count;
     txn->op_count = 0;
     counter_add(&txn->home->stats.round_trips, 1);
     return failed;
@@ -116,8 +100,7 @@ uint32_t txn_await(struct coro *co, struct txn *txn)
 static void block_add(struct txn *txn, int32_t ref)
 {
     struct cache_object *object = txn_object(txn, ref);
-    if (object->pending)
-        return;
+    if (object->pending) return;
     object->pending = true;
     object->rounds = 0;
     txn->block[txn->block_count++] = ref;
@@ -126,39 +109,33 @@ static void block_add(struct txn *txn, int32_t ref)
 /* Every declaration comes through here: the object, or a code. */
 static int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
-    if (txn->doomed)
-        return -CELLAR_ERR_RETRY;
-    if (!table)
-        return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
-    if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (ref < 0 || (*made && ++txn->record_count > txn->records_max)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     return ref;
 }
 
 static int count_write(struct txn *txn, const struct cache_object *object)
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
-    if (first && ++txn->write_count > txn->writes_max)
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (first && ++txn->write_count > txn->writes_max) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     return 0;
 }
 
 static int image_make(struct txn *txn, struct cache_object *object)
 {
-    if (!object->image)
-        object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
+    if (!object->image) object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
     return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 }
 
-int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read, cellar_cells write,
-                  uint32_t flags)
+int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
+                  cellar_cells write, uint32_t flags)
 {
     struct txn *txn = txn_of(public_txn);
     bool made;
     int ref = declare(txn, table, key, &made);
-    if (ref < 0)
-        return ref;
+    if (ref < 0) return ref;
 
     struct cache_object *object = txn_object(txn, ref);
     uint32_t all = table->schema.all_cells;
@@ -171,18 +148,17 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     if (!made && (whole || ((read | write) & (object->read_cells | object->write_cells))))
         return txn_error(txn, -CELLAR_ERR_DUPLICATE);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
-    if (rc == 0)
-        rc = image_make(txn, object);
-    if (rc)
-        return rc;
+    if (rc == 0) rc = image_make(txn, object);
+    if (rc) return rc;
 
     object->optional = flags & CELLAR_OPTIONAL;
     object->read_cells |= read;
     object->write_cells |= write;
-    if (flags & CELLAR_DELETE)
+    if (flags & CELLAR_DELETE) {
         object->kind = CACHE_DELETE;
-    if (object->state != CACHE_ABSENT)
-        block_add(txn, ref);
+        txn->index_count++;
+    }
+    if (object->state != CACHE_ABSENT) block_add(txn, ref);
     return ref;
 }
 
@@ -191,8 +167,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     struct txn *txn = txn_of(public_txn);
     bool made;
     int ref = declare(txn, table, key, &made);
-    if (ref < 0)
-        return ref;
+    if (ref < 0) return ref;
 
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
@@ -200,11 +175,10 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
         return txn_error(txn, -CELLAR_ERR_DUPLICATE);
     object->write_cells = 0;
     int rc = count_write(txn, object);
-    if (rc == 0)
-        rc = image_make(txn, object);
-    if (rc)
-        return rc;
+    if (rc == 0) rc = image_make(txn, object);
+    if (rc) return rc;
     object->kind = CACHE_INSERT;
+    txn->index_count++;
     object->state = CACHE_DECLARED;
     object->read_cells = 0;
     object->write_cells = object->written_cells = table->schema.all_cells;
@@ -218,10 +192,8 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
 int cellar_fetch(struct cellar_txn *public_txn)
 {
     struct txn *txn = txn_of(public_txn);
-    if (txn->doomed)
-        return -CELLAR_ERR_RETRY;
-    if (txn->error)
-        return txn->error;
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->error) return txn->error;
     return txn_fetch(txn->co, txn);
 }
 
@@ -257,13 +229,10 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     struct txn *txn = txn_of(public_txn);
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
-    if (!object)
-        return rc;
+    if (!object) return rc;
     const struct schema *schema = &object->table->schema;
-    if (column < 0 || (uint32_t)column >= schema->column_count)
-        return txn_error(txn, -CELLAR_ERR_INVALID);
-    if (!(object->fetched_cells >> schema->columns[column].cell & 1))
-        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (column < 0 || (uint32_t)column >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (!(object->fetched_cells >> schema->columns[column].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_column_get(schema, object->image, (uint32_t)column, value);
     return 0;
 }
@@ -273,14 +242,11 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     struct txn *txn = txn_of(public_txn);
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
-    if (!object)
-        return rc;
+    if (!object) return rc;
     const struct schema *schema = &object->table->schema;
-    if (column < 0 || (uint32_t)column >= schema->column_count)
-        return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (column < 0 || (uint32_t)column >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID);
     uint32_t cell = schema->columns[column].cell;
-    if (!((object->write_cells & object->fetched_cells) >> cell & 1))
-        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!((object->write_cells & object->fetched_cells) >> cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_column_put(schema, object->image, (uint32_t)column, value);
     object->written_cells |= 1u << cell;
     return 0;
@@ -291,8 +257,7 @@ int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
     struct txn *txn = txn_of(public_txn);
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
-    if (!object)
-        return rc;
+    if (!object) return rc;
     record_row_get(&object->table->schema, object->image, object->fetched_cells, row);
     return 0;
 }
@@ -302,11 +267,9 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     struct txn *txn = txn_of(public_txn);
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
-    if (!object)
-        return rc;
+    if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
-    if (!cells)
-        return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
     return 0;
@@ -316,8 +279,8 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
 
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    txn_op(co, txn, CELLAR_PHASE_APPLY,
-           fabric_op_masked_cas(object->addr, &object->lock_old, object->held, object->held, 0, object->held));
+    txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, object->held, 0,
+                   object->held);
     object->unsettled |= object->held; /* until the batch has returned */
     object->unsettled_addr = object->addr;
     object->held = 0;
@@ -326,18 +289,16 @@ void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket)
 {
-    txn_op(co, txn, CELLAR_PHASE_APPLY,
-           fabric_op_masked_cas(bucket->addr, &bucket->lock_old, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK, 0,
-                                TXN_BUCKET_TAG_MASK));
+    txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, bucket->addr, &bucket->lock_old, lockword_tags(1, txn->home->owner),
+                   TXN_BUCKET_TAG_MASK, 0, TXN_BUCKET_TAG_MASK);
 }
 
 void txn_release(struct coro *co, struct txn *txn)
 {
     txn->op_count = 0; /* what an error kept from being posted */
-    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
-        struct cache_object *object = txn_object(txn, (int32_t)i);
-        if (object->held)
-            txn_unlock(co, txn, object);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (object->held) txn_unlock(co, txn, object);
         if (object->slot_taken)
             space_slot_give(txn->home->space, object->table,
                             (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
@@ -345,13 +306,11 @@ void txn_release(struct coro *co, struct txn *txn)
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
-        if (bucket->held)
-            txn_bucket_unlock(co, txn, bucket);
+        if (bucket->held) txn_bucket_unlock(co, txn, bucket);
         bucket->unsettled = bucket->unsettled || bucket->held;
         bucket->held = false;
     }
-    if (txn_await(co, txn) || txn->unsettled)
-        settle_locks(co, txn);
+    if (txn_await(co, txn) || txn->unsettled) settle_locks(co, txn);
     txn->unsettled = false;
 }
 

@@ -18,8 +18,8 @@
 
 #include <stdbool.h>
 
-#define TXN_OPS_MAX 8192          /* posted and not yet reaped at once */
-#define TXN_FETCH_ROUNDS_MAX 32   /* re-reads, stale addresses and candidates together */
+#define TXN_OPS_MAX 8192        /* posted and not yet reaped at once */
+#define TXN_FETCH_ROUNDS_MAX 32 /* re-reads, stale addresses and candidates together */
 #define TXN_ARENA_BYTES (8u << 20)
 
 /* What one worker's transactions share; its thread only. */
@@ -35,12 +35,12 @@ struct txn_home {
     const struct catalog *catalog;
     struct addrcache *addrs;
     struct space *space;
-    struct gate *gate;   /* of its compute node */
+    struct gate *gate; /* of its compute node */
     uint32_t gate_worker;
     struct sched *sched;
-    uint32_t owner;      /* CN index: the tag less 1 */
-    bool whole_records;  /* mode `record`: locks and checks widen to all cells */
-    uint64_t ts_last;    /* TS_commit of this worker's last transaction */
+    uint32_t owner;     /* CN index: the tag less 1 */
+    bool whole_records; /* mode `record`: locks and checks widen to all cells */
+    uint64_t ts_last;   /* TS_commit of this worker's last transaction */
     struct txn_stats stats;
 };
 
@@ -53,24 +53,26 @@ struct txn {
     uint8_t *log_buffer;
     uint32_t log_capacity;
     struct fabric_op *ops;
-    uint32_t op_count, op_posted;
+    uint32_t op_count;
     struct fabric_wait wait;
 
     /* of the running attempt */
-    uint32_t block_first;    /* objects declared since the last fetch start here, in `block` */
+    uint32_t block_first; /* objects declared since the last fetch start here, in `block` */
     uint32_t block_count;
-    int32_t *block;          /* CACHE_OBJECTS_MAX */
+    int32_t *block;                   /* CACHE_OBJECTS_MAX */
     uint32_t records_max, writes_max; /* of the procedure */
     uint32_t record_count, write_count;
+    uint32_t check_count; /* objects whose reads are to be validated: not locked, or absent */
+    uint32_t index_count; /* inserts and deletes */
     uint64_t begin_ns;
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
-    int error;               /* first error of the procedure's doing: the call's outcome once the reads are validated */
-    bool unsettled;          /* a lock's reply was lost: txn_release must settle */
-    bool doomed;             /* aborted already: every call says RETRY */
+    int error;      /* first error of the procedure's doing: the call's outcome once the reads are validated */
+    bool unsettled; /* a lock's reply was lost: txn_release must settle */
+    bool doomed;    /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
-    uint64_t ack_ns;         /* when it became durable */
-    uint64_t settle_word;    /* reply buffer of settle.c */
+    uint64_t ack_ns;      /* when it became durable */
+    uint64_t settle_word; /* reply buffer of settle.c */
 };
 
 /* The public name of the same object. */
@@ -103,10 +105,68 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
 /* Notes the first error of the procedure's doing, and returns it. */
 int txn_error(struct txn *txn, int code);
 
-/* Adds an operation to the batch; posts and awaits the batch first when it is full. */
-void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op);
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);
+/*
+ * Adding an operation to the batch; the batch is posted and awaited first when it is full. Written in place, and no field that its kind
+ * does not use: there are a hundred of them in a TPC-C transaction.
+ */
+static inline struct fabric_op *txn_slot(struct coro *co, struct txn *txn, enum fabric_op_kind kind,
+                                         enum cellar_phase phase)
+{
+    if (__builtin_expect(txn->op_count == TXN_OPS_MAX, 0)) txn->wait.failed += txn_await(co, txn);
+    struct fabric_op *op = &txn->ops[txn->op_count++];
+    op->kind = (uint8_t)kind;
+    op->flags = 0;
+    op->phase = (uint8_t)phase;
+    op->pad = 0;
+    return op;
+}
+static inline void txn_read(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_addr addr,
+                            void *local, uint32_t size_bytes)
+{
+    struct fabric_op *op = txn_slot(co, txn, FABRIC_READ, phase);
+    op->size_bytes = size_bytes;
+    op->addr = addr;
+    op->local = local;
+}
+static inline void txn_write(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_addr addr,
+                             const void *local, uint32_t size_bytes)
+{
+    struct fabric_op *op = txn_slot(co, txn, FABRIC_WRITE, phase);
+    op->size_bytes = size_bytes;
+    op->addr = addr;
+    op->local = (void *)local;
+}
+static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_addr addr,
+                                  uint64_t *old, uint64_t compare, uint64_t compare_mask, uint64_t swap,
+                                  uint64_t swap_mask)
+{
+    struct fabric_op *op = txn_slot(co, txn, FABRIC_MASKED_CAS, phase);
+    op->size_bytes = sizeof *old;
+    op->addr = addr;
+    op->local = old;
+    op->compare = compare;
+    op->compare_mask = compare_mask;
+    op->swap = swap;
+    op->swap_mask = swap_mask;
+}
+
+/* Adds the operation that clears the object's tags, or the bucket's. */
+void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
+void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
+/* Notes the first error of the procedure's doing, and returns it. */
+int txn_error(struct txn *txn, int code);
+
+/* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
+uint32_t txn_await(struct coro *co, struct txn *txn);
+/* Adds an operation to the batch; posts and awaits the batch first when it is full. */
+static inline void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op)
+{
+    if (__builtin_expect(txn->op_count == TXN_OPS_MAX, 0)) txn->wait.failed += txn_await(co, txn);
+    op.phase = (uint8_t)phase;
+    txn->ops[txn->op_count++] = op;
+}
 
 /* The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's doing. */
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
@@ -119,21 +179,27 @@ void txn_phase_end(struct txn *txn, enum cellar_phase phase);
 static inline struct cache_object *txn_object(struct txn *txn, int32_t ref) { return &txn->cache.objects[ref]; }
 static inline struct cache_bucket *txn_bucket(struct txn *txn, int32_t at) { return &txn->cache.buckets[at]; }
 /* Present or about to be, deleted by this transaction. */
-static inline bool txn_is_insert(const struct cache_object *object) { return object->kind == CACHE_INSERT && object->state == CACHE_PRESENT; }
-static inline bool txn_is_delete(const struct cache_object *object) { return object->kind == CACHE_DELETE && object->state == CACHE_PRESENT; }
+static inline bool txn_is_insert(const struct cache_object *object)
+{
+    return object->kind == CACHE_INSERT && object->state == CACHE_PRESENT;
+}
+static inline bool txn_is_delete(const struct cache_object *object)
+{
+    return object->kind == CACHE_DELETE && object->state == CACHE_PRESENT;
+}
 
 /* The version under a cell that is about to change: of an insert, what its slot held before. */
 static inline uint64_t txn_version_below(const struct cache_object *object, uint32_t cell)
 {
-    if (object->kind != CACHE_INSERT)
-        return record_version(&object->table->schema, object->image, cell);
-    return object->slot_used_before && !PLANT(slot_en_reset) ? record_version(&object->table->schema, object->slot_image, cell) : 0;
+    if (object->kind != CACHE_INSERT) return record_version(&object->table->schema, object->image, cell);
+    return object->slot_used_before && !PLANT(slot_en_reset)
+               ? record_version(&object->table->schema, object->slot_image, cell)
+               : 0;
 }
 
 static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
 {
-    if (object->state != CACHE_PRESENT)
-        return 0;
+    if (object->state != CACHE_PRESENT) return 0;
     return object->kind == CACHE_ACCESS ? object->written_cells : object->table->schema.all_cells;
 }
 

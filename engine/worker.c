@@ -8,7 +8,8 @@ void worker_submit(struct worker *worker, struct db_request *request)
     struct db_request *head = atomic_load_explicit(&worker->inbox, memory_order_relaxed);
     do {
         request->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&worker->inbox, &head, request, memory_order_release, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&worker->inbox, &head, request, memory_order_release,
+                                                    memory_order_relaxed));
     fabric_wake(worker->db->fabric, worker->ep);
 }
 
@@ -17,8 +18,7 @@ static bool dispatch(struct worker *worker, struct db_request *request)
 {
     for (struct sched_task **at = &worker->parked; *at; at = &(*at)->next) {
         struct coordinator *coordinator = (struct coordinator *)*at;
-        if (request->target && request->target != coordinator)
-            continue;
+        if (request->target && request->target != coordinator) continue;
         *at = coordinator->task.next;
         coordinator->request = request;
         sched_ready(&worker->sched, &coordinator->task);
@@ -30,8 +30,7 @@ static bool dispatch(struct worker *worker, struct db_request *request)
 /* The inbox is a stack: turns what it holds around, behind what waits already. */
 static void take_inbox(struct worker *worker)
 {
-    if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed))
-        return;
+    if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed)) return;
     struct db_request *taken = atomic_exchange_explicit(&worker->inbox, NULL, memory_order_acquire);
     struct db_request *first = NULL;
     while (taken) {
@@ -41,8 +40,7 @@ static void take_inbox(struct worker *worker)
         taken = next;
     }
     *worker->queue_tail = first;
-    while (*worker->queue_tail)
-        worker->queue_tail = &(*worker->queue_tail)->next;
+    while (*worker->queue_tail) worker->queue_tail = &(*worker->queue_tail)->next;
 }
 
 static void dispatch_all(struct worker *worker)
@@ -56,15 +54,13 @@ static void dispatch_all(struct worker *worker)
             at = &request->next;
     }
     worker->queue_tail = at;
-    while (*worker->queue_tail)
-        worker->queue_tail = &(*worker->queue_tail)->next;
+    while (*worker->queue_tail) worker->queue_tail = &(*worker->queue_tail)->next;
 }
 
 static uint32_t parked_count(const struct worker *worker)
 {
     uint32_t count = 0;
-    for (const struct sched_task *task = worker->parked; task; task = task->next)
-        count++;
+    for (const struct sched_task *task = worker->parked; task; task = task->next) count++;
     return count;
 }
 
@@ -81,8 +77,7 @@ void worker_main(void *arg)
             dispatch_all(worker);
             any = any || worker->sched.ready_head;
         }
-        if (any)
-            continue;
+        if (any) continue;
         if (atomic_load_explicit(&worker->stop, memory_order_acquire) && !worker->queue &&
             parked_count(worker) == worker->coordinator_count)
             return;

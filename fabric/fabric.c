@@ -1,5 +1,4 @@
-/* fabric.c - the calls that all backends share: counting, waiting, the inbox, and the control calls by name. */
-#include "counter.h"
+/* fabric.c - the calls that all backends share: waiting, the inbox, and the control calls by name. */
 #include "fabric.h"
 #include "must.h"
 
@@ -29,27 +28,6 @@ int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes)
 
 /* The compute node stands where an operation has its memory node, the worker where it has its offset. */
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker) { return fabric_addr_of(cn, worker); }
-
-/* A SEND names no memory node: it is counted under node 0. What has no counter (and will fail as INVALID) is not counted. */
-static inline void count_op(struct fabric_counters *counters, const struct fabric_op *op)
-{
-    uint64_t node = fabric_addr_node(op->addr);
-
-    if (op->phase >= CELLAR_PHASES) return;
-    if (__builtin_expect(op->kind >= FABRIC_SEND, 0)) {
-        if (op->kind == FABRIC_SEND) counters->ops[0][op->phase][FABRIC_SEND]++;
-    } else if (node < FABRIC_NODES_MAX) {
-        counters->ops[node][op->phase][op->kind]++;
-    }
-}
-
-void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
-{
-    if (count == 0) return;
-    ep->counters.batches++;
-    for (uint32_t i = 0; i < count; i++) count_op(&ep->counters, &ops[i]);
-    ep->ops->post(ep, ops, count, wait);
-}
 
 uint32_t fabric_await(struct coro *co, struct fabric_wait *wait)
 {

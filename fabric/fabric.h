@@ -28,6 +28,7 @@
 #pragma once
 
 #include "coro.h"
+#include "counter.h"
 #include "err.h"
 #include "prng.h"
 
@@ -77,9 +78,9 @@ _Static_assert(sizeof(struct fabric_op) == 64, "one line per operation");
 
 /* Who waits for a batch. Caller-owned; lives until pending is 0. Several batches may share one. */
 struct fabric_wait {
-    struct coro *co;          /* resumed by the scheduler when pending drops to 0; NULL for waits that are only polled */
-    uint32_t pending;         /* operations posted and not reaped */
-    uint32_t failed;          /* of the reaped ones, how many have a status other than 0 */
+    struct coro *co;  /* resumed by the scheduler when pending drops to 0; NULL for waits that are only polled */
+    uint32_t pending; /* operations posted and not reaped */
+    uint32_t failed;  /* of the reaped ones, how many have a status other than 0 */
     struct fabric_wait *next; /* private: the list fabric_poll returns */
 };
 
@@ -152,11 +153,12 @@ struct fabric_ops {
 struct fabric {
     const struct fabric_ops *ops;
     uint32_t mn_count;
-    uint32_t cn_count;       /* compute nodes that may exist, in all processes */
-    uint64_t mn_bytes;       /* region of each memory node */
-    bool line_atomic;        /* see rule 2 */
-    bool fresh;              /* the memory was made, all zero, by this open */
-    uint64_t apply_min_ns;   /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
+    uint32_t cn_count; /* compute nodes that may exist, in all processes */
+    uint64_t mn_bytes; /* region of each memory node */
+    bool line_atomic;  /* see rule 2 */
+    bool fresh;        /* the memory was made, all zero, by this open */
+    uint64_t
+        apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
     uint64_t seed;
 };
 
@@ -170,11 +172,27 @@ NODISCARD int fabric_register_local(struct fabric *fabric, void *base, uint64_t 
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker);
 
 /*
- * Posts a batch: counts it, then hands it to the backend. Operations to one node form one doorbell batch, in order. Adds
+ * Posts a batch to the backend, which counts it. Operations to one node form one doorbell batch, in order. Adds
  * `count` to wait->pending; each failure is in its op's status and in wait->failed. On shm without delay all is done on
  * return.
  */
-void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
+static inline void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
+{
+    if (count == 0) return;
+    counter_add(&ep->counters.batches, 1);
+    ep->ops->post(ep, ops, count, wait);
+}
+/*
+ * For backends, once for each operation posted. A SEND names no memory node: it is counted under node 0. What has no counter (and will
+ * fail as INVALID) is not counted.
+ */
+static inline void fabric_count(struct fabric_ep *ep, const struct fabric_op *op)
+{
+    uint32_t node = __builtin_expect(op->kind == FABRIC_SEND, 0) ? 0 : fabric_addr_node(op->addr);
+
+    if (__builtin_expect(node < FABRIC_NODES_MAX && op->phase < CELLAR_PHASES && op->kind < FABRIC_KINDS, 1))
+        counter_add(&ep->counters.ops[node][op->phase][op->kind], 1);
+}
 /* Suspends co until wait->pending is 0; returns wait->failed and zeroes it. Does not suspend when nothing is pending. */
 uint32_t fabric_await(struct coro *co, struct fabric_wait *wait);
 /* Takes the oldest message of the inbox; false when it is empty. */
@@ -201,15 +219,22 @@ static inline struct fabric_op fabric_op_write(struct fabric_addr addr, const vo
 {
     return (struct fabric_op){.kind = FABRIC_WRITE, .addr = addr, .local = (void *)local, .size_bytes = size_bytes};
 }
-static inline struct fabric_op fabric_op_masked_cas(struct fabric_addr addr, uint64_t *old, uint64_t compare, uint64_t compare_mask,
-                                                    uint64_t swap, uint64_t swap_mask)
+static inline struct fabric_op fabric_op_masked_cas(struct fabric_addr addr, uint64_t *old, uint64_t compare,
+                                                    uint64_t compare_mask, uint64_t swap, uint64_t swap_mask)
 {
-    return (struct fabric_op){.kind = FABRIC_MASKED_CAS, .addr = addr, .local = old, .size_bytes = 8, .compare = compare,
-                              .compare_mask = compare_mask, .swap = swap, .swap_mask = swap_mask};
+    return (struct fabric_op){.kind = FABRIC_MASKED_CAS,
+                              .addr = addr,
+                              .local = old,
+                              .size_bytes = 8,
+                              .compare = compare,
+                              .compare_mask = compare_mask,
+                              .swap = swap,
+                              .swap_mask = swap_mask};
 }
 static inline struct fabric_op fabric_op_cas(struct fabric_addr addr, uint64_t *old, uint64_t compare, uint64_t swap)
 {
-    return (struct fabric_op){.kind = FABRIC_CAS, .addr = addr, .local = old, .size_bytes = 8, .compare = compare, .swap = swap};
+    return (struct fabric_op){
+        .kind = FABRIC_CAS, .addr = addr, .local = old, .size_bytes = 8, .compare = compare, .swap = swap};
 }
 static inline struct fabric_op fabric_op_faa(struct fabric_addr addr, uint64_t *old, uint64_t addend)
 {

@@ -12,10 +12,10 @@
 struct fabric_shm_config {
     uint32_t mn_count, cn_count;
     uint64_t mn_bytes;
-    const char *pool_path;      /* NULL: anonymous; else a file (mn_count must be 1): created, or mapped as it is */
-    const char *memnode_paths;  /* NULL, or comma-separated socket paths: attach; mn_count and mn_bytes are theirs */
-    uint32_t cn_index, cns;     /* with memnode_paths: the CN indexes [cn_index, cn_index + cns) this process claims */
-    uint64_t rtt_ns;            /* delay of each completion */
+    const char *pool_path;     /* NULL: anonymous; else a file (mn_count must be 1): created, or mapped as it is */
+    const char *memnode_paths; /* NULL, or comma-separated socket paths: attach; mn_count and mn_bytes are theirs */
+    uint32_t cn_index, cns;    /* with memnode_paths: the CN indexes [cn_index, cn_index + cns) this process claims */
+    uint64_t rtt_ns;           /* delay of each completion */
     uint64_t seed;
 };
 
@@ -38,5 +38,5 @@ struct fabric_shm_memnode_status {
 
 /* Serves until *stop is non-zero (set by a signal handler); then removes its socket. `status` is called about once a second. */
 NODISCARD int fabric_shm_memnode_run(const struct fabric_shm_memnode_config *config, const volatile int *stop,
-                                     void (*status)(void *arg, const struct fabric_shm_memnode_status *status), void *arg,
-                                     struct cellar_error *error);
+                                     void (*status)(void *arg, const struct fabric_shm_memnode_status *status),
+                                     void *arg, struct cellar_error *error);

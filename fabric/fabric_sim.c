@@ -143,6 +143,7 @@ static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
     ep->vain_polls = 0;
+    for (uint32_t i = 0; i < count; i++) fabric_count(base, &ops[i]);
     if (base->bulk) {
         post_bulk(sim, ep, ops, count, wait);
         return;

@@ -130,20 +130,20 @@ typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char
 
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
-    const char *fabric;     /* "shm" (default) or "sim" */
-    enum cellar_cc cc;      /* concurrency control (protocol.md section 7) */
-    uint32_t cns, mns;      /* compute nodes in this process (1), memory nodes (1) */
-    uint32_t cn_index;      /* index of the first of them (0), when others attach to the same memory nodes */
-    uint32_t threads;       /* worker threads of each compute node (1) */
-    uint32_t coros;         /* coordinators of each worker (4) */
-    uint32_t replicas;      /* backups of each record and log (0); less than mns */
-    uint64_t pool_bytes;    /* memory of each memory node (64 MiB) */
-    const char *pool_path;  /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
-    const char *memnodes;   /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated */
-    uint64_t log_bytes;     /* redo-log segment of each coordinator (128 KiB) */
-    uint64_t rtt_ns;        /* shm: delay each completion by this much (0) */
-    uint64_t seed;          /* everything random follows from it (1) */
-    cellar_log_fn log;      /* NULL: silent */
+    const char *fabric;    /* "shm" (default) or "sim" */
+    enum cellar_cc cc;     /* concurrency control (protocol.md section 7) */
+    uint32_t cns, mns;     /* compute nodes in this process (1), memory nodes (1) */
+    uint32_t cn_index;     /* index of the first of them (0), when others attach to the same memory nodes */
+    uint32_t threads;      /* worker threads of each compute node (1) */
+    uint32_t coros;        /* coordinators of each worker (4) */
+    uint32_t replicas;     /* backups of each record and log (0); less than mns */
+    uint64_t pool_bytes;   /* memory of each memory node (64 MiB) */
+    const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
+    const char *memnodes;  /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated */
+    uint64_t log_bytes;    /* redo-log segment of each coordinator (128 KiB) */
+    uint64_t rtt_ns;       /* shm: delay each completion by this much (0) */
+    uint64_t seed;         /* everything random follows from it (1) */
+    cellar_log_fn log;     /* NULL: silent */
     void *log_arg;
 };
 
@@ -165,11 +165,17 @@ struct cellar_column {
     int32_t cell; /* columns of equal number share a cell; CELLAR_OWN_CELL: a cell of its own */
 };
 #define CELLAR_OWN_CELL (-1)
-#define CELLAR_COLUMN(type, field) {#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), CELLAR_OWN_CELL}
-#define CELLAR_COLUMN_IN(cell, type, field) {#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), cell}
+#define CELLAR_COLUMN(type, field)                                                                                     \
+    {                                                                                                                  \
+#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), CELLAR_OWN_CELL                 \
+    }
+#define CELLAR_COLUMN_IN(cell, type, field)                                                                            \
+    {                                                                                                                  \
+#field, (uint32_t)offsetof(type, field), (uint32_t)sizeof(((type *)0)->field), cell                            \
+    }
 
 struct cellar_schema {
-    const char *name; /* at most CELLAR_NAME_BYTES - 1 bytes, unique */
+    const char *name;   /* at most CELLAR_NAME_BYTES - 1 bytes, unique */
     uint32_t row_bytes; /* sizeof the row struct */
     const struct cellar_column *columns;
     uint32_t column_count;
@@ -178,13 +184,13 @@ struct cellar_schema {
 };
 
 /* Creates a table, or returns the existing one of that name if its schema is the same (else MISMATCH). */
-CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, const struct cellar_table **out,
-                                         struct cellar_error *error);
+CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_schema *schema,
+                                         const struct cellar_table **out, struct cellar_error *error);
 /* The table of that name, or NULL. */
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
 
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
-#define CELLAR_ALL ((cellar_cells) ~0u)
+#define CELLAR_ALL ((cellar_cells)~0u)
 /* The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. 0 and an error if one is unknown. */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
 /* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
@@ -204,13 +210,13 @@ typedef int (*cellar_proc_fn)(struct cellar_txn *txn, void *args);
 struct cellar_proc_def {
     const char *name;
     cellar_proc_fn fn;
-    uint32_t records_max; /* records it declares at most, inserts and deletes included */
-    uint32_t writes_max;  /* of these, how many it writes, inserts or deletes at most */
+    uint32_t records_max;   /* records it declares at most, inserts and deletes included */
+    uint32_t writes_max;    /* of these, how many it writes, inserts or deletes at most */
     uint64_t log_bytes_max; /* redo-log bytes at most; 0: computed from writes_max and the widest table */
 };
 /* Refused with TOO_LARGE when such a transaction cannot fit the engine's limits. */
-CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, const struct cellar_proc **out,
-                                          struct cellar_error *error);
+CELLAR_NODISCARD int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def,
+                                          const struct cellar_proc **out, struct cellar_error *error);
 
 enum cellar_access_flags {
     CELLAR_OPTIONAL = 1, /* the key may be absent: ask cellar_found. Without it, absence ends the call with NOT_FOUND */
@@ -221,10 +227,11 @@ enum cellar_access_flags {
  * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be read).
  * Returns a reference (>= 0), valid until the procedure returns, or a negative code.
  */
-CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
-                                   cellar_cells write, uint32_t flags);
+CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                   cellar_cells read, cellar_cells write, uint32_t flags);
 /* Declares the insert of a whole row (copied now); the call ends with EXISTS if the key is present. */
-CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row);
+CELLAR_NODISCARD int cellar_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                   const void *row);
 /* Fetches, and locks for writing, all that was declared since the last fetch. 0, or a code to return at once. */
 CELLAR_NODISCARD int cellar_fetch(struct cellar_txn *txn);
 
@@ -240,20 +247,20 @@ CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 struct cellar_call_options {
-    uint64_t timeout_ns;  /* 0: none. After it no new attempt starts and the call ends with DEADLINE */
+    uint64_t timeout_ns;    /* 0: none. After it no new attempt starts and the call ends with DEADLINE */
     const uint32_t *cancel; /* NULL, or a word that another thread sets to non-zero: the call ends with CANCELLED */
 };
 
 struct cellar_result {
-    int code;                /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
-    uint32_t attempts;       /* 1 when it committed at once */
-    uint64_t latency_ns;     /* from the first attempt to the acknowledgement */
-    uint64_t txn_id[2];      /* (compute node, coordinator, incarnation), sequence */
+    int code;            /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
+    uint32_t attempts;   /* 1 when it committed at once */
+    uint64_t latency_ns; /* from the first attempt to the acknowledgement */
+    uint64_t txn_id[2];  /* (compute node, coordinator, incarnation), sequence */
 };
 
 /* Runs a procedure from any thread and waits for it; `args` is the caller's and used until the return. Returns result->code. */
-CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args, const struct cellar_call_options *options,
-                                 struct cellar_result *result);
+CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
+                                 const struct cellar_call_options *options, struct cellar_result *result);
 
 /*
  * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first negative
@@ -275,12 +282,12 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct ce
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
 
 /* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
-CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
-                                 struct cellar_error *error);
+CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
+                                 const void *row, struct cellar_error *error);
 /* Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it. */
 typedef int (*cellar_scan_fn)(void *arg, uint64_t key, const void *row);
-CELLAR_NODISCARD int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                                 struct cellar_error *error);
+CELLAR_NODISCARD int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn,
+                                 void *arg, struct cellar_error *error);
 /*
  * Audits the whole pool at rest: no lock left, header EN = cell EN, index and records one to one, replicas equal.
  * CORRUPT with the first violation in *error.
@@ -289,7 +296,15 @@ CELLAR_NODISCARD int cellar_audit(struct cellar_session *session, struct cellar_
 
 /* ---- statistics ------------------------------------------------------------------------------------ */
 
-enum cellar_verb { CELLAR_VERB_READ, CELLAR_VERB_WRITE, CELLAR_VERB_CAS, CELLAR_VERB_MASKED_CAS, CELLAR_VERB_FAA, CELLAR_VERB_SEND, CELLAR_VERBS };
+enum cellar_verb {
+    CELLAR_VERB_READ,
+    CELLAR_VERB_WRITE,
+    CELLAR_VERB_CAS,
+    CELLAR_VERB_MASKED_CAS,
+    CELLAR_VERB_FAA,
+    CELLAR_VERB_SEND,
+    CELLAR_VERBS
+};
 enum cellar_phase { CELLAR_PHASE_EXECUTE, CELLAR_PHASE_VALIDATE, CELLAR_PHASE_LOG, CELLAR_PHASE_APPLY, CELLAR_PHASES };
 
 /* Sums over all compute nodes of this process since the last reset. */
@@ -312,8 +327,8 @@ struct cellar_space {
     uint64_t slot_bytes;    /* chunks handed out, free slots included */
     uint64_t index_bytes;   /* index buckets, overflow included */
 };
-CELLAR_NODISCARD int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
-                                       struct cellar_error *error);
+CELLAR_NODISCARD int cellar_space_read(struct cellar_session *session, const struct cellar_table *table,
+                                       struct cellar_space *space, struct cellar_error *error);
 /* Fixed regions of one memory node (superblock, catalog, logs, mailboxes), bytes; and all that is in use. */
 struct cellar_pool_space {
     uint64_t fixed_bytes, used_bytes, pool_bytes;
