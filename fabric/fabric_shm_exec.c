@@ -287,10 +287,11 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
 static inline __attribute__((always_inline)) void prefetch(const struct fabric_shm *shm, const struct fabric_op *op)
 {
     if (op->kind != FABRIC_READ) return; /* an atomic has a READ of the same line behind it */
-    const unsigned char *first =
-        shm->nodes[fabric_addr_node(op->addr) % FABRIC_NODES_MAX].base + fabric_addr_offset(op->addr);
+    /* A number, not a pointer: nonsense must not be undefined before it is refused. */
+    uintptr_t first = (uintptr_t)shm->nodes[fabric_addr_node(op->addr) % FABRIC_NODES_MAX].base;
+    first += fabric_addr_offset(op->addr);
     for (uint32_t at = 0; at < op->size_bytes && at < PREFETCH_LINES * LINE_BYTES; at += LINE_BYTES)
-        __builtin_prefetch(first + at);
+        __builtin_prefetch((const void *)(first + at));
 }
 
 static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *ops,
