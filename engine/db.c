@@ -275,6 +275,19 @@ struct catalog_start {
     struct cellar_error *error;
 };
 
+/* Refused before the first of them is taken: chunks are never given back. */
+static int logs_fit(const struct cellar *db, struct cellar_error *error)
+{
+    uint64_t chunks = (db->config.log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES;
+    uint64_t per_node = (db->coordinator_count + db->catalog->mn_count - 1) / db->catalog->mn_count * chunks;
+
+    if (per_node <= db->catalog->chunk_count) return 0;
+    return err_set(error, CELLAR_ERR_FULL,
+                   "log segments of %u coordinators take %llu bytes of each memory node, which has %llu for data",
+                   db->coordinator_count, (unsigned long long)per_node * LAYOUT_CHUNK_BYTES,
+                   (unsigned long long)db->catalog->chunk_count * LAYOUT_CHUNK_BYTES);
+}
+
 static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct catalog_start *start = arg;
@@ -289,7 +302,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     int rc =
         catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, &start->incarnation, start->error);
     ep->bulk = false;
-    return rc;
+    return rc ? rc : logs_fit(db, start->error);
 }
 
 static int pool_leave(struct coro *co, struct coordinator *coordinator, void *arg)
