@@ -1,0 +1,167 @@
+/*
+ * test_verbs.c - what a transaction costs when nobody disturbs it: exact round trips and operations by phase. A lost
+ * optimisation turns red here without a network card; a new one changes the table.
+ */
+#include "scenario.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#define A 1u /* cells: A and B share a line, C spans several */
+#define B 2u
+#define ALL 7u
+#define READ(k, cells)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells                                                               \
+    }
+#define LOOK(k, cells)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                             \
+    }
+#define UPDATE(k, reads, writes)                                                                                       \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                              \
+    }
+#define INSERT(k)                                                                                                      \
+    {                                                                                                                  \
+        .kind = SCENARIO_INSERT, .key = k                                                                              \
+    }
+#define DELETE(k)                                                                                                      \
+    {                                                                                                                  \
+        .kind = SCENARIO_DELETE, .key = k                                                                              \
+    }
+#define THEN_READ(k, cells)                                                                                            \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                                \
+    }
+
+enum setting { WARM, COLD, WORDS, REPLICA, SETTINGS };
+static const char *const setting_names[SETTINGS] = {"warm", "cold", "words", "replica"};
+
+struct cost {
+    uint32_t round_trips;
+    uint32_t execute_reads, execute_locks, validate_reads, log_writes, apply_writes, apply_unlocks;
+};
+
+struct expectation {
+    struct scenario scenario; /* its last transaction is the one that is counted */
+    struct cost costs[SETTINGS];
+};
+
+static const struct expectation expectations[] = {
+    {{"read one record", 1, {{0, {READ(0, A)}}}},
+     {{1, 1, 0, 0, 0, 0, 0}, {2, 2, 0, 0, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}, {1, 1, 0, 0, 0, 0, 0}}},
+    {{"read all of one record", 1, {{0, {READ(0, ALL)}}}},
+     {{1, 1, 0, 0, 0, 0, 0}, {2, 2, 0, 0, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}, {1, 1, 0, 0, 0, 0, 0}}},
+    {{"read three records", 7, {{0, {READ(0, A), READ(1, A), READ(2, A)}}}},
+     {{2, 3, 0, 3, 0, 0, 0}, {3, 6, 0, 3, 0, 0, 0}, {2, 3, 0, 3, 0, 0, 0}, {2, 3, 0, 3, 0, 0, 0}}},
+    {{"read two records in two blocks", 3, {{0, {READ(0, A), THEN_READ(1, A)}}}},
+     {{3, 2, 0, 2, 0, 0, 0}, {5, 4, 0, 2, 0, 0, 0}, {3, 2, 0, 2, 0, 0, 0}, {3, 2, 0, 2, 0, 0, 0}}},
+    {{"look for an absent key", 0, {{0, {LOOK(0, A)}}}},
+     {{2, 1, 0, 1, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}}},
+    {{"update one cell", 1, {{0, {UPDATE(0, A, A)}}}},
+     {{3, 1, 1, 0, 1, 2, 1}, {4, 2, 1, 0, 1, 2, 1}, {3, 1, 1, 0, 1, 2, 1}, {4, 1, 1, 0, 2, 4, 1}}},
+    {{"update a cell, read its neighbour", 1, {{0, {UPDATE(0, A | B, A)}}}},
+     {{3, 1, 1, 0, 1, 2, 1}, {4, 2, 1, 0, 1, 2, 1}, {4, 1, 1, 1, 1, 2, 1}, {4, 1, 1, 0, 2, 4, 1}}},
+    {{"update two records", 3, {{0, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
+     {{3, 2, 2, 0, 1, 4, 2}, {4, 4, 2, 0, 1, 4, 2}, {3, 2, 2, 0, 1, 4, 2}, {4, 2, 2, 0, 2, 8, 2}}},
+    {{"update one record, read another", 3, {{0, {READ(0, A), UPDATE(1, A, A)}}}},
+     {{4, 2, 1, 1, 1, 2, 1}, {5, 4, 1, 1, 1, 2, 1}, {4, 2, 1, 1, 1, 2, 1}, {5, 2, 1, 1, 2, 4, 1}}},
+    {{"insert",
+      0,
+      {{0, {INSERT(0)}}, {0, {INSERT(1)}}, {0, {INSERT(2)}}, {0, {INSERT(3)}}}}, /* the first ones take chunks */
+     {{3, 1, 1, 0, 1, 2, 1}, {3, 1, 1, 0, 1, 2, 1}, {3, 1, 1, 0, 1, 2, 1}, {4, 1, 1, 0, 2, 4, 3}}},
+    {{"delete", 1, {{0, {DELETE(0)}}}},
+     {{4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {5, 2, 2, 0, 2, 4, 2}}},
+};
+
+static struct scenario_options options_of(enum setting setting)
+{
+    struct scenario_options options = {
+        .cc = CELLAR_CC_CELL, .seed = 1, .warm = setting != COLD, .words = setting == WORDS};
+    if (setting == REPLICA) options.mns = 2;
+    if (setting == REPLICA) options.replicas = 1;
+    return options;
+}
+
+/* Counts of the scenario's first `txns` transactions. */
+static void count(const struct scenario *scenario, uint32_t txns, enum setting setting, struct cellar_stats *stats)
+{
+    struct scenario_options options = options_of(setting);
+    struct scenario_report report;
+    struct scenario part = *scenario;
+    for (uint32_t txn = txns; txn < SCENARIO_TXNS; txn++) part.txns[txn] = (struct scenario_txn){0};
+    *stats = (struct cellar_stats){0};
+    if (txns == 0) return;
+    const char *verdict = scenario_run(&part, &options, &report);
+    if (verdict) fail_msg("%s, %s: %s", scenario->name, setting_names[setting], verdict);
+    for (uint32_t txn = 0; txn < txns; txn++) assert_int_equal(report.outcomes[txn].attempts, 1);
+    *stats = report.stats;
+}
+
+static struct cost cost_of(const struct cellar_stats *stats)
+{
+    const uint64_t(*ops)[CELLAR_VERBS] = stats->ops;
+    return (struct cost){.round_trips = (uint32_t)stats->round_trips,
+                         .execute_reads = (uint32_t)ops[CELLAR_PHASE_EXECUTE][CELLAR_VERB_READ],
+                         .execute_locks = (uint32_t)ops[CELLAR_PHASE_EXECUTE][CELLAR_VERB_MASKED_CAS],
+                         .validate_reads = (uint32_t)ops[CELLAR_PHASE_VALIDATE][CELLAR_VERB_READ],
+                         .log_writes = (uint32_t)ops[CELLAR_PHASE_LOG][CELLAR_VERB_WRITE],
+                         .apply_writes = (uint32_t)ops[CELLAR_PHASE_APPLY][CELLAR_VERB_WRITE],
+                         .apply_unlocks = (uint32_t)ops[CELLAR_PHASE_APPLY][CELLAR_VERB_MASKED_CAS]};
+}
+
+static uint64_t ops_sum(const struct cellar_stats *stats)
+{
+    uint64_t sum = 0;
+    for (int phase = 0; phase < CELLAR_PHASES; phase++) {
+        for (int verb = 0; verb < CELLAR_VERBS; verb++) sum += stats->ops[phase][verb];
+    }
+    return sum;
+}
+
+/* True when the last transaction costs what the table says, and nothing that the table has no column for. */
+static bool check(const struct expectation *expectation, enum setting setting)
+{
+    struct cellar_stats before, with;
+    uint32_t txns = scenario_txn_count(&expectation->scenario);
+    count(&expectation->scenario, txns - 1, setting, &before);
+    count(&expectation->scenario, txns, setting, &with);
+    struct cost a = cost_of(&before), b = cost_of(&with), want = expectation->costs[setting];
+    struct cost cost = {b.round_trips - a.round_trips,     b.execute_reads - a.execute_reads,
+                        b.execute_locks - a.execute_locks, b.validate_reads - a.validate_reads,
+                        b.log_writes - a.log_writes,       b.apply_writes - a.apply_writes,
+                        b.apply_unlocks - a.apply_unlocks};
+    uint64_t listed = (uint64_t)want.execute_reads + want.execute_locks + want.validate_reads + want.log_writes +
+                      want.apply_writes + want.apply_unlocks;
+    bool same = cost.round_trips == want.round_trips && cost.execute_reads == want.execute_reads &&
+                cost.execute_locks == want.execute_locks && cost.validate_reads == want.validate_reads &&
+                cost.log_writes == want.log_writes && cost.apply_writes == want.apply_writes &&
+                cost.apply_unlocks == want.apply_unlocks && ops_sum(&with) - ops_sum(&before) == listed;
+    if (!same) {
+        printf("%s, %s: {%u, %u, %u, %u, %u, %u, %u}, %llu operations\n", expectation->scenario.name,
+               setting_names[setting], cost.round_trips, cost.execute_reads, cost.execute_locks, cost.validate_reads,
+               cost.log_writes, cost.apply_writes, cost.apply_unlocks,
+               (unsigned long long)(ops_sum(&with) - ops_sum(&before)));
+    }
+    return same;
+}
+
+static void transactions_cost_what_the_table_says(void **state)
+{
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
+        for (int setting = 0; setting < SETTINGS; setting++) wrong += !check(&expectations[i], (enum setting)setting);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(transactions_cost_what_the_table_says)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
