@@ -1,0 +1,83 @@
+#include "scenarios.h"
+
+#define A 1u /* cells: one line holds A and B, C spans several */
+#define B 2u
+#define C 4u
+#define ALL 7u
+
+#define READ(k, cells)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells                                                               \
+    }
+#define LOOK(k, cells)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                             \
+    }
+#define WRITE(k, cells)                                                                                                \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .write = cells                                                              \
+    }
+#define UPDATE(k, reads, writes)                                                                                       \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                              \
+    }
+#define INSERT(k)                                                                                                      \
+    {                                                                                                                  \
+        .kind = SCENARIO_INSERT, .key = k                                                                              \
+    }
+#define DELETE(k)                                                                                                      \
+    {                                                                                                                  \
+        .kind = SCENARIO_DELETE, .key = k                                                                              \
+    }
+#define THEN_READ(k, cells)                                                                                            \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                                \
+    }
+#define THEN_UPDATE(k, reads, writes)                                                                                  \
+    {                                                                                                                  \
+        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes, .block = true                               \
+    }
+#define THEN_INSERT(k)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SCENARIO_INSERT, .key = k, .block = true                                                               \
+    }
+
+const struct scenario scenarios_all[] = {
+    {"lost_update", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}}},
+    {"lost_update_wide", 1, {{0, {UPDATE(0, C, C)}}, {1, {UPDATE(0, C, C)}}}},
+    {"lost_update_three", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}, {2, {UPDATE(0, A, A)}}}},
+    {"blind_writes", 3, {{0, {WRITE(0, A), WRITE(1, A)}}, {1, {WRITE(1, A), WRITE(0, A)}}}},
+    {"write_skew_one_record", 1, {{0, {UPDATE(0, A | B, A)}}, {1, {UPDATE(0, A | B, B)}}}},
+    {"write_skew_two_records", 3, {{0, {UPDATE(0, A, A), READ(1, A)}}, {1, {READ(0, A), UPDATE(1, A, A)}}}},
+    {"write_skew_two_blocks", 3, {{0, {READ(1, A), THEN_UPDATE(0, A, A)}}, {1, {READ(0, A), THEN_UPDATE(1, A, A)}}}},
+    {"neighbour_cells", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, B, B)}}}},
+    {"neighbour_cells_wide", 1, {{0, {UPDATE(0, B, B)}}, {1, {UPDATE(0, C, C)}}}},
+    {"neighbour_and_rival", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, B, B)}}, {2, {UPDATE(0, B, B)}}}},
+    {"snapshot_one_record", 1, {{0, {READ(0, ALL)}}, {1, {UPDATE(0, A, ALL)}}}},
+    {"snapshot_two_records", 3, {{0, {READ(0, A), READ(1, A)}}, {1, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
+    {"snapshot_two_blocks", 3, {{0, {READ(0, A), THEN_READ(1, C)}}, {1, {UPDATE(0, A, A), UPDATE(1, C, C)}}}},
+    {"read_twice_updated", 3, {{0, {READ(0, A), THEN_READ(0, B)}}, {1, {UPDATE(0, A | B, A | B)}}}},
+    {"real_time", 3, {{0, {UPDATE(0, A, A)}}, {0, {READ(1, A)}}, {1, {READ(0, A), UPDATE(1, A, A)}}}},
+    {"insert_insert", 0, {{0, {INSERT(0)}}, {1, {INSERT(0)}}}},
+    {"insert_absent_read", 0, {{0, {INSERT(0)}}, {1, {LOOK(0, A)}}}},
+    {"insert_two_absent_reads", 0, {{0, {INSERT(0), INSERT(1)}}, {1, {LOOK(0, A), LOOK(1, A)}}}},
+    {"phantom_skew", 0, {{0, {LOOK(0, A), THEN_INSERT(1)}}, {1, {LOOK(1, A), THEN_INSERT(0)}}}},
+    {"look_then_insert", 0, {{0, {LOOK(0, A), THEN_INSERT(0)}}, {1, {LOOK(0, A), THEN_INSERT(0)}}}},
+    {"delete_read", 3, {{0, {DELETE(0), UPDATE(1, A, A)}}, {1, {LOOK(0, ALL), READ(1, A)}}}},
+    {"delete_delete", 1, {{0, {DELETE(0)}}, {1, {DELETE(0)}}}},
+    {"delete_update", 1, {{0, {DELETE(0)}}, {1, {UPDATE(0, A, B)}}}},
+    {"delete_insert_reuse", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {LOOK(0, ALL)}}}},
+    {"delete_insert_update", 1, {{0, {DELETE(0)}}, {0, {INSERT(0)}}, {1, {UPDATE(0, A, A)}}}},
+    {"reuse_under_blind_write", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {WRITE(0, A)}}}},
+};
+const uint32_t scenarios_count = sizeof scenarios_all / sizeof *scenarios_all;
+
+const struct scenarios_variant scenarios_variants[] = {
+    {"record", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true}},
+    {"cell", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true}},
+    {"cell-cold", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true}},
+    {"cell-one-cn", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SCENARIO_CLIENTS}},
+    {"cell-replicas", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .words = true}},
+};
+const uint32_t scenarios_variant_count = sizeof scenarios_variants / sizeof *scenarios_variants;
