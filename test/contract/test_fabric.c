@@ -98,12 +98,27 @@ static void store_buffer(struct contract_worker *worker)
 
 #define PATTERN_WORDS 32
 
+/* Threads must meet: they wait for each other, and then go on for longer than it takes to start one. */
+static uint32_t rounds_of(struct contract_worker *worker, uint32_t rounds)
+{
+    bool fast = worker->cluster->backend->threads && !worker->cluster->backend->delays;
+    return fast ? 100 * rounds : rounds;
+}
+
+static void meet_all(struct contract_worker *worker)
+{
+    CHECK(worker, contract_one(worker, fabric_op_faa(AT(2048), worker->olds, 1)) == 0);
+    while (contract_word(worker, AT(2048)) < worker->cluster->worker_count) fabric_poll(worker->ep);
+}
+
 /* Each word of the block holds the same number in both halves, so that a torn word shows; numbers only grow. */
 static void write_patterns(struct contract_worker *worker)
 {
     uint64_t *local = (uint64_t *)(void *)worker->local;
+    uint32_t rounds = rounds_of(worker, 3000);
 
-    for (uint32_t round = 1; round <= 3000; round++) {
+    meet_all(worker);
+    for (uint32_t round = 1; round <= rounds; round++) {
         for (uint32_t i = 0; i < PATTERN_WORDS; i++) local[i] = (uint64_t)round << 32 | round;
         CHECK(worker, contract_one(worker, fabric_op_write(AT(4096), local, PATTERN_WORDS * 8)) == 0);
     }
@@ -116,6 +131,7 @@ static void read_patterns(struct contract_worker *worker)
     uint64_t *local = (uint64_t *)(void *)worker->local;
     bool ascending = !worker->cluster->fabric->line_atomic;
 
+    meet_all(worker);
     while (contract_word(worker, AT(64)) == 0) {
         CHECK(worker, contract_one(worker, fabric_op_read(AT(4096), local, PATTERN_WORDS * 8)) == 0);
         uint32_t most = 0;
@@ -160,18 +176,19 @@ static void atomics_by_oracle(struct contract_worker *worker)
 /* Each worker owns a byte of one word and counts it up by masked CAS, whatever the others do; and all count by FAA. */
 static void atomics_of_all(struct contract_worker *worker)
 {
-    uint64_t shift = 8 * worker->index, mask = 0xffull << shift;
+    uint64_t shift = 8 * worker->index, mask = 0xffull << shift, rounds = rounds_of(worker, 500);
 
-    for (uint64_t round = 0; round < 500; round++) {
+    meet_all(worker);
+    for (uint64_t round = 0; round < rounds; round++) {
         uint64_t mine = (round & 0xff) << shift, next = ((round + 1) & 0xff) << shift;
         struct fabric_op ops[2] = {fabric_op_masked_cas(AT(64), &worker->olds[0], mine, mask, next, mask),
                                    fabric_op_faa(AT(72), &worker->olds[1], 1)};
         CHECK(worker, contract_do(worker, ops, 2) == 0);
         CHECK(worker, (worker->olds[0] & mask) == mine);
     }
-    while (contract_word(worker, AT(72)) < 500ull * worker->cluster->worker_count) fabric_poll(worker->ep);
+    while (contract_word(worker, AT(72)) < rounds * worker->cluster->worker_count) fabric_poll(worker->ep);
     CHECK(worker, contract_word(worker, AT(64)) >> 8 * worker->cluster->worker_count == 0);
-    CHECK(worker, (contract_word(worker, AT(64)) >> shift & 0xff) == (500 & 0xff));
+    CHECK(worker, (contract_word(worker, AT(64)) >> shift & 0xff) == (rounds & 0xff));
 }
 
 /* A lock by CAS that guards a plain counter: mutual exclusion, and a WRITE that completed is seen by whoever locks next. */

@@ -342,6 +342,7 @@ static void test_impostors(void **state)
         if (pid == 0) serve_nonsense(path, shrinkable);
         int code = contract_attach(path, 0, 1, &fabric, &error);
         assert_int_equal(code, shrinkable ? -CELLAR_ERR_CORRUPT : -CELLAR_ERR_MISMATCH);
+        assert_non_null(strstr(error.text, shrinkable ? "sealed memfd of 1048576 bytes" : "not a memory node"));
         assert_int_equal(end_of(pid), 0);
         assert_int_equal(rmdir(folder), 0);
     }

@@ -3,6 +3,7 @@
  * the program to run under ThreadSanitizer. "scale=N" as an argument multiplies the work.
  */
 #include "contract_shm.h"
+#include "fabric_shm_internal.h"
 
 #define WORKERS 4
 #define ACCOUNTS 64
@@ -149,40 +150,144 @@ static void test_token(void **state)
     contract_test(&shm, shape, WORKERS, pass_token);
 }
 
-/* Everybody posts without pause while nodes are killed: from the return of the kill on, no counter of that node moves. */
-static uint64_t killed_at;
+/*
+ * Messages that arrive just when their receiver has spun long enough and goes to sleep: between its last look and its sleep
+ * there must be no gap.
+ */
+static void answer_each(struct contract_worker *worker)
+{
+    struct fabric_op op = {
+        .kind = FABRIC_SEND, .addr = fabric_endpoint_addr(!worker->index, 0), .local = worker->local, .size_bytes = 4};
+    struct fabric_message message;
+
+    for (uint32_t round = 0; round < 4 * ROUNDS * scale; round++) {
+        if (worker->index == 0) {
+            uint64_t until_ns =
+                fabric_now_ns(worker->ep) + FABRIC_SHM_SPIN_NS - 3000 + fabric_random(worker->ep) % 6000;
+            while (fabric_now_ns(worker->ep) < until_ns) continue;
+            CHECK(worker, contract_one(worker, op) == 0);
+        }
+        while (!fabric_recv(worker->ep, &message)) {
+            fabric_idle(worker->ep, UINT64_MAX);
+            fabric_poll(worker->ep);
+        }
+        if (worker->index == 1) CHECK(worker, contract_one(worker, op) == 0);
+    }
+}
+
+static void test_no_gap_before_sleep(void **state)
+{
+    (void)state;
+    contract_test(&shm, shape, 2, answer_each);
+}
+
+/*
+ * Races need workers that really run at once, which a loaded machine gives now and then: so they go on until they have met
+ * often enough, or for a few seconds.
+ */
+#define MEETINGS 50000
+#define PATIENCE_NS 3000000000ull
+
+static bool go_on(struct contract_worker *worker, uint32_t round, uint32_t meetings, uint64_t *since_ns)
+{
+    if (*since_ns == 0) *since_ns = fabric_now_ns(worker->ep);
+    return meetings < MEETINGS * scale &&
+           (round % 256 != 0 || fabric_now_ns(worker->ep) - *since_ns < PATIENCE_NS * scale);
+}
+
+/*
+ * Two workers, each: WRITE its word, READ the other's, as fast as they can. A WRITE that lingers in a store buffer while the
+ * READ behind it goes ahead lets both miss each other.
+ */
+#define STORE_BUFFER_ROUNDS (1u << 22)
+static uint32_t seen[2][STORE_BUFFER_ROUNDS + 1], last_round[2];
+
+static void write_and_look(struct contract_worker *worker)
+{
+    uint64_t *local = (uint64_t *)(void *)worker->local, since_ns = 0;
+    struct fabric_op ops[2] = {fabric_op_write(fabric_addr_of(0, 512 + 64 * worker->index), &local[0], 8),
+                               fabric_op_read(fabric_addr_of(0, 512 + 64 * !worker->index), &local[1], 8)};
+    uint32_t round = 0, meetings = 0, *mine = seen[worker->index];
+
+    while (round < STORE_BUFFER_ROUNDS && go_on(worker, round, meetings, &since_ns)) {
+        local[0] = ++round;
+        CHECK(worker, contract_do(worker, ops, round % 2 + 1) == 0);
+        if (round % 2 == 0) CHECK(worker, contract_do(worker, ops + 1, 1) == 0);
+        mine[round] = (uint32_t)local[1];
+        meetings += mine[round] != mine[round - 1];
+    }
+    last_round[worker->index] = round;
+}
+
+/* Worker 0 in round i missed the other's WRITE number j = seen + 1; that WRITE's round must not have missed i as well. */
+static void test_store_buffers(void **state)
+{
+    struct contract_cluster cluster;
+
+    (void)state;
+    contract_open(&cluster, &shm, shape, 2);
+    contract_run(&cluster, (void (*const[])(struct contract_worker *)){write_and_look, write_and_look});
+    contract_close(&cluster);
+    for (uint32_t i = 1; i <= last_round[0]; i++) {
+        uint32_t j = seen[0][i] + 1;
+        if (j <= last_round[1]) assert_true(seen[1][j] >= i);
+    }
+}
+
+/* Each counts a field of one word up, by masked CAS: another's change of its own field never fails it. */
+static void count_own_field(struct contract_worker *worker)
+{
+    uint64_t shift = 16 * worker->index, mask = 0xffffull << shift, foreign = 0, since_ns = 0;
+    uint32_t meetings = 0;
+
+    for (uint64_t round = 0; go_on(worker, (uint32_t)round, meetings, &since_ns); round++) {
+        uint64_t mine = (round & 0xffff) << shift, next = ((round + 1) & 0xffff) << shift;
+        CHECK(worker, contract_one(worker, fabric_op_masked_cas(fabric_addr_of(0, 64), worker->olds, mine, mask, next,
+                                                                mask)) == 0);
+        CHECK(worker, (worker->olds[0] & mask) == mine);
+        meetings += (worker->olds[0] & ~mask) != foreign;
+        foreign = worker->olds[0] & ~mask;
+    }
+}
+
+static void test_masked_cas(void **state)
+{
+    (void)state;
+    contract_test(&shm, shape, 2, count_own_field);
+}
+
+/* Everybody posts long WRITEs without pause while the node is killed: from the return of the kill on, its bytes rest. */
+#define LONG_BYTES 65536
 
 static void hammer(struct contract_worker *worker)
 {
-    uint64_t done = 0;
-    int status;
+    struct fabric_op op = fabric_op_write(fabric_addr_of(1, worker->index * LONG_BYTES), worker->local, LONG_BYTES);
 
-    do {
-        bool dead = __atomic_load_n(&killed_at, __ATOMIC_ACQUIRE) != 0;
-        status = contract_one(worker, fabric_op_faa(fabric_addr_of(1, 64), worker->olds, 1));
-        CHECK(worker, !dead || status == -CELLAR_ERR_UNREACHABLE);
-        done += status == 0;
-    } while (status == 0);
-    CHECK(worker, status == -CELLAR_ERR_UNREACHABLE);
-    worker->results[0] = done;
+    while (contract_do(worker, &op, 1) == 0) memset(worker->local, (int)++worker->results[0], LONG_BYTES);
+    CHECK(worker, op.status == -CELLAR_ERR_UNREACHABLE);
 }
 
 static void kill_soon(struct contract_worker *worker)
 {
     struct fabric *fabric = worker->cluster->fabric;
     struct fabric_control kill_1 = {.kind = FABRIC_NODE_KILL, .node = 1};
+    const unsigned char *region = ((struct fabric_shm *)fabric)->regions[1].base;
+    unsigned char last[WORKERS];
 
-    fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 5000000);
+    fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 300000 + fabric_random(worker->ep) % 100000);
     CHECK(worker, fabric->ops->control(fabric, &kill_1, NULL) == 0);
-    __atomic_store_n(&killed_at, 1, __ATOMIC_RELEASE);
+    for (uint32_t i = 1; i < WORKERS; i++)
+        last[i] = __atomic_load_n(&region[(i + 1) * LONG_BYTES - 1], __ATOMIC_ACQUIRE);
+    fabric_idle(worker->ep, fabric_now_ns(worker->ep) + 10000000);
+    for (uint32_t i = 1; i < WORKERS; i++)
+        CHECK(worker, last[i] == __atomic_load_n(&region[(i + 1) * LONG_BYTES - 1], __ATOMIC_ACQUIRE));
 }
 
 static void test_kill_under_load(void **state)
 {
     (void)state;
-    for (uint32_t round = 0; round < 10 * scale; round++) {
+    for (uint32_t round = 0; round < 40 * scale; round++) {
         struct contract_cluster cluster;
-        killed_at = 0;
         contract_open(&cluster, &shm, shape, WORKERS);
         contract_run(&cluster, (void (*const[])(struct contract_worker *)){kill_soon, hammer, hammer, hammer});
         contract_close(&cluster);
@@ -226,7 +331,9 @@ static void test_wait_and_wake(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transfers),       cmocka_unit_test(test_transfers_delayed), cmocka_unit_test(test_token),
+        cmocka_unit_test(test_transfers),       cmocka_unit_test(test_transfers_delayed),
+        cmocka_unit_test(test_token),           cmocka_unit_test(test_no_gap_before_sleep),
+        cmocka_unit_test(test_store_buffers),   cmocka_unit_test(test_masked_cas),
         cmocka_unit_test(test_kill_under_load), cmocka_unit_test(test_wait_and_wake),
     };
 
