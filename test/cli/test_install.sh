@@ -1,0 +1,120 @@
+#!/bin/bash
+# test_install.sh - an embedder's way: install into a prefix of his own, build examples/transfer.c with what pkg-config says, against the
+# shared and the static library, run it, build and run a C++ program, and run the installed `cellar`.
+set -u
+source_folder=$(cd "$(dirname "$0")/../.." && pwd)
+build=${CELLAR_BUILD:?}
+command -v pkg-config >/dev/null || { echo "no pkg-config"; exit 77; }
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+cc=${CC:-cc}
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+timeout -k 5 60 cmake --install "$build" --prefix "$folder/usr" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+pc=$(find "$folder/usr" -name cellar.pc)
+[ -n "$pc" ] || { fail "no cellar.pc was installed"; exit 1; }
+export PKG_CONFIG_PATH=${pc%/*}
+flags() { pkg-config --define-variable=prefix="$folder/usr" "$@" cellar; }
+libraries=$(flags --variable=libdir)
+
+[ "$(flags --modversion)" = "$("$folder/usr/bin/cellar" --version | sed 's/^cellar //')" ] ||
+    fail "pkg-config says $(flags --modversion), the program $("$folder/usr/bin/cellar" --version)"
+[ "$(find "$folder/usr" -name '*.h' | wc -l)" -eq 1 ] || fail "more than cellar.h was installed: $(find "$folder/usr" -name '*.h')"
+
+# A build with sanitizers needs them at the link too.
+sanitizers=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |
+    sed 's/^ASAN/-fsanitize=address/;s/^TSAN/-fsanitize=thread/;s/^UBSAN/-fsanitize=undefined/')
+warnings="-Wall -Wextra -Wpedantic -Werror"
+
+# embeds WHAT COMMAND...: builds, runs from an empty folder, wants no line on stderr.
+embeds() {
+    local what=$1
+    shift
+    if ! timeout -k 5 60 "$@" -o "$folder/program" >"$folder/log" 2>&1; then
+        fail "$what does not build: $*"
+        cat "$folder/log"
+        return
+    fi
+    (cd "$folder" && LD_LIBRARY_PATH=$libraries timeout -k 5 60 ./program >"$folder/out" 2>"$folder/err") ||
+        fail "$what: exit $?: $(cat "$folder/out" "$folder/err")"
+    [ -s "$folder/err" ] && fail "$what wrote: $(cat "$folder/err")"
+}
+
+# shellcheck disable=SC2086,SC2046
+{
+    embeds "transfer, shared" "$cc" -std=c11 $warnings $sanitizers "$source_folder/examples/transfer.c" -pthread \
+        $(flags --cflags --libs)
+    grep -q "after opening again: 1000 accounts with 10000000 cents: as it should be" "$folder/out" || fail "no verdict: $(cat "$folder/out")"
+    readelf -d "$folder/program" | grep -q 'NEEDED.*libcellar\.so\.0' || fail "the program does not ask for libcellar.so.0"
+
+    # Only the archive to be found: what it needs besides is pkg-config's to say.
+    mkdir "$folder/static" && cp "$libraries/libcellar.a" "$folder/static"
+    embeds "transfer, static" "$cc" -std=c11 $warnings $sanitizers "$source_folder/examples/transfer.c" $(flags --cflags) \
+        -L"$folder/static" $(flags --static --libs | sed "s|-L$libraries||")
+    grep -q "as it should be" "$folder/out" || fail "no verdict: $(cat "$folder/out")"
+    readelf -d "$folder/program" | grep -q 'NEEDED.*libcellar' && fail "the static program asks for libcellar.so"
+}
+
+# The header is C++ too, macros for columns included.
+cat >"$folder/embed.cc" <<'CC'
+#include <cellar.h>
+#include <cstdio>
+
+struct point {
+    double x, y;
+};
+
+static int move(cellar_txn *txn, void *arg)
+{
+    const cellar_table *points = static_cast<const cellar_table *>(arg);
+    const point to = {1, 2};
+    int ref = cellar_insert(txn, points, 7, &to);
+    return ref < 0 ? ref : cellar_fetch(txn);
+}
+
+int main()
+{
+    const cellar_column columns[] = {CELLAR_COLUMN(point, x), CELLAR_COLUMN_IN(3, point, y)};
+    cellar_config config = {};
+    cellar_error error = {};
+    cellar_schema schema = {};
+    cellar_proc_def def = {};
+    cellar *db = nullptr;
+    const cellar_table *points = nullptr;
+    const cellar_proc *proc = nullptr;
+
+    schema.name = "point";
+    schema.row_bytes = sizeof(point);
+    schema.columns = columns;
+    schema.column_count = 2;
+    schema.records_max = 100;
+    def.name = "move";
+    def.fn = move;
+    def.records_max = def.writes_max = 1;
+    int code = cellar_open(&config, &db, &error);
+    if (code == 0) code = cellar_table_create(db, &schema, &points, &error);
+    if (code == 0) code = cellar_proc_register(db, &def, &proc, &error);
+    if (code == 0) code = cellar_call(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr);
+    if (code == 0 && cellar_call(db, proc, const_cast<cellar_table *>(points), nullptr, nullptr) != -CELLAR_ERR_EXISTS) code = 1;
+    cellar_close(db);
+    if (code != 0) std::fprintf(stderr, "%d: %s\n", code, error.text);
+    return code != 0;
+}
+CC
+for cxx in g++ clang++; do
+    command -v $cxx >/dev/null || continue
+    case $cc:$cxx in *clang*:g++ | *gcc*:clang++ | */cc:clang++ | cc:clang++) [ -n "$sanitizers" ] && continue ;; esac
+    # shellcheck disable=SC2086,SC2046
+    embeds "C++ with $cxx" $cxx -std=c++11 $warnings -Wno-missing-field-initializers $sanitizers "$folder/embed.cc" $(flags --cflags --libs)
+done
+
+timeout -k 5 60 "$folder/usr/bin/cellar" bench smallbank --accounts 100 --txns 200 >"$folder/out" 2>&1 ||
+    fail "the installed program: $(cat "$folder/out")"
+
+[ $failures -eq 0 ] && echo "what is installed is enough to embed"
+[ $failures -eq 0 ]
