@@ -114,7 +114,7 @@ static void close_endpoint(struct fabric_shm *shm, struct fabric_shm_ep *sep)
 /* ---- nodes ---- */
 
 /*
- * A post reads a node's limit after it has made its sequence odd; membarrier makes sure that either it sees the limit of 0
+ * INV-FABRIC-4. A post reads a node's limit after it has made its sequence odd; membarrier makes sure that either it sees the limit of 0
  * or we see the odd sequence, and wait for it to change.
  */
 void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node)
@@ -233,7 +233,7 @@ static int shm_wait(struct fabric *fabric, uint32_t *word)
     return 0;
 }
 
-/* The event changes before anybody looks for waiters: whoever read it before looks at its word again, or does not sleep. */
+/* INV-FABRIC-6. The event changes before anybody looks for waiters: whoever read it before looks at its word again, or does not sleep. */
 static void shm_wake(struct fabric *fabric, struct fabric_ep *ep)
 {
     struct fabric_shm *shm = shm_of(fabric);
@@ -287,7 +287,7 @@ static bool take_event(struct fabric_shm_ep *sep)
     return fabric_shm_has_messages(sep);
 }
 
-/* Says that it sleeps, then looks once more: whoever comes later sees `sleeping` and rings. */
+/* INV-FABRIC-6. Says that it sleeps, then looks once more: whoever comes later sees `sleeping` and rings. */
 static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
 {
     __atomic_store_n(&sep->mailbox->sleeping, 1, __ATOMIC_SEQ_CST);

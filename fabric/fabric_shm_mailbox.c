@@ -4,7 +4,7 @@
  * Each endpoint owns a mailbox (a stack of messages not yet taken) and a set of buffers for the messages it sends. A
  * sender fills a buffer and pushes it with one CAS; the receiver takes the whole stack with one exchange, turns it round
  * - oldest first again - and gives each buffer back once it has copied it. Nothing blocks anybody when a process is killed
- * between two instructions. Indexes and sizes read from here were written by other processes and are checked.
+ * between two instructions (INV-FABRIC-5). Indexes and sizes read from here were written by other processes and are checked.
  */
 #include "fabric_shm_internal.h"
 #include "must.h"
@@ -64,7 +64,7 @@ void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabr
 
 /* ---- buffers ---- */
 
-/* The buffer of a 1-based index found in shared memory; NULL at the bottom, and for nonsense. */
+/* INV-FABRIC-9. The buffer of a 1-based index found in shared memory; NULL at the bottom, and for nonsense. */
 static struct fabric_shm_buffer_wire *buffer_at(const struct fabric_shm_mailboxes *mailboxes, uint32_t index)
 {
     if (index == 0 || index > mailboxes->endpoints * FABRIC_SHM_BUFFERS) return NULL;

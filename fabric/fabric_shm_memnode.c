@@ -207,7 +207,7 @@ static void attach(struct memnode *memnode, struct connection *connection,
     hand_out(memnode, connection);
 }
 
-/* To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. */
+/* INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. */
 static void fence(struct memnode *memnode, struct connection *connection, const struct fabric_shm_message_wire *request)
 {
     struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_FENCED};

@@ -72,7 +72,7 @@ void fabric_shm_unmap(struct fabric_shm_mapping *mapping)
     *mapping = (struct fabric_shm_mapping){0};
 }
 
-/* Sealed against shrinking, so that no access to it can ever fail. */
+/* INV-FABRIC-8. Sealed against shrinking, so that no access to it can ever fail. */
 int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error)
 {
     struct stat status;
@@ -146,7 +146,7 @@ static int choose_size(struct pool_file *file, uint64_t wanted, struct cellar_er
                    file->path, file->bytes, wanted);
 }
 
-/* All blocks of the file must exist: a store into a hole of a full disk would kill the process. */
+/* INV-FABRIC-8. All blocks of the file must exist: a store into a hole of a full disk would kill the process. */
 static int allocate_blocks(struct pool_file *file, struct cellar_error *error)
 {
     struct statvfs fs;
