@@ -39,11 +39,11 @@ static void print_workload(const struct page *page)
                 config->small_scale ? " at SMALL SCALE (a tenth of customers and items)" : "",
                 config->mix_crest ? "50/46/4/0/0 (comparison only)" : "45/43/4/4/4");
     else if (settings->workload == &smallbank_workload)
-        fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts), config->theta,
-                config->two_tables ? "two tables" : "one record");
+        fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts),
+                config->theta, config->two_tables ? "two tables" : "one record");
     else
-        fprintf(page->out, "%s records, theta %g, %g %% updates, %u records a transaction\n", style_count(count, config->records),
-                config->theta, config->write_ratio * 100, config->per_txn);
+        fprintf(page->out, "%s records, theta %g, %g %% updates, %u records a transaction\n",
+                style_count(count, config->records), config->theta, config->write_ratio * 100, config->per_txn);
 }
 
 static void print_header(const struct page *page)
@@ -52,17 +52,21 @@ static void print_header(const struct page *page)
     const struct cellar_config *db = &settings->db;
     const struct machine *machine = page->outcome->machine;
     char bytes[STYLE_BYTES], pool[STYLE_BYTES], number[STYLE_BYTES];
-    fprintf(page->out, "%scellar %s  %s%s\n", page->style.bold, cellar_version(), settings->workload->name, page->style.end);
+    fprintf(page->out, "%scellar %s  %s%s\n", page->style.bold, cellar_version(), settings->workload->name,
+            page->style.end);
     print_workload(page);
     fprintf(page->out, "  engine     cc %s on %s, seed %" PRIu64, settings->cc, db->fabric, db->seed);
     if (db->rtt_ns) fprintf(page->out, ", completions delayed by %" PRIu64 " ns", db->rtt_ns);
-    fprintf(page->out, "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n", db->cns,
-            plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns, plural(db->mns),
-            style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
+    fprintf(page->out,
+            "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n",
+            db->cns, plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns,
+            plural(db->mns), style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
     fprintf(page->out, "  machine    %.64s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
             style_bytes(bytes, (double)machine->memory_bytes));
-    if (settings->txns) fprintf(page->out, "  length     %s transactions", style_count(number, settings->txns));
-    else fprintf(page->out, "  length     %g s%s", settings->seconds, settings->sim ? " of virtual time" : "");
+    if (settings->txns)
+        fprintf(page->out, "  length     %s transactions", style_count(number, settings->txns));
+    else
+        fprintf(page->out, "  length     %g s%s", settings->seconds, settings->sim ? " of virtual time" : "");
     if (settings->warmup_s > 0) fprintf(page->out, " after %g s of warm-up", settings->warmup_s);
     fprintf(page->out, "; loaded in %.2f s\n", page->outcome->load_s);
     if (page->outcome->interrupted)
@@ -77,11 +81,13 @@ static void print_throughput(const struct page *page)
     char rate[STYLE_BYTES], committed[STYLE_BYTES], percent[STYLE_BYTES];
     heading(page, "Throughput", NULL);
     fprintf(page->out, "  %s%s%s txn/s   %s committed in %.3g s   aborts %s   fairness %.3f\n", page->style.bold,
-            style_count(rate, (uint64_t)outcome_tps(page->outcome)), page->style.end, style_count(committed, totals->committed),
-            totals->elapsed_s, style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
+            style_count(rate, (uint64_t)outcome_tps(page->outcome)), page->style.end,
+            style_count(committed, totals->committed), totals->elapsed_s,
+            style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
     if (page->outcome->settings->sim)
-        fprintf(page->out, "  %.4g s of virtual time in %.2f s, %s verbs/s simulated, trace %016" PRIx64 "\n", page->outcome->virtual_s,
-                page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_wall_s), page->outcome->trace_hash);
+        fprintf(page->out, "  %.4g s of virtual time in %.2f s, %s verbs/s simulated, trace %016" PRIx64 "\n",
+                page->outcome->virtual_s, page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_wall_s),
+                page->outcome->trace_hash);
 }
 
 static void print_type(const struct page *page, const char *name, const struct driver_type *type)
@@ -94,16 +100,17 @@ static void print_type(const struct page *page, const char *name, const struct d
         fprintf(page->out, "\n");
         return;
     }
-    fprintf(page->out, " %9s %9s %9s %9s %9s\n", style_us(us[0], hist_mean(hist)), style_us(us[1], (double)hist_quantile(hist, 0.5)),
-            style_us(us[2], (double)hist_quantile(hist, 0.99)), style_us(us[3], (double)hist_quantile(hist, 0.999)),
-            style_us(us[4], (double)hist->max));
+    fprintf(page->out, " %9s %9s %9s %9s %9s\n", style_us(us[0], hist_mean(hist)),
+            style_us(us[1], (double)hist_quantile(hist, 0.5)), style_us(us[2], (double)hist_quantile(hist, 0.99)),
+            style_us(us[3], (double)hist_quantile(hist, 0.999)), style_us(us[4], (double)hist->max));
 }
 
 static void print_types(const struct page *page)
 {
     const struct workload *workload = page->outcome->settings->workload;
     heading(page, "Transactions (us)", "   committed    aborts       avg       p50       p99      p999       max");
-    for (uint32_t i = 0; i < workload->type_count; i++) print_type(page, workload->types[i], &page->outcome->totals.types[i]);
+    for (uint32_t i = 0; i < workload->type_count; i++)
+        print_type(page, workload->types[i], &page->outcome->totals.types[i]);
     print_type(page, "all", &page->outcome->totals.all);
 }
 
@@ -135,8 +142,10 @@ static void print_verb_row(const struct page *page, const char *name, const doub
     fprintf(page->out, "  %-*s", NAME_WIDTH, name);
     for (uint32_t v = 0; v < CELLAR_VERBS; v++) {
         sum += ops[v];
-        if (ops[v] > 0) fprintf(page->out, " %9.2f", ops[v]);
-        else fprintf(page->out, " %9s", ".");
+        if (ops[v] > 0)
+            fprintf(page->out, " %9.2f", ops[v]);
+        else
+            fprintf(page->out, " %9s", ".");
     }
     fprintf(page->out, " %7.2f\n", sum);
 }
@@ -166,15 +175,18 @@ static void print_verbs(const struct page *page)
 static const struct {
     const struct workload *workload;
     double padded, metadata;
-} crest_overhead[] = {{&tpcc_workload, 0.4130, 0.2065}, {&smallbank_workload, 1.0, 0.4219}, {&ycsb_workload, 0.4545, 0.2727}};
+} crest_overhead[] = {
+    {&tpcc_workload, 0.4130, 0.2065}, {&smallbank_workload, 1.0, 0.4219}, {&ycsb_workload, 0.4545, 0.2727}};
 
 static void print_space_row(const struct page *page, const char *name, const struct cellar_space *space)
 {
-    char count[STYLE_BYTES], payload[STYLE_BYTES], record[STYLE_BYTES], slots[STYLE_BYTES], index[STYLE_BYTES], ratio[STYLE_BYTES];
+    char count[STYLE_BYTES], payload[STYLE_BYTES], record[STYLE_BYTES], slots[STYLE_BYTES], index[STYLE_BYTES],
+        ratio[STYLE_BYTES];
     double overhead = space->payload_bytes ? (double)space->record_bytes / (double)space->payload_bytes - 1 : 0;
     fprintf(page->out, "  %-*s%12s %11s %11s %9s %11s %11s\n", NAME_WIDTH, name, style_count(count, space->records),
             style_bytes(payload, (double)space->payload_bytes), style_bytes(record, (double)space->record_bytes),
-            style_percent(ratio, overhead), style_bytes(slots, (double)space->slot_bytes), style_bytes(index, (double)space->index_bytes));
+            style_percent(ratio, overhead), style_bytes(slots, (double)space->slot_bytes),
+            style_bytes(index, (double)space->index_bytes));
 }
 
 static void print_memory(const struct page *page)
@@ -182,7 +194,7 @@ static void print_memory(const struct page *page)
     const struct outcome *outcome = page->outcome;
     const struct cellar_pool_space *pool = &outcome->pool;
     struct cellar_space all = {0};
-    char fixed[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
+    char fixed[STYLE_BYTES], index[STYLE_BYTES], used[STYLE_BYTES], total[STYLE_BYTES];
     heading(page, "Memory", "     records     payload    laid out  overhead       slots       index");
     for (uint32_t i = 0; i < outcome->table_count; i++) {
         const struct cellar_space *space = &outcome->tables[i].space;
@@ -196,17 +208,26 @@ static void print_memory(const struct page *page)
     if (outcome->table_count > 1) print_space_row(page, "all", &all);
     for (uint32_t i = 0; i < sizeof(crest_overhead) / sizeof(crest_overhead[0]); i++)
         if (crest_overhead[i].workload == outcome->settings->workload)
-            fprintf(page->out, "  %soverhead: laid out over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
-                    page->style.dim, crest_overhead[i].padded * 100, crest_overhead[i].metadata * 100, page->style.end);
-    fprintf(page->out, "  superblocks, catalogs and logs %s; %s in use of %s\n", style_bytes(fixed, (double)pool->fixed_bytes),
-            style_bytes(used, (double)pool->used_bytes), style_bytes(total, (double)pool->pool_bytes));
+            fprintf(
+                page->out,
+                "  %soverhead: laid out over payload; CREST gives %.4g %% with cache-line padding, %.4g %% without%s\n",
+                page->style.dim, crest_overhead[i].padded * 100, crest_overhead[i].metadata * 100, page->style.end);
+    if (all.record_bytes)
+        fprintf(page->out, "  record slots: %.3f of what the records take as laid out\n",
+                (double)all.slot_bytes / (double)all.record_bytes);
+    fprintf(page->out,
+            "  fixed: superblocks, catalogs, logs %s; index buckets for the rows expected %s\n",
+            style_bytes(fixed, (double)pool->fixed_bytes), style_bytes(index, (double)all.index_bytes));
+    fprintf(page->out, "  %s in use of %s\n", style_bytes(used, (double)pool->used_bytes),
+            style_bytes(total, (double)pool->pool_bytes));
 }
 
 /* ---- is it right ---- */
 
 static void print_verdict(const struct page *page, bool ok)
 {
-    fprintf(page->out, "  %s%s%s ", ok ? page->style.good : page->style.bad, ok ? page->style.yes : page->style.no, page->style.end);
+    fprintf(page->out, "  %s%s%s ", ok ? page->style.good : page->style.bad, ok ? page->style.yes : page->style.no,
+            page->style.end);
 }
 
 static void print_rates(const struct page *page)
@@ -218,8 +239,10 @@ static void print_rates(const struct page *page)
         double low = report->rates[i].low, high = report->rates[i].high;
         print_verdict(page, outcome_rate_ok(page->outcome, i));
         fprintf(page->out, "%-40s %7.2f %%  %s", report->rates[i].name, report->rates[i].value * 100, page->style.dim);
-        if (low < high) fprintf(page->out, "defined as %.4g to %.4g %%", low * 100, high * 100);
-        else fprintf(page->out, "defined as %.4g %%", low * 100);
+        if (low < high)
+            fprintf(page->out, "defined as %.4g to %.4g %%", low * 100, high * 100);
+        else
+            fprintf(page->out, "defined as %.4g %%", low * 100);
         fprintf(page->out, "%s\n", page->style.end);
     }
 }
