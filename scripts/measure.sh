@@ -1,0 +1,271 @@
+#!/bin/bash
+# measure.sh [--quick] [--rounds N] [--seconds S] [--build DIR] [--profile] [--json FILE] - every figure of
+# docs/performance.md, as tables on standard output. Builds what it measures: the release build, and LMDB's peer if there is an LMDB.
+#
+#   --rounds N    rounds of the runs against the clock (3): in each, every mode and LMDB one after the other, so that a busy
+#                 machine hits all alike; medians over the rounds, and the median of the rounds' ratios, are printed
+#   --seconds S   measured in each of those runs (2)
+#   --quick       one round of one second, and instructions of mode cell only
+#   --build DIR   the build folder (build-measure)
+#   --profile     also the functions in which the instructions are spent
+#   --json FILE   also all figures as one flat JSON object
+#
+# Instructions are counted by callgrind: exactly, of the measured run alone, and the same at every repetition. Needs valgrind;
+# without it those rows are missing. Exit 1: a run failed, or a check after it.
+set -eu
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+rounds=3 seconds=2 quick='' build=build-measure profile='' json=''
+usage() { sed -n '2,15s/^# \{0,1\}//p' scripts/measure.sh >&2; exit 2; }
+positive() { [[ $1 =~ ^[0-9]*\.?[0-9]+$ && ! $1 =~ ^[0.]*$ ]] || usage; }
+while [ $# -gt 0 ]; do
+    case $1 in
+    --quick) rounds=1 seconds=1 quick=1 ;;
+    --profile) profile=1 ;;
+    --rounds) [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || usage; rounds=$2; shift ;;
+    --seconds) positive "${2:-}"; seconds=$2; shift ;;
+    --build | --json) [ -n "${2:-}" ] || usage; declare "${1#--}=$2"; shift ;;
+    *) usage ;;
+    esac
+    shift
+done
+
+work=$(mktemp -d)
+children=()
+cleanup() {
+    for child in "${children[@]}"; do kill "$child" 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+# ---- what the runs leave, and how it is read -----------------------------------------------------------------------
+
+figures=$work/figures # lines "name value", in the order found
+figure() { printf '%s %s\n' "$1" "$2" >>"$figures"; }
+value() { awk -v name="$1" '$1 == name { v = $2 } END { print v == "" ? "-" : v }' "$figures"; }
+say() { printf 'measure: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+# The reports are indented JSON, one field a line: `field FILE NAME` is one of the outermost, `inner FILE OBJECT` the sum of an object's numbers.
+field() { awk -v name="\"$2\":" '/^  "/ && $1 == name { sub(/,$/, "", $2); print $2; exit }' "$1"; }
+inner() {
+    awk -v name="\"$2\":" '/^  "/ { in_it = $1 == name; next } /^  }/ { in_it = 0 }
+                           in_it && $2 ~ /^[0-9]/ { sub(/,$/, "", $2); sum += $2 } END { print sum + 0 }' "$1"
+}
+space() { # FILE NAME: summed over all tables
+    awk -v name="\"$2\":" '/^  "/ { in_it = $1 == "\"space\":" } in_it && $1 == name { sub(/,$/, "", $2); sum += $2 } END { print sum + 0 }' "$1"
+}
+divide() { awk -v a="$1" -v b="$2" -v digits="${3:-2}" 'BEGIN { if (b > 0) printf "%.*f\n", digits, a / b; else print "-" }'; }
+
+# ---- build -----------------------------------------------------------------------------------------------------------
+
+say "building in $build"
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTS=OFF >"$work/build.log" 2>&1 &&
+    cmake --build "$build" --target cellar -j 2 >>"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; fail "the build failed"; }
+cellar=$build/cellar
+peer=$build/cellar-peer-lmdb
+cmake --build "$build" --target cellar-peer-lmdb -j 2 >>"$work/build.log" 2>&1 || { peer= && say "no LMDB here: nothing to compare with"; }
+
+# ---- against the clock --------------------------------------------------------------------------------------------------
+
+declare -A options=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1" [tpcc]="tpcc --warehouses 2")
+space_txns=200000
+declare -A peers=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1")
+
+run_ours() { # WORKLOAD MODE ROUND
+    local report=$work/$1.$2.$3.json
+    # shellcheck disable=SC2086
+    "$cellar" bench ${options[$1]} --cc "$2" --threads 2 --warmup 0.5 --seconds "$seconds" --seed "$3" --json "$report" >"$work/run.log" 2>&1 ||
+        { tail -20 "$work/run.log" >&2; fail "cellar bench ${options[$1]} --cc $2 failed"; }
+    field "$report" tps >>"$work/$1.$2.tps"
+    field "$report" load_s >>"$work/$1.load"
+}
+
+run_peer() { # WORKLOAD ROUND
+    # shellcheck disable=SC2086
+    "$peer" ${peers[$1]} --threads 2 --seconds "$seconds" --seed "$2" >"$work/run.log" 2>&1 ||
+        { tail -20 "$work/run.log" >&2; fail "$peer ${peers[$1]} failed"; }
+    awk '$1 == "best" { print $2 }' "$work/run.log" >>"$work/$1.lmdb.tps"
+    awk '$1 == "best" { print $5 }' "$work/run.log" >>"$work/$1.lmdb.threads"
+}
+
+for round in $(seq "$rounds"); do
+    for workload in smallbank ycsb tpcc; do
+        say "round $round of $rounds: $workload"
+        run_ours $workload cell "$round"
+        [ -z "$peer" ] || [ -z "${peers[$workload]:-}" ] || run_peer $workload "$round"
+        run_ours $workload record "$round"
+    done
+done
+
+for workload in smallbank ycsb tpcc; do
+    for mode in cell record lmdb; do
+        [ -f "$work/$workload.$mode.tps" ] || continue
+        figure $workload.$mode.tps "$(median <"$work/$workload.$mode.tps")"
+        [ $mode != lmdb ] && [ -f "$work/$workload.lmdb.tps" ] || continue
+        figure $workload.$mode.lmdb_ratio "$(paste "$work/$workload.$mode.tps" "$work/$workload.lmdb.tps" | awk '{ print $1 / $2 }' | median)"
+    done
+    for mode in cell record; do
+        report=$work/$workload.$mode.1.json
+        figure $workload.$mode.ops "$(inner "$report" mn_ops_per_txn)"
+        figure $workload.$mode.rtts "$(field "$report" rtts_per_txn)"
+        figure $workload.$mode.abort_rate "$(field "$report" abort_rate)"
+    done
+    # Memory after a number of transactions that the program knows beforehand: it sizes the index of growing tables by it.
+    report=$work/$workload.space.json
+    # shellcheck disable=SC2086
+    "$cellar" bench ${options[$workload]} --threads 2 --txns $space_txns --json "$report" >"$work/run.log" 2>&1 ||
+        { tail -20 "$work/run.log" >&2; fail "cellar bench ${options[$workload]} --txns $space_txns failed"; }
+    sed -n 's/.*\(superblocks, [^;]*\);.*/\1/p' "$work/run.log" >"$work/fixed"
+    figure $workload.load_s "$(median <"$work/$workload.load")"
+    for name in payload_bytes record_bytes slot_bytes index_bytes; do figure $workload.$name "$(space "$report" $name)"; done
+    figure $workload.memory_ratio \
+        "$(divide $(($(value $workload.slot_bytes) + $(value $workload.index_bytes))) "$(value $workload.record_bytes)" 3)"
+done
+figure tpcc.load_s_per_warehouse "$(divide "$(value tpcc.load_s)" 2)"
+
+# ---- instructions and allocations -----------------------------------------------------------------------------------------
+
+# Two runs of one thread, N and 3 N transactions; what they differ by is of 2 N transactions on warm caches. SmallBank and YCSB-T
+# have fewer records here, so that N transactions meet nearly all of them. The program calls cellar_run three times: to load, to run, to
+# check. What callgrind writes when the third begins is of the second alone.
+declare -A count_options=([smallbank]="smallbank --accounts 20000" [ycsb]="ycsb --theta 0.1 --records 50000" [tpcc]="${options[tpcc]}")
+declare -A count_txns=([smallbank]=40000 [ycsb]=40000 [tpcc]=10000)
+
+count_one() { # NAME TXNS command with %N% for the number of transactions
+    local name=$1 txns=$2
+    shift 2
+    valgrind --tool=callgrind --callgrind-out-file="$work/$name.out" --dump-before='cellar_run*' "${@//%N%/$txns}" >"$work/$name.log" 2>&1 ||
+        { tail -5 "$work/$name.log" >&2; return 1; }
+    [[ $name != *.lmdb.* ]] || return 0 # all of the program: its load and check cancel out
+    [ -f "$work/$name.out.3" ] || { say "callgrind could not tell the run from the load"; return 1; }
+    mv "$work/$name.out.3" "$work/$name.out"
+}
+total() { awk '/^(summary|totals):/ { print $2; exit }' "$work/$1.out"; }
+allocations() { # calls that may ask the operating system or the heap for memory
+    awk '/^c?fn=/ { kind = $0; sub(/=.*/, "", kind); id = $0; sub(/^c?fn=/, "", id); sub(/ .*/, "", id)
+                    if (split($0, part, " ") > 1) names[id] = part[2]
+                    if (kind == "cfn") callee = names[id] }
+         /^calls=/ { split($1, call, "="); if (callee ~ /^(malloc|calloc|realloc|aligned_alloc|posix_memalign|free|mmap|munmap|brk|sbrk)(@.*)?$/) n += call[2] }
+         END { print n + 0 }' "$work/$1.out"
+}
+
+profile_of() { # the functions with the largest share of their own; inlined code counts for the caller
+    awk 'sub(/^fn=/, "") { id = $1; if (NF > 1) names[id] = $2; fn = names[id]; sub(/\047.*/, "", fn); next }
+         /^calls=/ { getline; next } # the line behind a call is what it cost inside
+         /^[-+*0-9]+ [0-9]+$/ { own[fn] += $2; all += $2 }
+         /^[a-z]*fn=\([0-9]+\) / { id = $1; sub(/^[a-z]*=/, "", id); names[id] = $2 }
+         END { for (fn in own) printf "%.1f %s\n", own[fn] * 100 / all, fn }' "$work/$1.out" | sort -gr | head -n "$2"
+}
+
+count_pair() { # WORKLOAD.MODE: two runs side by side
+    local first second name=$1 workload=${1%.*} mode=${1#*.} command
+    local txns=${count_txns[$workload]}
+    command="$cellar bench ${count_options[$workload]} --cc $mode --threads 1 --txns %N%"
+    [ "$mode" != lmdb ] || command="$peer ${peers[$workload]} --threads 1 --txns %N%"
+    # shellcheck disable=SC2086
+    count_one "$name.a" $txns $command & first=$!
+    # shellcheck disable=SC2086
+    count_one "$name.b" $((3 * txns)) $command & second=$!
+    children=("$first" "$second")
+    wait "$first" && wait "$second" || fail "counting $name failed"
+    children=()
+    figure "$name.instructions" "$(divide $(($(total "$name.b") - $(total "$name.a"))) $((2 * txns)) 0)"
+    [ "$mode" = lmdb ] || figure "$name.allocations" $(($(allocations "$name.b") - $(allocations "$name.a")))
+}
+
+if command -v valgrind >/dev/null; then
+    for workload in smallbank ycsb tpcc; do
+        for mode in cell record lmdb; do
+            [ $mode != lmdb ] || [ -n "$peer" -a -n "${peers[$workload]:-}" ] || continue
+            [ -z "$quick" ] || [ $mode = cell ] || continue
+            say "counting instructions: $workload $mode"
+            count_pair $workload.$mode
+        done
+    done
+else
+    say "no valgrind here: instructions are not counted"
+fi
+
+# ---- report -------------------------------------------------------------------------------------------------------------
+
+thousands() { awk -v v="$1" -v unit="${2:-1}" -v digits="${3:-0}" 'BEGIN {
+    if (v == "-" || v == "") { print "-"; exit }
+    s = sprintf("%.*f", digits, v / unit); point = index(s, "."); whole = point ? substr(s, 1, point - 1) : s
+    out = ""; while (length(whole) > 3) { out = "," substr(whole, length(whole) - 2) out; whole = substr(whole, 1, length(whole) - 3) }
+    print whole out (point ? substr(s, point) : "") }'; }
+times() { [ "$1" = - ] && echo - || printf '%.2f x\n' "$1"; }
+fixed() { [ "$1" = - ] && echo - || printf "%.${2}f\n" "$1"; }
+percent() { awk -v v="$1" 'BEGIN { printf "%.3f %%\n", v * 100 }'; }
+
+declare -A title=([smallbank]="SmallBank, 100,000 accounts, uniform" [ycsb]="YCSB-T, 1 M records, 4 updates, theta 0.1" [tpcc]="TPC-C, 2 warehouses, full size")
+declare -A target_tps=([smallbank]="2,000,000" [ycsb]="800,000" [tpcc]="100,000") target_ratio=([smallbank]="3.3 x" [ycsb]="4 x" [tpcc]="-")
+declare -A target_instructions=([smallbank]="3,000" [ycsb]="6,000" [tpcc]="50,000")
+
+machine=$(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo)
+echo "Commit $(git rev-parse --short HEAD 2>/dev/null || echo -)$([ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || echo " with changes"); ${machine:-unknown machine}, $(nproc) cores, load average at the end $(cut -d ' ' -f 1 /proc/loadavg); $rounds x $seconds s a run."
+echo
+echo "| against the clock, 2 threads | mode | txn/s | target | ratio to LMDB beside | target |"
+echo "|---|---|---:|---:|---:|---:|"
+for workload in smallbank ycsb tpcc; do
+    for mode in cell record; do
+        at=$workload.$mode
+        echo "| ${title[$workload]} | $mode | $(thousands "$(value $at.tps)") | ${target_tps[$workload]} | $(times "$(value $at.lmdb_ratio)") |" \
+            "${target_ratio[$workload]} |"
+    done
+    [ "$(value $workload.lmdb.tps)" = - ] || echo "| ${title[$workload]} | LMDB | $(thousands "$(value $workload.lmdb.tps)") | | 1 | |"
+done
+echo
+echo "| counted, each transaction | mode | instructions | target | allocations | verbs | round trips | aborts |"
+echo "|---|---|---:|---:|---:|---:|---:|---:|"
+for workload in smallbank ycsb tpcc; do
+    for mode in cell record; do
+        at=$workload.$mode
+        echo "| ${title[$workload]} | $mode | $(thousands "$(value $at.instructions)") | ${target_instructions[$workload]} | $(value $at.allocations) |" \
+            "$(fixed "$(value $at.ops)" 2) | $(fixed "$(value $at.rtts)" 2) | $(percent "$(value $at.abort_rate)") |"
+    done
+    [ "$(value $workload.lmdb.instructions)" = - ] ||
+        echo "| ${title[$workload]} | LMDB | $(thousands "$(value $workload.lmdb.instructions)") | | | | | |"
+done
+echo
+echo "| table | records | payload, bytes each | laid out, bytes each | overhead | CREST, padded | in use: slots and index, MiB | in use / laid out | target |"
+echo "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+table_rows() { # REPORT TITLE CREST: payload is the columns, the key, and 8 bytes of table id, which CREST's figures count too
+    awk -v title="$2" -v crest="$3" '
+        function row(name, crest, target) {
+            if (!n) return
+            printf "| %s | %d | %.1f | %.1f | %.1f %% | %s | %.1f | %s | %s |\n", name, n, p / n + 8, r / n, (r / (p + 8 * n) - 1) * 100,
+                   crest, (s + x) / 1048576, n < 1000 ? "-" : sprintf("%.3f", (s + x) / r), target # below: one run of 64 KiB
+        }
+        function number() { sub(/,$/, "", $2); return $2 + 0 }
+        /^  "/ { in_it = $1 == "\"space\":"; next }
+        in_it && /^    "/ { table = $1; gsub(/[":]/, "", table) }
+        in_it && $1 == "\"records\":" { n = number() }
+        in_it && $1 == "\"payload_bytes\":" { p = number() }
+        in_it && $1 == "\"record_bytes\":" { r = number() }
+        in_it && $1 == "\"slot_bytes\":" { s = number() }
+        in_it && $1 == "\"index_bytes\":" { x = number() }
+        in_it && /^    }/ { row("`" table "`", "", ""); N += n; P += p; R += r; S += s; X += x; n = p = r = s = x = 0 }
+        END { n = N; p = P; r = R; s = S; x = X; row("**" title "**", crest, "1.25") }' "$1"
+}
+for workload in smallbank ycsb tpcc; do
+    case $workload in smallbank) crest="100 %" ;; ycsb) crest="45.5 %" ;; tpcc) crest="41.3 %" ;; esac
+    table_rows "$work/$workload.space.json" "${title[$workload]}" "$crest"
+done
+echo
+echo "After $space_txns transactions; TPC-C besides: $(cat "$work/fixed"). Load on 2 threads: SmallBank $(fixed "$(value smallbank.load_s)" 2) s," \
+    "YCSB-T $(fixed "$(value ycsb.load_s)" 2) s, TPC-C $(value tpcc.load_s_per_warehouse) s per warehouse (target 1)."
+
+if [ -n "$profile" ]; then
+    for workload in smallbank ycsb tpcc; do
+        [ -f "$work/$workload.cell.b.out" ] || continue
+        echo
+        echo "| ${title[$workload]}, cell | instructions |"
+        echo "|---|---:|"
+        profile_of $workload.cell.b 16 | awk '{ printf "| `%s` | %.1f %% |\n", $2, $1 }'
+    done
+fi
+
+[ -z "$json" ] || awk 'BEGIN { printf "{" } { printf "%s\n  \"%s\": %s", (NR > 1 ? "," : ""), $1, ($2 == "-" ? "null" : $2) } END { print "\n}" }' "$figures" >"$json"
