@@ -120,7 +120,8 @@ static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct f
     }
 }
 
-static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait)
+static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait,
+                     uint32_t place)
 {
     struct fabric_sim_conn *conn;
     int status = fabric_sim_memory_check(sim, op);
@@ -132,7 +133,7 @@ static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fa
         conn = &ep->conns[fabric_addr_node(op->addr)];
     }
     if (status == 0) {
-        fabric_sim_events_send(sim, ep, conn, op, wait, ep->clock_ns);
+        fabric_sim_events_send(sim, ep, conn, op, wait, place);
     } else {
         fabric_sim_events_refuse(sim, ep, op, wait, status);
     }
@@ -151,7 +152,8 @@ static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
     catch_up(sim, ep);
     ep->clock_ns += sim->config.post_cpu_ns + sim->config.op_cpu_ns * count;
     wait->pending += count;
-    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
+    ep->batch++;
+    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait, i);
 }
 
 static struct fabric_wait *reap(struct fabric_sim *sim, struct fabric_sim_ep *ep)

@@ -32,6 +32,8 @@ struct fabric_sim_event {
     bool pass;       /* a WRITE that overtakes earlier READs and atomics */
     bool descending; /* order of the pieces: from `first`, in this direction, around */
     uint32_t pieces, pieces_done, first;
+    uint64_t batch; /* of its endpoint, counted; and its place in it */
+    uint32_t place;
     uint64_t gap_ns; /* between pieces */
 };
 
@@ -46,6 +48,10 @@ struct fabric_sim_conn {
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
     struct fabric_sim_queue queue; /* with a chooser: all that is not executed, oldest first */
+    /* of the last batches that failed here: behind an operation that did not run none runs, behind a lost reply none comes */
+    uint64_t not_run_batch, lost_batch;
+    uint64_t last_batch; /* the batch, and the last place of it, that executed here */
+    uint32_t last_place;
 };
 
 struct fabric_sim_ep {
@@ -54,6 +60,7 @@ struct fabric_sim_ep {
     uint32_t index;
     uint64_t clock_ns;
     uint32_t pending; /* operations posted and not reaped */
+    uint64_t batch;   /* counts the posts */
     uint32_t vain_polls;
     bool woken, received;
     /* the coroutine that goes on when this endpoint has something for it; NULL while it runs and when there is none */

@@ -155,12 +155,14 @@ static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op 
 }
 
 void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
-                            struct fabric_op *op, struct fabric_wait *wait, uint64_t leave_ns)
+                            struct fabric_op *op, struct fabric_wait *wait, uint32_t place)
 {
     struct fabric_sim_event *event = event_new(sim, ep, op, wait);
     event->conn = conn;
+    event->batch = ep->batch;
+    event->place = place;
     uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.message_ns : sim->config.rtt_ns / 2;
-    uint64_t arrive_ns = leave_ns + way_ns + jitter(sim);
+    uint64_t arrive_ns = ep->clock_ns + way_ns + jitter(sim);
     if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
     if (sim->config.choose) {
         forward(sim, event, FABRIC_SIM_EXECUTE, arrive_ns + service_ns(sim, op));
@@ -242,18 +244,30 @@ static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, c
     return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
 }
 
-/* Before the first piece: the injected fault, which may itself have killed or fenced somebody. */
+/* Has an operation behind this one in its batch executed already (a WRITE that passed it)? Then it must not fail alone. */
+static bool was_passed(const struct fabric_sim_event *event)
+{
+    return event->conn->last_batch == event->batch && event->conn->last_place > event->place;
+}
+
+/* Before the first piece: the injected fault, which may itself have killed or fenced somebody, or one earlier in the batch. */
 static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
+    struct fabric_sim_conn *conn = event->conn;
     enum fabric_sim_fault fault = FABRIC_SIM_NONE;
     uint64_t index = sim->ops_executed++;
     event->started = true;
     if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
-    event->lost = fault == FABRIC_SIM_REPLY_LOST;
     int32_t status = admit(sim, &event->ep->ep, event->op);
-    if (status == 0 && fault == FABRIC_SIM_NOT_RUN) status = -CELLAR_ERR_UNREACHABLE;
-    if (status == 0) order_pieces(sim, event);
-    return status;
+    if (status == 0 && fault == FABRIC_SIM_NOT_RUN && !was_passed(event)) conn->not_run_batch = event->batch;
+    if (status == 0 && fault == FABRIC_SIM_REPLY_LOST && !was_passed(event)) conn->lost_batch = event->batch;
+    event->lost = conn->lost_batch == event->batch;
+    if (status == 0 && conn->not_run_batch == event->batch) status = -CELLAR_ERR_UNREACHABLE;
+    if (status != 0) return status;
+    if (conn->last_batch != event->batch || conn->last_place < event->place) conn->last_place = event->place;
+    conn->last_batch = event->batch;
+    order_pieces(sim, event);
+    return 0;
 }
 
 /* A node that dies amid the pieces leaves the operation half done. */
@@ -266,7 +280,8 @@ static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_eve
 static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     if (sim->config.choose) fabric_sim_queue_remove(&event->conn->queue, event);
-    if (event->lost && event->status == 0) event->status = -CELLAR_ERR_INDETERMINATE;
+    if (event->lost && (event->status == 0 || event->status == -CELLAR_ERR_UNREACHABLE))
+        event->status = -CELLAR_ERR_INDETERMINATE;
     forward(sim, event, FABRIC_SIM_COMPLETE, sim->now_ns + way_back_ns(sim));
 }
 
