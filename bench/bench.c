@@ -6,6 +6,7 @@
 #include "err.h"
 #include "fabric.h"
 #include "outcome.h"
+#include "processes.h"
 #include "progress.h"
 #include "report.h"
 #include "settings.h"
@@ -25,11 +26,20 @@ struct run {
     struct watch *watch;
     struct cellar *db;
     struct workload_run *workload_run;
+    struct processes processes;       /* db NULL: this one is alone */
+    struct workload_client **clients; /* of all processes; those of this one come first */
     struct outcome outcome;
     bool failed;
 };
 
-static double seconds_since(const struct run *run, uint64_t start_ns) { return (double)(run->watch->now_ns() - start_ns) * 1e-9; }
+/* How long a transaction may take, and how much longer than expected another process, until it must have died. */
+#define PATIENCE_NS 10000000000
+#define VERDICT_PATIENCE_NS 600000000000 /* large pools take long to be checked */
+
+static double seconds_since(const struct run *run, uint64_t start_ns)
+{
+    return (double)(run->watch->now_ns() - start_ns) * 1e-9;
+}
 
 static uint64_t ns_of(double seconds) { return (uint64_t)(seconds * 1e9); }
 
@@ -37,8 +47,11 @@ static uint64_t ns_of(double seconds) { return (uint64_t)(seconds * 1e9); }
 static void log_warning(void *arg, enum cellar_log_level level, const char *text)
 {
     const struct run *run = arg;
-    if (level >= CELLAR_LOG_WARNING && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED)) fprintf(stderr, "cellar bench: %s\n", text);
+    if (level >= CELLAR_LOG_WARNING && !__atomic_load_n(&run->failed, __ATOMIC_RELAXED))
+        fprintf(stderr, "cellar bench: %s\n", text);
 }
+
+static bool together(const struct run *run) { return run->settings.processes > 1; }
 
 static int open_all(struct run *run, struct cellar_error *error)
 {
@@ -51,18 +64,24 @@ static int open_all(struct run *run, struct cellar_error *error)
     code = cellar_open(&settings->db, &run->db, error);
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);
-    if (!fabric->fresh)
+    if (!fabric->fresh && !together(run))
         return err_set(error, CELLAR_ERR_EXISTS, "%s holds data already; a run needs fresh memory",
-                       settings->db.memnodes ? settings->db.memnodes : settings->db.pool_path ? settings->db.pool_path : "the pool");
+                       settings->db.memnodes    ? settings->db.memnodes
+                       : settings->db.pool_path ? settings->db.pool_path
+                                                : "the pool");
     settings->db.pool_bytes = fabric->mn_bytes;
     code = sizing_accept(&run->sizing, fabric->mn_bytes, error);
     if (code < 0) return code;
-    return settings->workload->open(run->db, &settings->workload_config, run->sizing.expected_txns, &run->workload_run, error);
+    if (together(run)) code = processes_open(&run->processes, run->db, run->watch, settings, error);
+    if (code < 0) return code;
+    uint64_t expected_txns = run->sizing.expected_txns * settings->processes;
+    return settings->workload->open(run->db, &settings->workload_config, expected_txns, &run->workload_run, error);
 }
 
 static int prepare(struct run *run, struct cellar_error *error)
 {
     const struct settings *settings = &run->settings;
+    uint32_t sessions = (uint32_t)settings_coordinators(settings);
     run->driver = (struct driver){.workload = settings->workload,
                                   .run = run->workload_run,
                                   .db = run->db,
@@ -70,8 +89,11 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .warmup_ns = ns_of(settings->warmup_s),
                                   .measure_ns = ns_of(settings->seconds),
                                   .txns = settings->txns,
+                                  .client_first = settings->process * sessions,
+                                  .client_count = settings->processes * sessions,
+                                  .timeout_ns = together(run) ? PATIENCE_NS : 0,
                                   .stop = &run->watch->stop};
-    return driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
+    return driver_init(&run->driver, sessions, error);
 }
 
 static int load(struct run *run, struct cellar_error *error)
@@ -92,7 +114,8 @@ static int measure(struct run *run, struct cellar_error *error)
     struct simulation_counts before = {0}, after = {0};
     if (settings->sim) simulation_read(run->db, &before);
     uint64_t start_ns = run->watch->now_ns();
-    run->watch->begin(run->watch, &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
+    run->watch->begin(run->watch,
+                      &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
     int code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
     run->outcome.run_s = seconds_since(run, start_ns);
@@ -126,7 +149,16 @@ static int judge(struct cellar_session *session, void *arg, struct cellar_error 
 {
     struct run *run = arg;
     struct workload_report *report = &run->outcome.report;
-    int code = run->settings.workload->check(run->workload_run, session, run->driver.clients, run->driver.session_count, report, error);
+    struct workload_client **clients = run->driver.clients;
+    uint32_t count = run->driver.session_count;
+    int code = 0;
+    if (together(run)) {
+        code = processes_take_clients(&run->processes, session, clients, count, &run->clients, error);
+        clients = run->clients;
+    }
+    if (code == 0)
+        code = run->settings.workload->check(run->workload_run, session, clients, count * run->settings.processes,
+                                             report, error);
     if (code < 0) return code;
     struct cellar_error violation = {0};
     code = cellar_audit(session, &violation);
@@ -138,13 +170,14 @@ static int judge(struct cellar_session *session, void *arg, struct cellar_error 
     return read_space(run, session, error);
 }
 
-static int check(struct run *run, struct cellar_error *error)
+static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
 {
     run->watch->begin(run->watch, &(struct watch_phase){0});
-    int code = driver_alone(run->db, judge, run, error);
+    int code = driver_alone(run->db, job, run, error);
     run->watch->end(run->watch);
     if (code < 0) {
-        if (!error->code) err_set(error, (enum cellar_error_code)-code, "the check could not be made: %s", cellar_error_text(code));
+        if (!error->code)
+            err_set(error, (enum cellar_error_code) - code, "the check could not be made: %s", cellar_error_text(code));
         return code;
     }
     cellar_pool_space_read(run->db, &run->outcome.pool);
@@ -160,19 +193,75 @@ static int report(const struct run *run, struct cellar_error *error)
     return json ? report_json(&run->outcome, json, error) : 0;
 }
 
+/* ---- together with other processes ---- */
+
+static int measure_space(struct cellar_session *session, void *arg, struct cellar_error *error)
+{
+    return read_space(arg, session, error);
+}
+
+/* All began at once: the others may still have what this one had left when it was interrupted, and a little more. */
+static uint64_t patience_ns(const struct run *run)
+{
+    const struct settings *settings = &run->settings;
+    double left = settings->warmup_s + settings->seconds - run->outcome.run_s;
+    return settings->txns ? 0 : PATIENCE_NS + (left > 0 ? ns_of(left) : 0);
+}
+
+static int load_together(struct run *run, struct cellar_error *error)
+{
+    struct processes *processes = &run->processes;
+    int code;
+    if (processes->index == 0) {
+        code = load(run, error);
+        if (code == 0) code = processes_arrive(processes, PROCESSES_LOADED, error);
+    } else {
+        code = processes_await(processes, 0, 1, PROCESSES_LOADED, true, 0, NULL, error);
+    }
+    if (code == 0) code = processes_arrive(processes, PROCESSES_READY, error);
+    return code < 0 ? code : processes_await(processes, 0, processes->count, PROCESSES_READY, true, 0, NULL, error);
+}
+
+/* Process 0 judges when all have ended, and tells the others. */
+static int check_together(struct run *run, struct cellar_error *error)
+{
+    struct processes *processes = &run->processes;
+    enum processes_stage verdict = PROCESSES_NONE;
+    bool again = !run->outcome.interrupted; /* else the stop word is set, and the next interrupt ends the process */
+    int code = 0;
+    if (processes->index > 0)
+        code = processes_leave_clients(processes, run->driver.clients, run->driver.session_count, error);
+    if (code == 0) code = processes_arrive(processes, PROCESSES_DONE, error);
+    if (code == 0)
+        code = processes_await(processes, 0, processes->count, PROCESSES_DONE, again, patience_ns(run), NULL, error);
+    if (code < 0) return code;
+    if (processes->index == 0) {
+        code = check(run, judge, error);
+        verdict = outcome_checks_failed(&run->outcome) ? PROCESSES_WRONG : PROCESSES_RIGHT;
+        return code < 0 ? code : processes_arrive(processes, verdict, error);
+    }
+    code = processes_await(processes, 0, 1, PROCESSES_RIGHT, again, VERDICT_PATIENCE_NS, &verdict, error);
+    if (code == 0) code = check(run, measure_space, error);
+    workload_report_check(&run->outcome.report, "checked by process 0", verdict == PROCESSES_RIGHT ? NULL : "%s",
+                          "not so: see the report of process 0");
+    return code;
+}
+
 static int perform(struct run *run, struct cellar_error *error)
 {
     int code = open_all(run, error);
     if (code == 0) code = prepare(run, error);
-    if (code == 0) code = load(run, error);
+    if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
     if (code == 0) code = measure(run, error);
-    if (code == 0) code = check(run, error);
+    if (code == 0) code = together(run) ? check_together(run, error) : check(run, judge, error);
     if (code == 0) code = report(run, error);
     return code;
 }
 
 static void finish(struct run *run)
 {
+    if (run->failed && run->processes.joined) (void)!processes_arrive(&run->processes, PROCESSES_GONE, NULL);
+    processes_free_clients(&run->processes, run->clients, run->driver.session_count);
     driver_free(&run->driver);
     if (run->workload_run) run->settings.workload->close(run->workload_run);
     cellar_close(run->db);
@@ -212,8 +301,10 @@ int bench_main(int count, char *const *arguments, struct watch *watch)
             __atomic_store_n(&run->failed, code < 0, __ATOMIC_RELAXED);
             finish(run);
         }
-        if (code < 0) complain(run, code, &error);
-        else status = outcome_checks_failed(&run->outcome) ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+        if (code < 0)
+            complain(run, code, &error);
+        else
+            status = outcome_checks_failed(&run->outcome) ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
     }
     free(run);
     return status;

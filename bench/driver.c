@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SYNC_TXNS 64 /* transactions between two looks at the fabric's clock, and two yields to the worker's other coordinators */
+#define SYNC_TXNS                                                                                                      \
+    64 /* transactions between two looks at the fabric's clock, and two yields to the worker's other coordinators */
 
 int driver_init(struct driver *driver, uint32_t session_count, struct cellar_error *error)
 {
@@ -22,7 +23,8 @@ int driver_init(struct driver *driver, uint32_t session_count, struct cellar_err
         slot->client = aligned_alloc(64, client_bytes);
         if (!slot->types || !slot->client) goto nomem;
         memset(slot->client, 0, client_bytes);
-        workload_client_begin(slot->client, driver->seed, i, session_count);
+        workload_client_begin(slot->client, driver->seed, driver->client_first + i,
+                              driver->client_count ? driver->client_count : session_count);
         driver->clients[i] = slot->client;
     }
     return 0;
@@ -50,8 +52,16 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
     uint32_t none = 0;
     if (__atomic_compare_exchange_n(&driver->failed, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         driver->failure = code;
-        if (error && error->code) driver->error = *error;
-        else err_set(&driver->error, (enum cellar_error_code)-code, "a transaction failed: %s", cellar_error_text(code));
+        if (error && error->code)
+            driver->error = *error;
+        else if (code == -CELLAR_ERR_DEADLINE)
+            err_set(&driver->error, CELLAR_ERR_DEADLINE,
+                    "a transaction did not commit within %.0f s: a compute node that died holds its locks, and cannot "
+                    "be recovered yet",
+                    (double)driver->timeout_ns * 1e-9);
+        else
+            err_set(&driver->error, (enum cellar_error_code) - code, "a transaction failed: %s",
+                    cellar_error_text(code));
     }
     __atomic_store_n(driver->stop, 1, __ATOMIC_RELAXED);
     return code;
@@ -64,7 +74,7 @@ static int outcome(struct driver *driver, int code, const char *what, struct cel
         if (error) *error = driver->error;
         return driver->failure;
     }
-    if (code < 0) return err_set(error, (enum cellar_error_code)-code, "%s: %s", what, cellar_error_text(code));
+    if (code < 0) return err_set(error, (enum cellar_error_code) - code, "%s: %s", what, cellar_error_text(code));
     return 0;
 }
 
@@ -170,7 +180,8 @@ static void begin_window(struct loop *loop)
 static uint64_t first_start(struct driver *driver, uint64_t now_ns)
 {
     uint64_t none = 0;
-    __atomic_compare_exchange_n(&driver->start_ns, &none, now_ns ? now_ns : 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&driver->start_ns, &none, now_ns ? now_ns : 1, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
     return __atomic_load_n(&driver->start_ns, __ATOMIC_RELAXED);
 }
 
@@ -178,7 +189,11 @@ static int run_client(struct cellar_session *session, void *arg)
 {
     struct driver *driver = arg;
     struct driver_session *slot = &driver->sessions[cellar_session_index(session)];
-    struct loop loop = {.driver = driver, .slot = slot, .session = session, .options = {.cancel = driver->stop}, .until_sync = SYNC_TXNS};
+    struct loop loop = {.driver = driver,
+                        .slot = slot,
+                        .session = session,
+                        .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns},
+                        .until_sync = SYNC_TXNS};
     slot->cn = cellar_session_cn(session);
     int code = driver->workload->client_init(driver->run, session, slot->client);
     loop.now_ns = cellar_session_now_ns(session);

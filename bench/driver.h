@@ -33,6 +33,8 @@ struct driver {
     uint64_t seed;
     uint64_t warmup_ns, measure_ns;
     uint64_t txns;  /* 0: bounded by measure_ns, else by so many over all sessions */
+    uint32_t client_first, client_count; /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
+    uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
     uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
     /* set by driver_init */
     struct driver_session *sessions;

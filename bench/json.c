@@ -112,6 +112,8 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "lock", json_null());
     json_object_set_new(root, "cns", count(settings->db.cns));
     json_object_set_new(root, "mns", count(settings->db.mns));
+    json_object_set_new(root, "process", count(settings->process));
+    json_object_set_new(root, "processes", count(settings->processes));
     json_object_set_new(root, "threads", count(settings->db.threads));
     json_object_set_new(root, "coros", count(settings->db.coros));
     json_object_set_new(root, "replicas", count(settings->db.replicas));

@@ -31,6 +31,12 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static void sleep_ns(uint64_t ns)
+{
+    const struct timespec duration = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    nanosleep(&duration, NULL);
+}
+
 /* SIGUSR1 only ends the thread itself. */
 static void signals_watched(sigset_t *set)
 {
@@ -104,7 +110,7 @@ int main_watch_start(const char *name, struct watch **out)
 {
     struct main_watch *self = calloc(1, sizeof(*self));
     if (!self) return -ENOMEM;
-    self->watch = (struct watch){.now_ns = now_ns, .begin = begin, .end = end};
+    self->watch = (struct watch){.now_ns = now_ns, .pause = sleep_ns, .begin = begin, .end = end};
     self->name = name;
     self->terminal = isatty(STDERR_FILENO);
     pthread_mutex_init(&self->mutex, NULL);

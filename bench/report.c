@@ -61,6 +61,9 @@ static void print_header(const struct page *page)
             "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n",
             db->cns, plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns,
             plural(db->mns), style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
+    if (settings->processes > 1)
+        fprintf(page->out, "  processes  this is number %u of %u that ran together; number 0 checked for all\n", settings->process,
+                settings->processes);
     fprintf(page->out, "  machine    %.64s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
             style_bytes(bytes, (double)machine->memory_bytes));
     if (settings->txns)

@@ -3,6 +3,7 @@
 #include "fabric.h"
 #include "must.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SECONDS_MAX 1e6
@@ -23,71 +24,220 @@ enum { TPCC = 1, SMALLBANK = 2, YCSB = 4 };
 #define AT(field) offsetof(struct settings, field)
 
 static const struct option_def defs[] = {
-    {.group = "Engine", .name = "fabric", .help = "how compute nodes reach memory nodes", .fallback = "shm", .kind = OPTION_CHOICE,
-     .offset = AT(db.fabric), .choices = settings_fabrics, .not_built = settings_fabrics_not_built},
-    {.name = "cc", .help = "concurrency control: locks on whole records or on cells", .fallback = "cell", .kind = OPTION_CHOICE,
-     .offset = AT(cc), .choices = settings_modes, .not_built = settings_modes_not_built},
+    {.group = "Engine",
+     .name = "fabric",
+     .help = "how compute nodes reach memory nodes",
+     .fallback = "shm",
+     .kind = OPTION_CHOICE,
+     .offset = AT(db.fabric),
+     .choices = settings_fabrics,
+     .not_built = settings_fabrics_not_built},
+    {.name = "cc",
+     .help = "concurrency control: locks on whole records or on cells",
+     .fallback = "cell",
+     .kind = OPTION_CHOICE,
+     .offset = AT(cc),
+     .choices = settings_modes,
+     .not_built = settings_modes_not_built},
 
-    {.group = "Cluster", .name = "cns", .argument = "N", .help = "compute nodes, all in this process", .fallback = "1",
-     .kind = OPTION_COUNT, .offset = AT(db.cns), .min = 1, .max = FABRIC_CNS_MAX},
-    {.name = "mns", .argument = "N", .help = "memory nodes", .fallback = "1", .kind = OPTION_COUNT, .offset = AT(db.mns), .min = 1,
+    {.group = "Cluster",
+     .name = "cns",
+     .argument = "N",
+     .help = "compute nodes, all in this process",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(db.cns),
+     .min = 1,
+     .max = FABRIC_CNS_MAX},
+    {.name = "mns",
+     .argument = "N",
+     .help = "memory nodes",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(db.mns),
+     .min = 1,
      .max = FABRIC_NODES_MAX},
-    {.name = "threads", .argument = "N", .help = "worker threads of each compute node", .fallback = "the machine's cores",
-     .kind = OPTION_COUNT, .offset = AT(db.threads), .min = 1, .max = 1024},
-    {.name = "coros", .argument = "N", .help = "coordinators (coroutines) of each thread", .fallback = "4", .kind = OPTION_COUNT,
-     .offset = AT(db.coros), .min = 1, .max = 1024},
-    {.name = "replicas", .argument = "F", .help = "backups of each record and log; less than --mns", .fallback = "0",
-     .kind = OPTION_COUNT, .offset = AT(db.replicas), .min = 0, .max = FABRIC_NODES_MAX - 1},
+    {.name = "threads",
+     .argument = "N",
+     .help = "worker threads of each compute node",
+     .fallback = "the machine's cores",
+     .kind = OPTION_COUNT,
+     .offset = AT(db.threads),
+     .min = 1,
+     .max = 1024},
+    {.name = "coros",
+     .argument = "N",
+     .help = "coordinators (coroutines) of each thread",
+     .fallback = "4",
+     .kind = OPTION_COUNT,
+     .offset = AT(db.coros),
+     .min = 1,
+     .max = 1024},
+    {.name = "replicas",
+     .argument = "F",
+     .help = "backups of each record and log; less than --mns",
+     .fallback = "0",
+     .kind = OPTION_COUNT,
+     .offset = AT(db.replicas),
+     .min = 0,
+     .max = FABRIC_NODES_MAX - 1},
 
-    {.group = "Length", .name = "seconds", .argument = "S", .help = "measure for so long; virtual time in sim",
-     .fallback = "5; sim 0.1", .kind = OPTION_REAL, .offset = AT(seconds), .min = 0.000001, .max = SECONDS_MAX},
-    {.name = "txns", .argument = "N", .help = "measure so many transactions instead, shared out evenly", .kind = OPTION_NUMBER,
-     .offset = AT(txns), .min = 1, .max = 1e15},
-    {.name = "warmup", .argument = "S", .help = "run unmeasured for so long first", .fallback = "1; sim 0.01; 0 with --txns",
-     .kind = OPTION_REAL, .offset = AT(warmup_s), .min = 0, .max = SECONDS_MAX},
-    {.name = "seed", .argument = "N", .help = "everything random follows from it", .fallback = "1", .kind = OPTION_NUMBER,
-     .offset = AT(db.seed), .min = 1},
+    {.group = "Length",
+     .name = "seconds",
+     .argument = "S",
+     .help = "measure for so long; virtual time in sim",
+     .fallback = "5; sim 0.1",
+     .kind = OPTION_REAL,
+     .offset = AT(seconds),
+     .min = 0.000001,
+     .max = SECONDS_MAX},
+    {.name = "txns",
+     .argument = "N",
+     .help = "measure so many transactions instead, shared out evenly",
+     .kind = OPTION_NUMBER,
+     .offset = AT(txns),
+     .min = 1,
+     .max = 1e15},
+    {.name = "warmup",
+     .argument = "S",
+     .help = "run unmeasured for so long first",
+     .fallback = "1; sim 0.01; 0 with --txns",
+     .kind = OPTION_REAL,
+     .offset = AT(warmup_s),
+     .min = 0,
+     .max = SECONDS_MAX},
+    {.name = "seed",
+     .argument = "N",
+     .help = "everything random follows from it",
+     .fallback = "1",
+     .kind = OPTION_NUMBER,
+     .offset = AT(db.seed),
+     .min = 1},
 
-    {.group = "Memory", .name = "pool-bytes", .argument = "SIZE", .help = "of each memory node (suffixes K, M, G)",
-     .fallback = "estimated", .kind = OPTION_SIZE, .offset = AT(db.pool_bytes), .min = 1 << 20, .max = 1ull << 47},
-    {.name = "pool", .argument = "FILE", .help = "keep the memory in a new file; needs --mns 1", .kind = OPTION_TEXT,
+    {.group = "Memory",
+     .name = "pool-bytes",
+     .argument = "SIZE",
+     .help = "of each memory node (suffixes K, M, G)",
+     .fallback = "estimated",
+     .kind = OPTION_SIZE,
+     .offset = AT(db.pool_bytes),
+     .min = 1 << 20,
+     .max = 1ull << 47},
+    {.name = "pool",
+     .argument = "FILE",
+     .help = "keep the memory in a new file; needs --mns 1",
+     .kind = OPTION_TEXT,
      .offset = AT(db.pool_path)},
-    {.name = "memnodes", .argument = "A,B", .help = "sockets of `cellar memnode` processes to use", .kind = OPTION_TEXT,
+    {.name = "memnodes",
+     .argument = "A,B",
+     .help = "sockets of `cellar memnode` processes to use",
+     .kind = OPTION_TEXT,
      .offset = AT(db.memnodes)},
-    {.name = "rtt-ns", .argument = "N", .help = "shm: delay each completion by so much", .fallback = "0", .kind = OPTION_NUMBER,
-     .offset = AT(db.rtt_ns), .min = 0, .max = 1e9},
+    {.name = "process",
+     .argument = "I/N",
+     .help = "run together with others on --memnodes, as number I (0 first) of N",
+     .kind = OPTION_TEXT,
+     .offset = AT(process_text)},
+    {.name = "rtt-ns",
+     .argument = "N",
+     .help = "shm: delay each completion by so much",
+     .fallback = "0",
+     .kind = OPTION_NUMBER,
+     .offset = AT(db.rtt_ns),
+     .min = 0,
+     .max = 1e9},
 
-    {.group = "tpcc", .name = "warehouses", .argument = "N", .help = "warehouses", .fallback = "40",
-     .kind = OPTION_NUMBER, .offset = AT(workload_config.warehouses), .only = TPCC},
-    {.name = "scale", .help = "small: a tenth of the customers and items", .fallback = "full", .kind = OPTION_CHOICE,
-     .offset = AT(scale), .choices = scales, .only = TPCC},
-    {.name = "mix", .help = "crest: 50/46/4/0/0, for comparison only", .fallback = "standard", .kind = OPTION_CHOICE,
-     .offset = AT(mix), .choices = mixes, .only = TPCC},
+    {.group = "tpcc",
+     .name = "warehouses",
+     .argument = "N",
+     .help = "warehouses",
+     .fallback = "40",
+     .kind = OPTION_NUMBER,
+     .offset = AT(workload_config.warehouses),
+     .only = TPCC},
+    {.name = "scale",
+     .help = "small: a tenth of the customers and items",
+     .fallback = "full",
+     .kind = OPTION_CHOICE,
+     .offset = AT(scale),
+     .choices = scales,
+     .only = TPCC},
+    {.name = "mix",
+     .help = "crest: 50/46/4/0/0, for comparison only",
+     .fallback = "standard",
+     .kind = OPTION_CHOICE,
+     .offset = AT(mix),
+     .choices = mixes,
+     .only = TPCC},
 
-    {.group = "smallbank", .name = "accounts", .argument = "N", .help = "bank accounts", .fallback = "100000", .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.accounts), .only = SMALLBANK},
-    {.name = "two-tables", .help = "savings and checking in two tables, not in one record", .kind = OPTION_FLAG,
-     .offset = AT(workload_config.two_tables), .only = SMALLBANK},
+    {.group = "smallbank",
+     .name = "accounts",
+     .argument = "N",
+     .help = "bank accounts",
+     .fallback = "100000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(workload_config.accounts),
+     .only = SMALLBANK},
+    {.name = "two-tables",
+     .help = "savings and checking in two tables, not in one record",
+     .kind = OPTION_FLAG,
+     .offset = AT(workload_config.two_tables),
+     .only = SMALLBANK},
 
-    {.group = "ycsb", .name = "records", .argument = "N", .help = "records", .fallback = "1000000", .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.records), .only = YCSB},
-    {.name = "write-ratio", .argument = "R", .help = "share of transactions that update", .fallback = "1", .kind = OPTION_REAL,
-     .offset = AT(workload_config.write_ratio), .min = 0, .max = 1, .only = YCSB},
-    {.name = "per-txn", .argument = "N", .help = "distinct records of a transaction", .fallback = "4", .kind = OPTION_COUNT,
-     .offset = AT(workload_config.per_txn), .min = 1, .max = 64, .only = YCSB},
+    {.group = "ycsb",
+     .name = "records",
+     .argument = "N",
+     .help = "records",
+     .fallback = "1000000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(workload_config.records),
+     .only = YCSB},
+    {.name = "write-ratio",
+     .argument = "R",
+     .help = "share of transactions that update",
+     .fallback = "1",
+     .kind = OPTION_REAL,
+     .offset = AT(workload_config.write_ratio),
+     .min = 0,
+     .max = 1,
+     .only = YCSB},
+    {.name = "per-txn",
+     .argument = "N",
+     .help = "distinct records of a transaction",
+     .fallback = "4",
+     .kind = OPTION_COUNT,
+     .offset = AT(workload_config.per_txn),
+     .min = 1,
+     .max = 64,
+     .only = YCSB},
 
-    {.group = "smallbank, ycsb", .name = "theta", .argument = "T", .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
-     .fallback = "smallbank 0, ycsb 0.99", .kind = OPTION_REAL, .offset = AT(workload_config.theta), .min = 0, .max = 1.999999,
+    {.group = "smallbank, ycsb",
+     .name = "theta",
+     .argument = "T",
+     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
+     .fallback = "smallbank 0, ycsb 0.99",
+     .kind = OPTION_REAL,
+     .offset = AT(workload_config.theta),
+     .min = 0,
+     .max = 1.999999,
      .only = SMALLBANK | YCSB},
 
-    {.group = "Report", .name = "json", .argument = "FILE", .help = "also write the report as one JSON object; - is stdout",
-     .kind = OPTION_TEXT, .offset = AT(json)},
+    {.group = "Report",
+     .name = "json",
+     .argument = "FILE",
+     .help = "also write the report as one JSON object; - is stdout",
+     .kind = OPTION_TEXT,
+     .offset = AT(json)},
 
-    {.name = "lock", .absent = true},    {.name = "nic", .absent = true},
-    {.name = "faults", .absent = true},  {.name = "plant", .absent = true},
-    {.name = "history", .absent = true}, {.name = "history-max", .absent = true},
+    {.name = "lock", .absent = true},
+    {.name = "nic", .absent = true},
+    {.name = "faults", .absent = true},
+    {.name = "plant", .absent = true},
+    {.name = "history", .absent = true},
+    {.name = "history-max", .absent = true},
 };
-static const struct options options = {.program = "cellar bench", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+static const struct options options = {
+    .program = "cellar bench", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
 
 static int workload_find(const char *name, const struct workload **workload, struct cellar_error *error)
 {
@@ -97,7 +247,8 @@ static int workload_find(const char *name, const struct workload **workload, str
             return 0;
         }
     if (!strcmp(name, "lock"))
-        return err_set(error, CELLAR_ERR_UNSUPPORTED, "the lock benchmark is not built yet; built: tpcc, smallbank, ycsb");
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "the lock benchmark is not built yet; built: tpcc, smallbank, ycsb");
     return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb", name);
 }
 
@@ -114,11 +265,35 @@ static uint32_t paths_count(const char *list)
     return count;
 }
 
+/* "1/2" */
+static int process_parse(struct settings *settings, struct cellar_error *error)
+{
+    const char *text = settings->process_text;
+    char *slash, *end = NULL;
+    settings->processes = 1;
+    if (!text) return 0;
+    unsigned long index = strtoul(text, &slash, 10), count = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+    if (strspn(text, "0123456789/") != strlen(text) || !end || *end || end == slash + 1 || slash == text ||
+        index >= count)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--process needs I/N such as 0/2 or 1/2, I from 0 to N - 1, not '%.60s'", text);
+    if (!settings->db.memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "--process needs --memnodes, where the processes meet");
+    if (count > FABRIC_CNS_MAX / settings->db.cns)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "%lu processes of %u compute nodes are too many; %d compute nodes are possible", count,
+                       settings->db.cns, FABRIC_CNS_MAX);
+    settings->process = (uint32_t)index;
+    settings->processes = (uint32_t)count;
+    settings->db.cn_index = settings->process * settings->db.cns;
+    return 0;
+}
+
 #define CONFLICT(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
-    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes"};
+    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "process"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
         if (options_given(&options, given, shm_only[i])) CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
     return 0;
@@ -130,7 +305,8 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
     const struct cellar_config *db = &settings->db;
     const struct option_def *foreign = options_outside(&options, given, workload_set(settings->workload));
     if (foreign) CONFLICT("--%s is no option of %s", foreign->name, settings->workload->name);
-    if (options_given(&options, given, "seconds") && settings->txns) CONFLICT("--seconds and --txns exclude each other");
+    if (options_given(&options, given, "seconds") && settings->txns)
+        CONFLICT("--seconds and --txns exclude each other");
     if (settings->sim) {
         int code = refuse_sim_conflicts(given, error);
         if (code < 0) return code;
@@ -144,8 +320,10 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         CONFLICT("--pool holds one memory node; --mns is %u", db->mns);
     }
     uint32_t mns = db->memnodes ? paths_count(db->memnodes) : db->mns;
-    if (mns > FABRIC_NODES_MAX) CONFLICT("--memnodes names %u memory nodes; at most %d are possible", mns, FABRIC_NODES_MAX);
-    if (db->replicas >= mns) CONFLICT("--replicas %u needs at least %u memory nodes; there are %u", db->replicas, db->replicas + 1, mns);
+    if (mns > FABRIC_NODES_MAX)
+        CONFLICT("--memnodes names %u memory nodes; at most %d are possible", mns, FABRIC_NODES_MAX);
+    if (db->replicas >= mns)
+        CONFLICT("--replicas %u needs at least %u memory nodes; there are %u", db->replicas, db->replicas + 1, mns);
     if (settings_coordinators(settings) > COORDINATORS_MAX)
         CONFLICT("%llu coordinators (--cns x --threads x --coros) are too many; at most %d are possible",
                  (unsigned long long)settings_coordinators(settings), COORDINATORS_MAX);
@@ -171,15 +349,18 @@ static void resolve(struct settings *settings, uint64_t given)
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&options, given, "seconds") && !settings->txns) settings->seconds = settings->sim ? 0.1 : 5;
     if (!options_given(&options, given, "warmup")) settings->warmup_s = settings->txns ? 0 : settings->sim ? 0.01 : 1;
-    if (settings->db.memnodes && !options_given(&options, given, "mns")) settings->db.mns = paths_count(settings->db.memnodes);
+    if (settings->db.memnodes && !options_given(&options, given, "mns"))
+        settings->db.mns = paths_count(settings->db.memnodes);
 }
 
-int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings, struct cellar_error *error)
+int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
+                   struct cellar_error *error)
 {
     memset(settings, 0, sizeof(*settings));
     if (count > 0 && (!strcmp(arguments[0], "--help") || !strcmp(arguments[0], "-h"))) return OPTIONS_HELP;
     if (count == 0 || arguments[0][0] == '-')
-        return err_set(error, CELLAR_ERR_INVALID, "the workload comes first: cellar bench tpcc|smallbank|ycsb [options]");
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "the workload comes first: cellar bench tpcc|smallbank|ycsb [options]");
     int code = workload_find(arguments[0], &settings->workload, error);
     if (code < 0) return code;
     fill_defaults(settings, cores);
@@ -188,6 +369,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (code != 0) return code;
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
+    if (code == 0) code = process_parse(settings, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);
 }

@@ -12,10 +12,11 @@ struct settings {
     struct cellar_config db; /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
     uint64_t txns; /* 0: the run is bounded by time */
+    uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;
     bool sim;
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale;
+    const char *cc, *mix, *scale, *process_text;
 };
 
 /* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */
@@ -29,5 +30,5 @@ extern const struct workload *const settings_workloads[];
  */
 NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings, struct cellar_error *error);
 void settings_print_help(FILE *out);
-/* All coordinators of this process. */
+/* All coordinators of one process. */
 uint64_t settings_coordinators(const struct settings *settings);

@@ -18,6 +18,7 @@ struct watch_phase {
 struct watch {
     uint32_t stop; /* set to 1 by SIGINT or SIGTERM during an interruptible phase; atomically */
     uint64_t (*now_ns)(void);
+    void (*pause)(uint64_t ns); /* the calling thread sleeps for about so long */
     void (*begin)(struct watch *watch, const struct watch_phase *phase);
     /* Wipes the line. From its return on, `arg` of the phase is not used any more. */
     void (*end)(struct watch *watch);

@@ -1,0 +1,300 @@
+#include "processes.h"
+
+#include "must.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLAN_BYTES 240
+#define POLL_NS 5000000
+#define CLIENT_COLUMNS_MAX 4
+#define CALL_NS 10000000000 /* rows of this table are never busy for long, unless their locks' owner has died */
+
+struct row {
+    uint64_t stage;
+    char plan[PLAN_BYTES];
+};
+enum { COLUMN_STAGE, COLUMN_PLAN };
+
+static const struct cellar_call_options call_options = {.timeout_ns = CALL_NS};
+
+/* ---- procedures ---- */
+
+struct arrive_args {
+    const struct processes *processes;
+    struct row row;
+};
+
+static int join_proc(struct cellar_txn *txn, void *arg)
+{
+    struct arrive_args *args = arg;
+    int ref = cellar_insert(txn, args->processes->stages, args->processes->index, &args->row);
+    return ref < 0 ? ref : cellar_fetch(txn);
+}
+
+static int arrive_proc(struct cellar_txn *txn, void *arg)
+{
+    struct arrive_args *args = arg;
+    int ref = cellar_access(txn, args->processes->stages, args->processes->index, 0, 1u << COLUMN_STAGE, 0);
+    if (ref < 0) return ref;
+    int code = cellar_fetch(txn);
+    return code < 0 ? code : cellar_put(txn, ref, COLUMN_STAGE, &args->row.stage);
+}
+
+struct look_args {
+    const struct processes *processes;
+    uint32_t of;
+    bool found;
+    struct row row;
+};
+
+static int look_proc(struct cellar_txn *txn, void *arg)
+{
+    struct look_args *args = arg;
+    int ref = cellar_access(txn, args->processes->stages, args->of, CELLAR_ALL, 0, CELLAR_OPTIONAL);
+    if (ref < 0) return ref;
+    int code = cellar_fetch(txn);
+    if (code < 0) return code;
+    args->found = cellar_found(txn, ref);
+    return args->found ? cellar_get_row(txn, ref, &args->row) : 0;
+}
+
+struct leave_args {
+    const struct processes *processes;
+    const struct workload_client *client;
+};
+
+static int leave_proc(struct cellar_txn *txn, void *arg)
+{
+    struct leave_args *args = arg;
+    int ref = cellar_insert(txn, args->processes->clients, args->client->index, args->client);
+    return ref < 0 ? ref : cellar_fetch(txn);
+}
+
+static int failed(int code, struct cellar_error *error, const char *what)
+{
+    if (code == 0) return 0;
+    return err_set(error, (enum cellar_error_code) - code, "%s: %s", what, cellar_error_text(code));
+}
+
+/* ---- opening ---- */
+
+/* What all processes must have been given alike. */
+static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
+{
+    const struct workload_config *w = &settings->workload_config;
+    const struct cellar_config *db = &settings->db;
+    memset(plan, 0, PLAN_BYTES);
+    snprintf(plan, PLAN_BYTES,
+             "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64 " %g %u %g",
+             settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
+             settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale,
+             w->mix_crest, w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->theta);
+}
+
+static int stages_create(struct processes *processes, struct cellar_error *error)
+{
+    static const struct cellar_column columns[] = {
+        [COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage), [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
+    const struct cellar_schema schema = {.name = "bench_processes",
+                                         .row_bytes = sizeof(struct row),
+                                         .columns = columns,
+                                         .column_count = sizeof(columns) / sizeof(columns[0]),
+                                         .records_max = processes->count};
+    return cellar_table_create(processes->db, &schema, &processes->stages, error);
+}
+
+/* A client is one row, cut into columns that are no longer than columns may be. */
+static int clients_create(struct processes *processes, uint32_t clients, struct cellar_error *error)
+{
+    static const char *const names[CLIENT_COLUMNS_MAX] = {"part0", "part1", "part2", "part3"};
+    struct cellar_column columns[CLIENT_COLUMNS_MAX];
+    uint32_t count = 0, bytes = (uint32_t)processes->client_bytes;
+    must(processes->client_bytes <= CLIENT_COLUMNS_MAX * (uint64_t)CELLAR_COLUMN_BYTES_MAX / 2);
+    for (uint32_t at = 0; at < bytes; at += columns[count++].bytes) {
+        uint32_t left = bytes - at;
+        columns[count] = (struct cellar_column){names[count], at, left, 0};
+        if (left > CELLAR_COLUMN_BYTES_MAX) columns[count].bytes = CELLAR_COLUMN_BYTES_MAX;
+    }
+    const struct cellar_schema schema = {
+        .name = "bench_clients", .row_bytes = bytes, .columns = columns, .column_count = count, .records_max = clients};
+    return cellar_table_create(processes->db, &schema, &processes->clients, error);
+}
+
+static int procs_register(struct processes *processes, struct cellar_error *error)
+{
+    const struct {
+        struct cellar_proc_def def;
+        const struct cellar_proc **proc;
+    } procs[] = {
+        {{.name = "bench.join", .fn = join_proc, .records_max = 1, .writes_max = 1}, &processes->join},
+        {{.name = "bench.arrive", .fn = arrive_proc, .records_max = 1, .writes_max = 1}, &processes->arrive},
+        {{.name = "bench.look", .fn = look_proc, .records_max = 1}, &processes->look},
+        {{.name = "bench.leave", .fn = leave_proc, .records_max = 1, .writes_max = 1}, &processes->leave},
+    };
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < sizeof(procs) / sizeof(procs[0]); i++)
+        code = cellar_proc_register(processes->db, &procs[i].def, procs[i].proc, error);
+    return code;
+}
+
+static int look(struct processes *processes, uint32_t of, struct look_args *args, struct cellar_error *error)
+{
+    *args = (struct look_args){.processes = processes, .of = of};
+    return failed(cellar_call(processes->db, processes->look, args, &call_options, NULL), error,
+                  "looking for the other processes");
+}
+
+static int join(struct processes *processes, const struct settings *settings, struct cellar_error *error)
+{
+    struct arrive_args args = {.processes = processes, .row = {.stage = PROCESSES_OPEN}};
+    plan_write(settings, args.row.plan);
+    for (uint32_t i = 0; i < processes->count; i++) {
+        struct look_args other;
+        int code = look(processes, i, &other, error);
+        if (code < 0) return code;
+        if (other.found && memcmp(other.row.plan, args.row.plan, PLAN_BYTES) != 0)
+            return err_set(error, CELLAR_ERR_MISMATCH,
+                           "process %u of %u was given other options than this one; only --process may differ", i,
+                           processes->count);
+    }
+    int code = cellar_call(processes->db, processes->join, &args, &call_options, NULL);
+    if (code == -CELLAR_ERR_EXISTS)
+        return err_set(error, CELLAR_ERR_EXISTS,
+                       "process %u of %u has been here already: %s holds an earlier run; a run needs fresh memory",
+                       processes->index, processes->count, settings->db.memnodes);
+    processes->joined = code == 0;
+    return failed(code, error, "joining the other processes");
+}
+
+int processes_open(struct processes *processes, struct cellar *db, struct watch *watch, const struct settings *settings,
+                   struct cellar_error *error)
+{
+    *processes = (struct processes){.db = db,
+                                    .watch = watch,
+                                    .index = settings->process,
+                                    .count = settings->processes,
+                                    .client_bytes = (settings->workload->client_bytes + 7) / 8 * 8};
+    int code = stages_create(processes, error);
+    if (code == 0)
+        code = clients_create(processes, (uint32_t)settings_coordinators(settings) * processes->count, error);
+    if (code == 0) code = procs_register(processes, error);
+    return code == 0 ? join(processes, settings, error) : code;
+}
+
+/* ---- stages ---- */
+
+int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error)
+{
+    struct arrive_args args = {.processes = processes, .row = {.stage = (uint64_t)stage}};
+    return failed(cellar_call(processes->db, processes->arrive, &args, &call_options, NULL), error,
+                  "telling the other processes");
+}
+
+struct waiting {
+    uint32_t of, count; /* of: the one waited for; atomically */
+};
+
+static void draw_waiting(void *arg, double elapsed_s, char *line, size_t bytes)
+{
+    struct waiting *waiting = arg;
+    snprintf(line, bytes, "  waiting for process %u of %u for %.0f s", __atomic_load_n(&waiting->of, __ATOMIC_RELAXED),
+             waiting->count, elapsed_s);
+}
+
+/* Until that one has reached the stage. */
+static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
+                     uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)
+{
+    for (;;) {
+        struct look_args args;
+        int code = look(processes, of, &args, error);
+        if (code < 0) return code;
+        if (args.row.stage == PROCESSES_GONE)
+            return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
+                           processes->count);
+        *reached = (enum processes_stage)args.row.stage;
+        if (*reached >= stage) return 0;
+        if (interruptible && __atomic_load_n(&processes->watch->stop, __ATOMIC_RELAXED))
+            return err_set(error, CELLAR_ERR_CANCELLED, "interrupted while waiting for process %u of %u", of,
+                           processes->count);
+        if (end_ns && processes->watch->now_ns() > end_ns)
+            return err_set(error, CELLAR_ERR_DEADLINE, "process %u of %u is overdue; it must have died", of,
+                           processes->count);
+        processes->watch->pause(POLL_NS);
+    }
+}
+
+int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
+                    bool interruptible, uint64_t patience_ns, enum processes_stage *reached, struct cellar_error *error)
+{
+    struct watch *watch = processes->watch;
+    struct waiting waiting = {first, processes->count};
+    enum processes_stage stage_met = PROCESSES_NONE;
+    uint64_t end_ns = patience_ns ? watch->now_ns() + patience_ns : 0;
+    int code = 0;
+    watch->begin(watch, &(struct watch_phase){.interruptible = interruptible, .draw = draw_waiting, .arg = &waiting});
+    for (uint32_t of = first; code == 0 && of < first + count; of++) {
+        __atomic_store_n(&waiting.of, of, __ATOMIC_RELAXED);
+        code = await_one(processes, of, stage, interruptible, end_ns, &stage_met, error);
+        if (reached && of == first) *reached = stage_met;
+    }
+    watch->end(watch);
+    return code;
+}
+
+/* ---- clients ---- */
+
+int processes_leave_clients(struct processes *processes, struct workload_client *const *clients, uint32_t count,
+                            struct cellar_error *error)
+{
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        struct leave_args args = {processes, clients[i]};
+        code = cellar_call(processes->db, processes->leave, &args, &call_options, NULL);
+    }
+    return failed(code, error, "leaving the counters of this process");
+}
+
+struct take {
+    const struct processes *processes;
+    struct workload_client **all;
+    uint32_t first, end; /* indexes that are to be found in the pool */
+    uint32_t taken;
+};
+
+static int take_client(void *arg, uint64_t key, const void *row)
+{
+    struct take *take = arg;
+    if (key < take->first || key >= take->end || take->all[key]) return -CELLAR_ERR_CORRUPT;
+    struct workload_client *client = malloc(take->processes->client_bytes);
+    if (!client) return -CELLAR_ERR_NOMEM;
+    memcpy(client, row, take->processes->client_bytes);
+    take->all[key] = client;
+    take->taken++;
+    return 0;
+}
+
+int processes_take_clients(struct processes *processes, struct cellar_session *session,
+                           struct workload_client *const *clients, uint32_t count, struct workload_client ***all,
+                           struct cellar_error *error)
+{
+    struct take take = {.processes = processes, .first = count, .end = count * processes->count};
+    take.all = *all = calloc(take.end, sizeof(**all));
+    if (!take.all) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of all processes");
+    memcpy(take.all, clients, count * sizeof(clients[0]));
+    int code = cellar_scan(session, processes->clients, take_client, &take, error);
+    if (code < 0) return error->code ? code : failed(code, error, "reading the counters of the other processes");
+    if (take.taken != take.end - take.first)
+        return err_set(error, CELLAR_ERR_CORRUPT, "%u of the %u counters of the other processes are there", take.taken,
+                       take.end - take.first);
+    return 0;
+}
+
+void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count)
+{
+    for (uint32_t i = count; all && i < count * processes->count; i++) free(all[i]);
+    free(all);
+}

@@ -1,0 +1,61 @@
+/*
+ * processes.h - several `cellar bench` processes on the same memory nodes, run as one: process 0 loads before and judges after, with
+ * what the clients of all have counted; in between all run at once.
+ *
+ * They meet in two tables of the pool itself. Each process has a row that names its options and the stage it has reached;
+ * and each leaves its clients there for process 0. Nobody replaces a process that dies: the others give up after a while.
+ */
+#pragma once
+
+#include "err.h"
+#include "settings.h"
+#include "watch.h"
+
+/* Reached one after the other; a process waits until others have reached at least some stage. */
+enum processes_stage {
+    PROCESSES_NONE, /* has not opened the pool yet */
+    PROCESSES_OPEN,
+    PROCESSES_LOADED, /* process 0: the tables are full */
+    PROCESSES_READY,  /* may run as soon as all are */
+    PROCESSES_DONE,   /* has run, and left its clients */
+    PROCESSES_RIGHT,  /* process 0: every check holds */
+    PROCESSES_WRONG,  /* process 0: one does not */
+    PROCESSES_GONE,   /* ended with an error */
+};
+
+struct processes {
+    struct cellar *db;
+    struct watch *watch;
+    uint32_t index, count;
+    bool joined;
+    uint64_t client_bytes;
+    const struct cellar_table *stages, *clients;
+    const struct cellar_proc *join, *arrive, *look, *leave;
+};
+
+/*
+ * Makes the tables, or finds them, and says that process settings->process is there. EXISTS: it was there before, the memory nodes hold
+ * an earlier run; MISMATCH: another process was given other options.
+ */
+NODISCARD int processes_open(struct processes *processes, struct cellar *db, struct watch *watch,
+                             const struct settings *settings, struct cellar_error *error);
+/* Tells the others. */
+NODISCARD int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error);
+/*
+ * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. An
+ * error when one of them is GONE, after patience_ns (0: no limit), or after an interrupt if interruptible.
+ */
+NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
+                              bool interruptible, uint64_t patience_ns, enum processes_stage *reached,
+                              struct cellar_error *error);
+/* Leaves this process's clients in the pool. */
+NODISCARD int processes_leave_clients(struct processes *processes, struct workload_client *const *clients,
+                                      uint32_t count, struct cellar_error *error);
+/*
+ * By one session, when all are DONE: the clients of all processes, in the order of their indexes; those from `count` on are new.
+ * processes_free_clients(all, count) frees these and the array.
+ */
+NODISCARD int processes_take_clients(struct processes *processes, struct cellar_session *session,
+                                     struct workload_client *const *clients, uint32_t count,
+                                     struct workload_client ***all, struct cellar_error *error);
+void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count);
