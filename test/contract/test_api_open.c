@@ -9,7 +9,7 @@
 static int add_one(struct cellar_txn *txn, void *args)
 {
     const struct cellar_table *table = args;
-    uint64_t a;
+    uint64_t a = 0;
     int ref = cellar_access(txn, table, 1, CELL_A, CELL_A, 0);
     int rc = ref < 0 ? ref : cellar_fetch(txn);
     if (rc == 0) rc = cellar_get(txn, ref, ITEM_A, &a);
