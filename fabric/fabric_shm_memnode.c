@@ -39,6 +39,7 @@ struct connection {
     int pidfd; /* -1 until attached */
     pid_t pid;
     uint32_t cn, cns; /* cns 0: not attached */
+    bool told_fresh;  /* it is the one to format the region */
     uint64_t since_ns;
 };
 
@@ -47,7 +48,6 @@ struct memnode {
     int listen_fd, region_fd, mailbox_fd;
     struct stat socket_status;             /* to remove no socket but our own */
     struct fabric_shm_mailboxes mailboxes; /* node 0 */
-    bool handed_out;
     uint32_t count;
     struct connection connections[CONNECTIONS_MAX];
 };
@@ -145,6 +145,21 @@ static int open_pidfd(const struct connection *connection)
     return (int)syscall(SYS_pidfd_open, connection->pid, 0);
 }
 
+/*
+ * Fresh: never written to, and nobody attached has been told so. Who was told and left without a trace (another node of its pool was not there,
+ * or it died) leaves the region to be formatted by the next.
+ */
+static bool region_is_fresh(const struct memnode *memnode)
+{
+    static const uint8_t zero[64];
+    uint8_t line[sizeof zero];
+
+    for (uint32_t i = 0; i < memnode->count; i++)
+        if (memnode->connections[i].fd >= 0 && memnode->connections[i].told_fresh) return false;
+    return pread(memnode->region_fd, line, sizeof line, 0) == (ssize_t)sizeof line &&
+           memcmp(line, zero, sizeof line) == 0;
+}
+
 static void hand_out(struct memnode *memnode, struct connection *connection)
 {
     const struct fabric_shm_memnode_config *config = memnode->config;
@@ -154,7 +169,7 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
         .node = config->node,
         .mn_count = config->mn_count,
         .cn_count = config->cn_count,
-        .fresh = !memnode->handed_out,
+        .fresh = region_is_fresh(memnode),
         .bytes = config->bytes,
         .seed = config->seed,
     };
@@ -163,7 +178,7 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
         lose(memnode, connection);
         return;
     }
-    memnode->handed_out = true;
+    connection->told_fresh = reply.fresh;
     say(memnode, CELLAR_LOG_INFO, "compute nodes %u..%u attached (process %d)", connection->cn,
         connection->cn + connection->cns - 1, (int)connection->pid);
 }

@@ -37,7 +37,7 @@ struct fabric_shm_message_wire {
     uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
-    uint32_t fresh; /*  32..35  1: nobody was attached before */
+    uint32_t fresh; /*  32..35  1: unwritten, and nobody else attached was told so */
     uint32_t zero;
     uint64_t bytes; /*  40..47 */
     uint64_t seed;  /*  48..55  equal on all memory nodes of one pool */
