@@ -151,13 +151,13 @@ static int open_pidfd(const struct connection *connection)
  */
 static bool region_is_fresh(const struct memnode *memnode)
 {
-    static const uint8_t zero[64];
-    uint8_t line[sizeof zero];
+    static const uint8_t zero[4096]; /* whoever formats a region begins here */
+    uint8_t page[sizeof zero];
 
     for (uint32_t i = 0; i < memnode->count; i++)
         if (memnode->connections[i].fd >= 0 && memnode->connections[i].told_fresh) return false;
-    return pread(memnode->region_fd, line, sizeof line, 0) == (ssize_t)sizeof line &&
-           memcmp(line, zero, sizeof line) == 0;
+    return pread(memnode->region_fd, page, sizeof page, 0) == (ssize_t)sizeof line &&
+           memcmp(page, zero, sizeof page) == 0;
 }
 
 static void hand_out(struct memnode *memnode, struct connection *connection)
