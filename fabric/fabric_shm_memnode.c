@@ -156,7 +156,7 @@ static bool region_is_fresh(const struct memnode *memnode)
 
     for (uint32_t i = 0; i < memnode->count; i++)
         if (memnode->connections[i].fd >= 0 && memnode->connections[i].told_fresh) return false;
-    return pread(memnode->region_fd, page, sizeof page, 0) == (ssize_t)sizeof line &&
+    return pread(memnode->region_fd, page, sizeof page, 0) == (ssize_t)sizeof page &&
            memcmp(page, zero, sizeof page) == 0;
 }
 
