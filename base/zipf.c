@@ -26,10 +26,15 @@ static double h_integral(double theta, double x)
     return expm1_over((1 - theta) * log_x) * log_x;
 }
 
+/*
+ * 1 + t is x^(1 - theta). Where the exponent 1 / (1 - theta) is small, the last bit that log(1 + t) loses at a t near 0 does not matter,
+ * and log costs half of log1p.
+ */
 static double h_integral_inverse(double theta, double u)
 {
     double t = u * (1 - theta);
-    if (t < -1) t = -1; /* rounding; 1 + t is x^(1 - theta) */
+    if (t < -1) t = -1; /* rounding */
+    if (fabs(1 - theta) > 0.0625) return exp(log(1 + t) / (1 - theta));
     return exp(log1p_over(t) * u);
 }
 
@@ -44,17 +49,20 @@ int zipf_init(struct zipf *zipf, uint64_t n, double theta)
     return 0;
 }
 
+/* Of x >= 0. A conversion to an integer and back is cheaper than floor on older processors. */
+static double nearest(double x) { return x < 0x1p52 ? (double)(int64_t)(x + 0.5) : floor(x + 0.5); }
+
 uint64_t zipf_next(const struct zipf *zipf, struct prng *prng)
 {
     if (zipf->theta == 0) return prng_below(prng, zipf->n);
     double n = (double)zipf->n;
     for (;;) {
-        double r = (double)(prng_next(prng) >> 11) * 0x1p-53;
+        double r = (double)(int64_t)(prng_next(prng) >> 11) * 0x1p-53;
         double u = zipf->h_n + r * (zipf->h_x1 - zipf->h_n);
         double x = h_integral_inverse(zipf->theta, u);
-        double k = floor(x + 0.5);
-        if (k < 1) k = 1;
-        if (k > n) k = n;
+        if (x < 1) x = 1;
+        if (x > n) x = n;
+        double k = nearest(x);
         /* The first test implies the second, which alone is exact, and spares its logarithms nearly always. */
         if (k - x <= zipf->s || u >= h_integral(zipf->theta, k + 0.5) - h(zipf->theta, k)) {
             uint64_t rank = (uint64_t)k - 1;

@@ -192,7 +192,7 @@ static inline void copy_to(unsigned char *remote, const unsigned char *local, ui
 
 /* ---- atomics ---- */
 
-/* Tries again while only bits outside compare_mask have changed; each such failure is another operation's success. */
+/* INV-FABRIC-3. Tries again while only bits outside compare_mask have changed; each such failure is another operation's success. */
 static inline uint64_t masked_cas(uint64_t *word, const struct fabric_op *op)
 {
     uint64_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -213,7 +213,7 @@ static inline uint64_t plain_cas(uint64_t *word, const struct fabric_op *op)
 
 /* ---- one operation ---- */
 
-/* WRITEs before it are seen by all before anything after it is read. */
+/* INV-FABRIC-2. WRITEs before it are seen by all before anything after it is read. */
 static inline void order_writes(struct fabric_shm_ep *sep)
 {
 #if defined(WITH_TSAN)
@@ -249,26 +249,33 @@ static inline int execute_atomic(struct fabric_op *op, unsigned char *remote)
     return 0;
 }
 
+/* What names no memory node, or no counter: a SEND, or a mistake. */
+static __attribute__((noinline)) int execute_other(struct fabric_shm_ep *sep, struct fabric_op *op)
+{
+    fabric_count(&sep->ep, op);
+    return op->kind == FABRIC_SEND ? fabric_shm_send(sep, op) : -CELLAR_ERR_INVALID;
+}
+
 /* *unseen: a WRITE of this batch may still be in the store buffer. */
 static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *op, bool *unseen)
 {
-    if (UNLIKELY(op->kind >= FABRIC_SEND))
-        return op->kind == FABRIC_SEND ? fabric_shm_send(sep, op) : -CELLAR_ERR_INVALID;
+    uint32_t kind = op->kind, node = fabric_addr_node(op->addr), size = op->size_bytes;
+    if (UNLIKELY(kind >= FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES))
+        return execute_other(sep, op);
+    counter_add(&sep->ep.counters.ops[node][op->phase][kind], 1);
 
-    uint32_t node = fabric_addr_node(op->addr), size = op->size_bytes;
     uint64_t offset = fabric_addr_offset(op->addr);
-    if (UNLIKELY(node >= FABRIC_NODES_MAX)) return -CELLAR_ERR_INVALID;
     /* Neither term exceeds 48 bits: the sum is exact. */
     if (UNLIKELY(size == 0 || offset + size > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_RELAXED)))
         return refuse(shm, op);
     unsigned char *remote = shm->nodes[node].base + offset;
 
-    if (op->kind == FABRIC_READ) {
+    if (kind == FABRIC_READ) {
         if (*unseen) order_writes(sep), *unseen = false;
         copy_from(remote, op->local, size);
         return 0;
     }
-    if (op->kind == FABRIC_WRITE) {
+    if (kind == FABRIC_WRITE) {
         copy_to(remote, op->local, size);
         *unseen = true;
         return 0;
@@ -303,12 +310,11 @@ static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_e
     /* Before any region is looked at: see fabric_shm_node_stop. */
     __atomic_store_n(&sep->post_sequence, sep->post_sequence + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (count >= PREFETCH_BATCH_MIN && ops[0].kind != FABRIC_WRITE) /* what is written was read before */
+    if (count >= PREFETCH_BATCH_MIN && ops[0].phase == CELLAR_PHASE_EXECUTE) /* later phases meet what this one met */
         for (uint32_t i = 0; i < count; i++) prefetch(shm, &ops[i]);
-    for (uint32_t i = 0; i < count; i++) {
-        fabric_count(&sep->ep, &ops[i]);
-        ops[i].status = execute(shm, sep, &ops[i], &unseen);
-        failed += ops[i].status != 0;
+    for (struct fabric_op *op = ops, *end = ops + count; op < end; op++) {
+        op->status = execute(shm, sep, op, &unseen);
+        if (UNLIKELY(op->status)) failed++;
     }
     if (unseen) order_writes(sep);
     __atomic_store_n(&sep->post_sequence, sep->post_sequence + 1, __ATOMIC_RELEASE);
