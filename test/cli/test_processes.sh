@@ -86,7 +86,12 @@ victim=$pid
 disown "$victim" # its end is no news for the shell
 starts k0 ycsb --records 2000 --seconds 2 --warmup 0 --memnodes "$folder/killed" --process 0/2
 survivor=$pid
-sleep 1
+works() { grep -qx "cn$2-worker0" /proc/"$1"/task/*/comm 2>/dev/null; } # it has attached, and begun to work
+for _ in $(seq 100); do
+    works $victim 1 && works $survivor 0 && break
+    sleep 0.1
+done
+sleep 0.7
 kill -9 $victim
 for _ in $(seq 50); do
     grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" && break
