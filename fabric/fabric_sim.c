@@ -120,8 +120,7 @@ static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct f
     }
 }
 
-static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait,
-                     uint32_t place)
+static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait)
 {
     struct fabric_sim_conn *conn;
     int status = fabric_sim_memory_check(sim, op);
@@ -133,7 +132,7 @@ static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fa
         conn = &ep->conns[fabric_addr_node(op->addr)];
     }
     if (status == 0) {
-        fabric_sim_events_send(sim, ep, conn, op, wait, place);
+        fabric_sim_events_send(sim, ep, conn, op, wait);
     } else {
         fabric_sim_events_refuse(sim, ep, op, wait, status);
     }
@@ -153,7 +152,7 @@ static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
     ep->clock_ns += sim->config.post_cpu_ns + sim->config.op_cpu_ns * count;
     wait->pending += count;
     ep->batch++;
-    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait, i);
+    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
 }
 
 static struct fabric_wait *reap(struct fabric_sim *sim, struct fabric_sim_ep *ep)

@@ -32,9 +32,13 @@ struct fabric_sim_event {
     bool pass;       /* a WRITE that overtakes earlier READs and atomics */
     bool descending; /* order of the pieces: from `first`, in this direction, around */
     uint32_t pieces, pieces_done, first;
-    uint64_t batch; /* of its endpoint, counted; and its place in it */
-    uint32_t place;
-    uint64_t gap_ns; /* between pieces */
+    struct fabric_sim_event *leader; /* the first one of its batch on its connection: speaks for all of them */
+    uint32_t place;                  /* counted from the leader */
+    /* of a leader */
+    uint32_t members, members_left;   /* in the batch; not yet reaped */
+    uint32_t last_place;              /* the last one that executed */
+    uint32_t not_run_from, lost_from; /* from that place on none runs; none's reply comes */
+    uint64_t gap_ns;                  /* between pieces */
 };
 
 struct fabric_sim_queue {
@@ -47,11 +51,9 @@ struct fabric_sim_conn {
     /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
-    struct fabric_sim_queue queue; /* with a chooser: all that is not executed, oldest first */
-    /* of the last batches that failed here: behind an operation that did not run none runs, behind a lost reply none comes */
-    uint64_t not_run_batch, lost_batch;
-    uint64_t last_batch; /* the batch, and the last place of it, that executed here */
-    uint32_t last_place;
+    struct fabric_sim_queue queue;   /* with a chooser: all that is not executed, oldest first */
+    struct fabric_sim_event *leader; /* of the batch that was posted last */
+    uint64_t leader_batch;           /* which one of the endpoint that was */
 };
 
 struct fabric_sim_ep {

@@ -34,6 +34,12 @@ static void trace(struct fabric_sim *sim, enum trace_kind kind, const struct fab
 
 /* ---- the pool of events ---- */
 
+static void free_event(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    event->next = sim->free_events;
+    sim->free_events = event;
+}
+
 static void grow_pool(struct fabric_sim *sim)
 {
     void **chunk = malloc(sizeof(void *) + CHUNK_EVENTS * sizeof(struct fabric_sim_event));
@@ -41,24 +47,30 @@ static void grow_pool(struct fabric_sim *sim)
     *chunk = sim->event_chunks;
     sim->event_chunks = chunk;
     struct fabric_sim_event *events = (void *)(chunk + 1);
-    for (uint32_t i = 0; i < CHUNK_EVENTS; i++) fabric_sim_events_release(sim, &events[i]);
+    for (uint32_t i = 0; i < CHUNK_EVENTS; i++) free_event(sim, &events[i]);
 }
 
+/* `leader`: NULL when it is the first of its batch. */
 static struct fabric_sim_event *event_new(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
-                                          struct fabric_wait *wait)
+                                          struct fabric_wait *wait, struct fabric_sim_event *leader)
 {
     if (!sim->free_events) grow_pool(sim);
     struct fabric_sim_event *event = sim->free_events;
     sim->free_events = event->next;
-    *event = (struct fabric_sim_event){.ep = ep, .op = op, .wait = wait, .pieces = 1};
+    *event = (struct fabric_sim_event){
+        .ep = ep, .op = op, .wait = wait, .pieces = 1, .not_run_from = UINT32_MAX, .lost_from = UINT32_MAX};
+    event->leader = leader ? leader : event;
+    event->place = event->leader->members++;
+    event->leader->members_left++;
     ep->pending++;
     return event;
 }
 
 void fabric_sim_events_release(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
-    event->next = sim->free_events;
-    sim->free_events = event;
+    struct fabric_sim_event *leader = event->leader;
+    if (event != leader) free_event(sim, event);
+    if (--leader->members_left == 0) free_event(sim, leader);
 }
 
 /* ---- who runs when ---- */
@@ -155,12 +167,13 @@ static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op 
 }
 
 void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
-                            struct fabric_op *op, struct fabric_wait *wait, uint32_t place)
+                            struct fabric_op *op, struct fabric_wait *wait)
 {
-    struct fabric_sim_event *event = event_new(sim, ep, op, wait);
+    bool same_batch = conn->leader_batch == ep->batch;
+    struct fabric_sim_event *event = event_new(sim, ep, op, wait, same_batch ? conn->leader : NULL);
     event->conn = conn;
-    event->batch = ep->batch;
-    event->place = place;
+    conn->leader = event->leader;
+    conn->leader_batch = ep->batch;
     uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.message_ns : sim->config.rtt_ns / 2;
     uint64_t arrive_ns = ep->clock_ns + way_ns + jitter(sim);
     if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
@@ -176,7 +189,7 @@ void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, st
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
                               struct fabric_wait *wait, int32_t status)
 {
-    struct fabric_sim_event *event = event_new(sim, ep, op, wait);
+    struct fabric_sim_event *event = event_new(sim, ep, op, wait, NULL);
     event->status = status;
     forward(sim, event, FABRIC_SIM_COMPLETE, ep->clock_ns);
 }
@@ -244,28 +257,23 @@ static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, c
     return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
 }
 
-/* Has an operation behind this one in its batch executed already (a WRITE that passed it)? Then it must not fail alone. */
-static bool was_passed(const struct fabric_sim_event *event)
-{
-    return event->conn->last_batch == event->batch && event->conn->last_place > event->place;
-}
-
 /* Before the first piece: the injected fault, which may itself have killed or fenced somebody, or one earlier in the batch. */
 static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
-    struct fabric_sim_conn *conn = event->conn;
+    struct fabric_sim_event *leader = event->leader;
     enum fabric_sim_fault fault = FABRIC_SIM_NONE;
     uint64_t index = sim->ops_executed++;
     event->started = true;
     if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
     int32_t status = admit(sim, &event->ep->ep, event->op);
-    if (status == 0 && fault == FABRIC_SIM_NOT_RUN && !was_passed(event)) conn->not_run_batch = event->batch;
-    if (status == 0 && fault == FABRIC_SIM_REPLY_LOST && !was_passed(event)) conn->lost_batch = event->batch;
-    event->lost = conn->lost_batch == event->batch;
-    if (status == 0 && conn->not_run_batch == event->batch) status = -CELLAR_ERR_UNREACHABLE;
+    bool passed = leader->last_place > event->place; /* a WRITE behind it has executed: it must not fail alone */
+    if (fault == FABRIC_SIM_NOT_RUN && !passed && event->place < leader->not_run_from)
+        leader->not_run_from = event->place;
+    if (fault == FABRIC_SIM_REPLY_LOST && !passed && event->place < leader->lost_from) leader->lost_from = event->place;
+    event->lost = event->place >= leader->lost_from;
+    if (status == 0 && event->place >= leader->not_run_from) status = -CELLAR_ERR_UNREACHABLE;
     if (status != 0) return status;
-    if (conn->last_batch != event->batch || conn->last_place < event->place) conn->last_place = event->place;
-    conn->last_batch = event->batch;
+    if (!passed) leader->last_place = event->place;
     order_pieces(sim, event);
     return 0;
 }

@@ -8,9 +8,9 @@
 
 #include "fabric_sim_cluster.h"
 
-/* Sends one checked operation, the place-th of its endpoint's latest batch, on its way now (SEND: to the endpoint of its connection). */
+/* Sends one checked operation of its endpoint's latest batch on its way now (SEND: to the endpoint that its connection names). */
 void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
-                            struct fabric_op *op, struct fabric_wait *wait, uint32_t place);
+                            struct fabric_op *op, struct fabric_wait *wait);
 /* Completes an operation that never leaves, at the endpoint's present time. */
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
                               struct fabric_wait *wait, int32_t status);

@@ -11,6 +11,7 @@
 #define WIDE_WORDS 15 /* 120 bytes: more than two lines' worth of value */
 #define POOL_BYTES (2u << 20)
 #define STEPS_MAX 200000
+#define CALL_NS 100000000 /* virtual: hundreds of attempts */
 
 struct row {
     uint64_t a, b;
@@ -201,10 +202,11 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
         if (lab->scenario->txns[txn].client != coordinator->index) continue;
         struct call call = {.lab = lab, .txn = txn};
+        struct cellar_call_options options = {.timeout_ns = CALL_NS};
         struct cellar_result result;
         struct scenario_outcome *outcome = &lab->report->outcomes[txn];
         lab->spans[txn].begin = ++lab->clock;
-        outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, NULL, &result);
+        outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, &options, &result);
         lab->spans[txn].end = ++lab->clock;
         outcome->attempts = result.attempts;
         outcome->digest = call.digest;
@@ -300,8 +302,23 @@ static int make_table(struct lab *lab)
     return code;
 }
 
+/* Has a compute node stopped, its locks left as they were? */
+static bool any_stopped(const struct lab *lab)
+{
+    bool stopped = false;
+    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++) stopped |= atomic_load(&lab->db->gates[cn].failed);
+    return stopped;
+}
+
 static const char *judge(struct lab *lab)
 {
+    lab->report->stopped = any_stopped(lab);
+    if (lab->report->stopped) return NULL;
+    for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
+        if (lab->report->outcomes[txn].code == -CELLAR_ERR_DEADLINE)
+            return fail(lab, "transaction %u tries for ever", txn);
+    }
+    if (lab->options->ends_only) return NULL;
     if (lab->torn_value) return fail(lab, "a value was torn");
     int code = cellar_run(lab->db, audit_client, lab);
     if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));

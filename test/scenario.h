@@ -51,7 +51,8 @@ struct scenario_options {
     void *choose_arg;
     fabric_sim_fault_fn fault; /* its index counts from when the clients start */
     void *fault_arg;
-    bool warm; /* each client has read all loaded records before: addresses are known */
+    bool ends_only; /* the faults are past mending without recovery: judge only that all calls end */
+    bool warm;      /* each client has read all loaded records before: addresses are known */
 };
 
 struct scenario_outcome {
@@ -65,6 +66,7 @@ struct scenario_report {
     struct cellar_stats stats; /* of the clients' time */
     uint64_t ops;              /* that faults were asked for */
     uint64_t elapsed_ns;
+    bool stopped;      /* a compute node gave up, and only recovery can tell what is in the pool: nothing was judged */
     char verdict[256]; /* empty: all is well */
 };
 

@@ -108,10 +108,7 @@ static bool may_follow(const struct search *search, uint32_t txn, uint32_t done)
 }
 
 /* Codes that promise "no effect" without having to be true of some state. */
-static bool gave_up(int code)
-{
-    return code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_DEADLINE;
-}
+static bool gave_up(int code) { return code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_FENCED; }
 
 static bool explain(const struct search *search, uint32_t done, const struct scenario_state *state)
 {
