@@ -50,6 +50,7 @@ void cache_reset(struct cache *cache)
 {
     cache->object_count = 0;
     cache->bucket_count = 0;
+    cache->locked_end = 0;
     cache->arena_used = 0;
     if (++cache->generation == 0) { /* after 2^32 transactions old entries would look new */
         memset(cache->hash, 0, CACHE_SLOTS * sizeof(struct cache_entry));
@@ -106,7 +107,7 @@ int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head
 
 int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr)
 {
-    for (uint32_t i = 0; i < cache->bucket_count; i++) {
+    for (uint32_t i = 0; i < cache->locked_end; i++) {
         const struct cache_bucket *bucket = &cache->buckets[i];
         if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking)) return (int32_t)i;
     }

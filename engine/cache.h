@@ -42,6 +42,7 @@ struct cache_object {
     uint8_t *slot_image;              /* an insert into a used slot: its old bytes, whose EN and TS go on */
     uint64_t held;                    /* bits of the lock word that are ours */
     uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
+    uint64_t check_mask;              /* tags of check_cells in the lock word */
     uint32_t read_cells, write_cells; /* declared */
     uint32_t check_cells;             /* read and not locked: to be validated, as widely as this mode checks */
     uint32_t locked_cells;            /* cells whose tags are ours */
@@ -83,6 +84,7 @@ struct cache_bucket {
 
 struct cache {
     uint32_t object_count, bucket_count;
+    uint32_t locked_end; /* no bucket from here on was ever to be locked */
     uint32_t generation; /* of the hash entries; a new one empties the hash */
     uint64_t arena_used, arena_bytes;
     uint8_t *arena;

@@ -54,16 +54,16 @@ static int validation_post(struct coro *co, struct txn *txn)
     return 0;
 }
 
-static bool record_unchanged(const struct txn *txn, const struct cache_object *object, uint32_t cells)
+static inline bool record_unchanged(const struct cache_object *object, uint32_t cells)
 {
-    const struct schema *schema = &object->table->schema;
     const struct record_wire *now = record_header(object->fetching);
     const struct record_wire *then = record_header(object->image);
 
     if (now->key != object->key || now->table_id != object->table->id || (now->flags & LAYOUT_RECORD_DELETED) ||
         (now->lock & LOCKWORD_DELETED))
         return false;
-    if ((now->lock & txn_lock_mask(schema, cells) & ~object->held) && !PLANT(validation_ignores_locks) &&
+    /* A later block may have locked some of them: `held`, ours. */
+    if ((now->lock & object->check_mask & ~object->held) && !PLANT(validation_ignores_locks) &&
         !PLANT(read_tags_ignored))
         return false;
     for (; cells; cells &= cells - 1) {
@@ -118,7 +118,7 @@ static int validate(struct coro *co, struct txn *txn)
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         uint32_t cells = unlocked_reads(object);
-        if (cells && !record_unchanged(txn, object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+        if (cells && !record_unchanged(object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
     }

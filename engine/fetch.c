@@ -45,6 +45,7 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
             bucket->locking = true;
+            txn->cache.locked_end = txn->cache.bucket_count;
             bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
             txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK,
                            lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
@@ -159,7 +160,7 @@ static enum verdict bucket_judge(struct coro *co, struct txn *txn, struct cache_
 /* ---- records ---- */
 
 /* READ of header and cells: one, or two when a long gap lies between them. */
-static void record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
+static inline void record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
     uint32_t first = LAYOUT_LINE, end = LAYOUT_LINE;
@@ -177,21 +178,19 @@ static void record_read(struct coro *co, struct txn *txn, struct cache_object *o
 }
 
 /* The cells an object's next READ must bring, and those its next CAS must lock. */
-static uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
+static inline uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
 {
     if (object->kind == CACHE_INSERT) return 0;
     uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->write_cells;
     return txn_lock_cells(txn, object, cells) & ~object->locked_cells;
 }
 
-static int record_post(struct coro *co, struct txn *txn, struct cache_object *object)
+/* Where the READ goes, when this is not the first READ of a record that is there; false without memory. */
+static bool fetching_elsewhere(struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
-    uint32_t lock = cells_to_lock(txn, object);
 
-    object->fetching_cells = (object->read_cells | object->write_cells) & ~object->fetched_cells;
     if (object->kind == CACHE_DELETE) object->fetching_cells = schema->all_cells;
-    object->fetching = object->image;
     if (object->kind == CACHE_INSERT) { /* a candidate's header, or the used slot's old bytes */
         object->fetching_cells = object->slot_taken ? schema->all_cells : 0;
         if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
@@ -199,11 +198,22 @@ static int record_post(struct coro *co, struct txn *txn, struct cache_object *ob
     } else if (object->fetched_cells) { /* the image has this transaction's own data already */
         object->fetching = cache_alloc(&txn->cache, schema->record_bytes);
     }
-    if (!object->fetching) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    return object->fetching;
+}
+
+static inline int record_post(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    uint32_t lock = cells_to_lock(txn, object);
+
+    object->fetching_cells = (object->read_cells | object->write_cells) & ~object->fetched_cells;
+    object->fetching = object->image;
+    if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetching_elsewhere(txn, object))
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 
     object->locking_cells = lock;
     if (lock) {
-        uint64_t ones = lock == schema->all_cells ? schema->all_ones : lockword_ones(schema->tag_bits, lock);
+        const struct schema *schema = &object->table->schema;
+        uint64_t ones = txn_lock_ones(schema, lock);
         object->lock_mask = lockword_mask(schema->tag_bits, ones);
         object->lock_tags = lockword_tags(ones, txn->home->owner);
         object->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
@@ -214,14 +224,14 @@ static int record_post(struct coro *co, struct txn *txn, struct cache_object *ob
     return 0;
 }
 
-static bool is_live(const struct cache_object *object, const struct record_wire *header)
+static inline bool is_live(const struct cache_object *object, const struct record_wire *header)
 {
     return header->key == object->key && header->table_id == object->table->id &&
            !(header->flags & LAYOUT_RECORD_DELETED) && !(header->lock & LOCKWORD_DELETED);
 }
 
 /* Notes whether this round's CAS took the lock. For every object of the round, so that an abort frees all. */
-static bool lock_judge(struct cache_object *object)
+static inline bool lock_judge(struct cache_object *object)
 {
     if (!object->locking_cells) return true;
     uint32_t cells = object->locking_cells;
@@ -283,7 +293,7 @@ static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
     return VERDICT_DONE;
 }
 
-static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_object *object, bool locked)
+static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_object *object, bool locked)
 {
     if (object->kind == CACHE_INSERT) return insert_judge(txn, object);
 
@@ -298,10 +308,11 @@ static enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_
     if (!locked) return VERDICT_BUSY;
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
     if (unlocked) {
-        if ((header->lock & txn_lock_mask(schema, unlocked) & ~object->held) && !PLANT(read_tags_ignored))
-            return VERDICT_READ_LOCKED;
+        uint64_t mask = txn_lock_mask(schema, unlocked);
+        if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) return VERDICT_READ_LOCKED;
         txn->check_count += object->check_cells == 0;
         object->check_cells |= unlocked;
+        object->check_mask |= mask;
     }
     if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted)) return VERDICT_AGAIN;
 
@@ -329,7 +340,7 @@ static void block_compact(struct txn *txn)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < txn->block_count; i++)
-        if (txn_object(txn, txn->block[i])->pending) txn->block[kept++] = txn->block[i];
+        if (txn->block[i]->pending) txn->block[kept++] = txn->block[i];
     txn->block_count = kept;
 }
 
@@ -339,7 +350,7 @@ static int buckets_round(struct coro *co, struct txn *txn)
     bool any = false;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
-        struct cache_object *object = txn_object(txn, txn->block[i]);
+        struct cache_object *object = txn->block[i];
         if (!needs_bucket(object)) continue;
         int rc = bucket_post(co, txn, object);
         if (rc) return rc;
@@ -354,7 +365,7 @@ static int buckets_round(struct coro *co, struct txn *txn)
         if (rc) return rc;
     }
     for (uint32_t i = 0; i < txn->block_count; i++) {
-        struct cache_object *object = txn_object(txn, txn->block[i]);
+        struct cache_object *object = txn->block[i];
         if (object->bucket < 0) continue;
         enum verdict verdict = bucket_judge(co, txn, object);
         if (verdict == VERDICT_BUSY) return verdict_end(co, txn, object, verdict);
@@ -370,18 +381,18 @@ static int records_round(struct coro *co, struct txn *txn)
     bool torn = false;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
-        int rc = record_post(co, txn, txn_object(txn, txn->block[i]));
+        int rc = record_post(co, txn, txn->block[i]);
         if (rc) return rc;
     }
     uint32_t failed = txn_await(co, txn), again = 0;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
-        struct cache_object *object = txn_object(txn, txn->block[i]);
+        struct cache_object *object = txn->block[i];
         bool locked = lock_judge(object);
         enum verdict verdict = failed ? VERDICT_AGAIN : record_judge(co, txn, object, locked);
         if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED) {
             while (++i < txn->block_count) /* whatever ends the attempt must know what it holds */
-                lock_judge(txn_object(txn, txn->block[i]));
+                lock_judge(txn->block[i]);
             return verdict_end(co, txn, object, verdict);
         }
         object->pending = verdict == VERDICT_AGAIN;
@@ -403,7 +414,7 @@ static bool addresses_known(struct txn *txn)
     bool all = true;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
-        struct cache_object *object = txn_object(txn, txn->block[i]);
+        struct cache_object *object = txn->block[i];
         if (object->kind == CACHE_ACCESS && object->addr.bits == 0 && object->bucket < 0) {
             object->addr = addrcache_get(txn->home->addrs, object->table->id, object->key);
             object->hinted = object->addr.bits != 0;

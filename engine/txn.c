@@ -97,17 +97,16 @@ uint32_t txn_await(struct coro *co, struct txn *txn)
 /* ---- declaring ---- */
 
 /* Puts an object on the block's list, once. */
-static void block_add(struct txn *txn, int32_t ref)
+static inline void block_add(struct txn *txn, struct cache_object *object)
 {
-    struct cache_object *object = txn_object(txn, ref);
     if (object->pending) return;
     object->pending = true;
     object->rounds = 0;
-    txn->block[txn->block_count++] = ref;
+    txn->block[txn->block_count++] = object;
 }
 
 /* Every declaration comes through here: the object, or a code. */
-static int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
+static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     if (!table) return txn_error(txn, -CELLAR_ERR_INVALID);
@@ -116,14 +115,14 @@ static int declare(struct txn *txn, const struct cellar_table *table, uint64_t k
     return ref;
 }
 
-static int count_write(struct txn *txn, const struct cache_object *object)
+static inline int count_write(struct txn *txn, const struct cache_object *object)
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
     if (first && ++txn->write_count > txn->writes_max) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     return 0;
 }
 
-static int image_make(struct txn *txn, struct cache_object *object)
+static inline int image_make(struct txn *txn, struct cache_object *object)
 {
     if (!object->image) object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
     return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
@@ -158,7 +157,7 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
         object->kind = CACHE_DELETE;
         txn->index_count++;
     }
-    if (object->state != CACHE_ABSENT) block_add(txn, ref);
+    if (object->state != CACHE_ABSENT) block_add(txn, object);
     return ref;
 }
 
@@ -185,7 +184,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     object->bucket = object->scan_bucket = -1;
     object->addr.bits = 0;
     record_init(&table->schema, object->image, table->id, key, row);
-    block_add(txn, ref);
+    block_add(txn, object);
     return ref;
 }
 
@@ -206,7 +205,7 @@ bool cellar_found(struct cellar_txn *public_txn, int ref)
 }
 
 /* The object behind a reference, its record present; else NULL and the code in *rc. */
-static struct cache_object *present(struct txn *txn, int ref, int *rc)
+static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
 {
     if (txn->doomed) {
         *rc = -CELLAR_ERR_RETRY;

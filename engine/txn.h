@@ -59,7 +59,7 @@ struct txn {
     /* of the running attempt */
     uint32_t block_first; /* objects declared since the last fetch start here, in `block` */
     uint32_t block_count;
-    int32_t *block;                   /* CACHE_OBJECTS_MAX */
+    struct cache_object **block;      /* CACHE_OBJECTS_MAX */
     uint32_t records_max, writes_max; /* of the procedure */
     uint32_t record_count, write_count;
     uint32_t check_count; /* objects whose reads are to be validated: not locked, or absent */
@@ -152,22 +152,6 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
     op->swap_mask = swap_mask;
 }
 
-/* Adds the operation that clears the object's tags, or the bucket's. */
-void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
-void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
-/* Notes the first error of the procedure's doing, and returns it. */
-int txn_error(struct txn *txn, int code);
-
-/* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
-uint32_t txn_await(struct coro *co, struct txn *txn);
-/* Adds an operation to the batch; posts and awaits the batch first when it is full. */
-static inline void txn_op(struct coro *co, struct txn *txn, enum cellar_phase phase, struct fabric_op op)
-{
-    if (__builtin_expect(txn->op_count == TXN_OPS_MAX, 0)) txn->wait.failed += txn_await(co, txn);
-    op.phase = (uint8_t)phase;
-    txn->ops[txn->op_count++] = op;
-}
-
 /* The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's doing. */
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
 /* Applies a durable transaction to all replicas, and unlocks (apply.c). */
@@ -208,9 +192,14 @@ static inline uint32_t txn_lock_cells(const struct txn *txn, const struct cache_
 {
     return cells && txn->home->whole_records ? object->table->schema.all_cells : cells;
 }
+/* One cell, or all of them: that is nearly every case. */
+static inline uint64_t txn_lock_ones(const struct schema *schema, uint32_t cells)
+{
+    if ((cells & (cells - 1)) == 0) return 1ull << ((uint32_t)__builtin_ctz(cells) * schema->tag_bits);
+    return cells == schema->all_cells ? schema->all_ones : lockword_ones(schema->tag_bits, cells);
+}
 static inline uint64_t txn_lock_mask(const struct schema *schema, uint32_t cells)
 {
-    uint64_t ones = cells == schema->all_cells ? schema->all_ones : lockword_ones(schema->tag_bits, cells);
-    return lockword_mask(schema->tag_bits, ones);
+    return lockword_mask(schema->tag_bits, txn_lock_ones(schema, cells));
 }
 #define TXN_BUCKET_TAG_MASK 0xffull /* a bucket is a record of one cell: 8 tag bits */

@@ -3,30 +3,24 @@
 
 #include <string.h>
 
-/* Most columns are one word or half of one: those are moved without a call. */
+/*
+ * At most a line's worth. Spelt out, the last bytes overlapping those before, since a call of memcpy costs more than the few words
+ * that most columns are, and what a compiler makes of a loop over bytes goes byte by byte.
+ */
 static inline void move(void *to, const void *from, uint32_t bytes)
 {
-    if (bytes == 8)
+    if (bytes == 8) {
         memcpy(to, from, 8);
-    else if (bytes == 4)
+    } else if (bytes == 4) {
         memcpy(to, from, 4);
-    else
-        memcpy(to, from, bytes);
-}
-
-/*
- * At most a line's worth, by words, the last one overlapping. Spelt out, since what a compiler makes of a memcpy of so
- * few bytes goes byte by byte.
- */
-static inline void move_piece(uint8_t *to, const uint8_t *from, uint32_t bytes)
-{
-    if (bytes == LAYOUT_VALUE_PER_LINE) {
-        memcpy(to, from, LAYOUT_VALUE_PER_LINE);
-    } else if (bytes >= 8) {
-        for (uint32_t i = 0; i + 8 <= bytes; i += 8) memcpy(to + i, from + i, 8);
-        memcpy(to + bytes - 8, from + bytes - 8, 8);
+    } else if (bytes > 16) {
+        for (uint32_t i = 0; i + 16 < bytes; i += 16) memcpy((uint8_t *)to + i, (const uint8_t *)from + i, 16);
+        memcpy((uint8_t *)to + bytes - 16, (const uint8_t *)from + bytes - 16, 16);
+    } else if (bytes > 8) {
+        memcpy(to, from, 8);
+        memcpy((uint8_t *)to + bytes - 8, (const uint8_t *)from + bytes - 8, 8);
     } else {
-        move(to, from, bytes);
+        memcpy(to, from, bytes);
     }
 }
 
@@ -47,7 +41,7 @@ static inline void value_get(const struct schema_cell *cell, const uint8_t *imag
     }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
-        move_piece((uint8_t *)value + done, image + offset, part);
+        move((uint8_t *)value + done, image + offset, part);
     }
 }
 
@@ -60,19 +54,7 @@ static inline void value_put(const struct schema_cell *cell, uint8_t *image, uin
     }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
-        move_piece(image + offset, (const uint8_t *)value + done, part);
-    }
-}
-
-void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end)
-{
-    *first = UINT32_MAX;
-    *end = 0;
-    for (; cells; cells &= cells - 1) {
-        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
-        uint32_t cell_end = cell->offset + record_cell_bytes(cell);
-        if (cell->offset < *first) *first = cell->offset;
-        if (cell_end > *end) *end = cell_end;
+        move(image + offset, (const uint8_t *)value + done, part);
     }
 }
 

@@ -25,10 +25,7 @@ static inline uint64_t record_version(const struct schema *schema, const uint8_t
     return record_word(image, schema->cells[cell].offset);
 }
 /* Bytes that a cell takes in the record, versions included. */
-static inline uint32_t record_cell_bytes(const struct schema_cell *cell)
-{
-    return cell->line_count ? cell->line_count * (uint32_t)LAYOUT_LINE : 8u + cell->padded_bytes;
-}
+static inline uint32_t record_cell_bytes(const struct schema_cell *cell) { return (uint32_t)cell->end - cell->offset; }
 /*
  * Is each line of these cells at the header's EN, with equal versions on all lines of a cell? False: torn, read again.
  */
@@ -40,8 +37,9 @@ static inline bool record_whole(const struct schema *schema, const uint8_t *imag
         uint32_t offset = schema->cells[c].offset;
         uint64_t version = record_word(image, offset);
         if (layout_version_en(version) != header->en[c]) return false;
-        for (uint32_t line = 1; line < schema->cells[c].line_count; line++)
-            if (record_word(image, offset + line * LAYOUT_LINE) != version) return false;
+        /* Further lines: a small cell ends on its first one. */
+        for (offset += LAYOUT_LINE; offset < schema->cells[c].end; offset += LAYOUT_LINE)
+            if (record_word(image, offset) != version) return false;
     }
     return true;
 }
@@ -55,7 +53,16 @@ static inline void record_version_set(const struct schema *schema, uint8_t *imag
         record_word_set(image, offset + line * LAYOUT_LINE, version);
 }
 /* The bytes [*first, *end) that hold these cells (header not included); cells must not be empty. */
-void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end);
+static inline void record_span(const struct schema *schema, uint32_t cells, uint32_t *first, uint32_t *end)
+{
+    *first = UINT32_MAX;
+    *end = 0;
+    for (; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        if (cell->offset < *first) *first = cell->offset;
+        if (cell->end > *end) *end = cell->end;
+    }
+}
 
 /* Columns and rows. */
 void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value);

@@ -115,6 +115,7 @@ static bool place_cells(struct schema *schema)
             if (count > LINES_MAX - lines) return false;
             cell->line_count = (uint16_t)count;
             cell->offset = (uint16_t)(lines * LAYOUT_LINE);
+            cell->end = (uint16_t)(cell->offset + count * LAYOUT_LINE);
             memset(used + lines, LAYOUT_LINE, count);
             lines += count;
             continue;
@@ -124,6 +125,7 @@ static bool place_cells(struct schema *schema)
         if (line == LINES_MAX) return false;
         if (line == lines) lines++;
         cell->offset = (uint16_t)(line * LAYOUT_LINE + used[line]);
+        cell->end = (uint16_t)(cell->offset + bytes);
         used[line] = (uint8_t)(used[line] + bytes);
     }
     schema->record_bytes = lines * LAYOUT_LINE;

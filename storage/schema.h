@@ -28,6 +28,7 @@ struct schema_run {
 
 struct schema_cell {
     uint16_t offset;      /* of its (first) version word, in the record */
+    uint16_t end;         /* behind its last byte */
     uint16_t value_bytes; /* sum of its columns */
     uint16_t line_count;  /* 0: small; else whole lines */
     uint16_t first_run, run_count;
