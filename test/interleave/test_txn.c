@@ -117,5 +117,6 @@ int main(int argc, char **argv)
         tests[i] = (struct CMUnitTest){scenarios_variants[i].name, explore_variant, NULL, NULL,
                                        (void *)&scenarios_variants[i]};
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return _cmocka_run_group_tests("variants", tests, scenarios_variant_count, NULL,
+                                   NULL); /* the macro counts the array */
 }
