@@ -24,7 +24,7 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
         if (part->next < 0) {
             struct fabric_addr addr;
             int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
-            if (rc) return txn_error(txn, rc);
+            if (rc) return txn_space_error(co, txn, rc);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
             if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
             memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
@@ -121,6 +121,7 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
     if (txn_is_insert(object) && txn->home->catalog->replicas) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
+        object->locked_cells = schema->all_cells;
         txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask, object->held, mask);
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
@@ -163,7 +164,8 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
 /* Clears the tags, and sets or clears DELETED with them. What was held is remembered until the unlock has surely run. */
 static void unlock_object(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    uint64_t compare = object->held, mask = object->held, swap = 0, swap_mask = object->held;
+    uint64_t mask = object->held ? txn_lock_mask(&object->table->schema, object->locked_cells) : 0;
+    uint64_t compare = object->held, swap = 0, swap_mask = mask;
 
     if (txn_is_delete(object)) {
         swap = LOCKWORD_DELETED;
@@ -200,27 +202,36 @@ static bool insert_missing(struct coro *co, struct txn *txn, const struct cache_
            layout_version_ts(version) < layout_version_ts(record_version(&object->table->schema, object->image, 0));
 }
 
-/* Is the object still locked by us (or, of an insert, not there yet), so that its WRITEs may run again? */
-static bool object_ours(struct coro *co, struct txn *txn, const struct cache_object *object)
-{
-    if (object->held) return settle_shows(co, txn, object->addr, object->held, object->held);
-    return txn_is_insert(object) && insert_missing(co, txn, object);
-}
-
 static bool bucket_ours(struct coro *co, struct txn *txn, const struct cache_bucket *bucket)
 {
     return settle_shows(co, txn, bucket->addr, lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
 }
 
+static bool tags_ours(struct coro *co, struct txn *txn, const struct cache_object *object)
+{
+    uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
+    return object->held && settle_shows(co, txn, object->addr, object->held, mask);
+}
+
+/*
+ * Is the object still to be applied or unlocked? Of an insert its bucket tells: once that is free all has run, and as long as it is ours
+ * nobody can have deleted the record again, so that a DELETED in the lock word is the one we are to clear.
+ */
+static bool object_open(struct coro *co, struct txn *txn, const struct cache_object *object)
+{
+    if (!txn_is_insert(object)) return tags_ours(co, txn, object);
+    if (!bucket_ours(co, txn, txn_bucket(txn, object->bucket))) return false;
+    return insert_missing(co, txn, object) || tags_ours(co, txn, object) ||
+           (object->slot_used_before && settle_shows(co, txn, object->addr, LOCKWORD_DELETED, LOCKWORD_DELETED));
+}
+
 static void object_again(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    for (int tries = 0; tries < SETTLE_TRIES_MAX && object_ours(co, txn, object); tries++) {
-        if (!object->held && txn->home->catalog->replicas == 0) {
+    for (int tries = 0; tries < SETTLE_TRIES_MAX && object_open(co, txn, object); tries++) {
+        /* A new record that is whole and not tagged was reachable: others may have changed it since. */
+        if (!txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object))
             apply_post(co, txn, object);
-        } else if (txn_cells_to_apply(object)) {
-            apply_post(co, txn, object);
-            if (txn_await(co, txn)) continue;
-        }
+        if (txn_await(co, txn)) continue;
         unlock_object(co, txn, object);
         txn_await(co, txn);
     }
@@ -243,7 +254,7 @@ static void apply_settle(struct coro *co, struct txn *txn)
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_ours(co, txn, object)))
+        if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object)))
             object_again(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {

@@ -263,8 +263,8 @@ int txn_commit(struct coro *co, struct txn *txn)
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
 
     int rc = validate(co, txn);
-    if (rc == -CELLAR_ERR_RETRY) return rc;
     if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
+    if (rc == -CELLAR_ERR_RETRY) return rc;
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
 
     uint64_t ts = rc == 0 ? ts_choose(txn) : 0;

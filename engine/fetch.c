@@ -125,7 +125,7 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
         struct space_slot slot;
         int rc = space_slot_take(co, txn->home->space, object->table, fabric_addr_node(bucket->addr), &slot);
         if (rc) {
-            txn_error(txn, rc);
+            txn_space_error(co, txn, rc);
             return VERDICT_ERROR;
         }
         object->addr = slot.addr;
@@ -369,7 +369,7 @@ static int buckets_round(struct coro *co, struct txn *txn)
         if (object->bucket < 0) continue;
         enum verdict verdict = bucket_judge(co, txn, object);
         if (verdict == VERDICT_BUSY) return verdict_end(co, txn, object, verdict);
-        if (verdict == VERDICT_ERROR) return txn->error;
+        if (verdict == VERDICT_ERROR) return txn->doomed ? -CELLAR_ERR_RETRY : txn->error;
         object->pending = verdict == VERDICT_AGAIN;
     }
     block_compact(txn);

@@ -278,8 +278,8 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
 
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, object->held, 0,
-                   object->held);
+    uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
+    txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, mask, 0, mask);
     object->unsettled |= object->held; /* until the batch has returned */
     object->unsettled_addr = object->addr;
     object->held = 0;
@@ -311,6 +311,12 @@ void txn_release(struct coro *co, struct txn *txn)
     }
     if (txn_await(co, txn) || txn->unsettled) settle_locks(co, txn);
     txn->unsettled = false;
+}
+
+int txn_space_error(struct coro *co, struct txn *txn, int code)
+{
+    bool unanswered = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : txn_error(txn, code);
 }
 
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)

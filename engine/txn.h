@@ -104,6 +104,8 @@ void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
 /* Notes the first error of the procedure's doing, and returns it. */
 int txn_error(struct txn *txn, int code);
+/* Memory-node space was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
+int txn_space_error(struct coro *co, struct txn *txn, int code);
 
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);

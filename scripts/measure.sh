@@ -110,7 +110,10 @@ for workload in "${workloads[@]}"; do
         [ -f "$work/$workload.$mode.tps" ] || continue
         figure $workload.$mode.tps "$(median <"$work/$workload.$mode.tps")"
         [ $mode != lmdb ] && [ -f "$work/$workload.lmdb.tps" ] || continue
-        figure $workload.$mode.lmdb_ratio "$(paste "$work/$workload.$mode.tps" "$work/$workload.lmdb.tps" | awk '{ print $1 / $2 }' | median)"
+        paste "$work/$workload.$mode.tps" "$work/$workload.lmdb.tps" | awk '{ print $1 / $2 }' | sort -g >"$work/ratios"
+        figure $workload.$mode.lmdb_ratio "$(median <"$work/ratios")"
+        figure $workload.$mode.lmdb_ratio_low "$(head -n 1 "$work/ratios")"
+        figure $workload.$mode.lmdb_ratio_high "$(tail -n 1 "$work/ratios")"
     done
     for mode in cell record; do
         report=$work/$workload.$mode.1.json
@@ -222,6 +225,7 @@ thousands() { awk -v v="$1" -v unit="${2:-1}" -v digits="${3:-0}" 'BEGIN {
     s = sprintf("%.*f", digits, v / unit); point = index(s, "."); whole = point ? substr(s, 1, point - 1) : s
     out = ""; while (length(whole) > 3) { out = "," substr(whole, length(whole) - 2) out; whole = substr(whole, 1, length(whole) - 3) }
     print whole out (point ? substr(s, point) : "") }'; }
+range() { [ "$1" = - ] && echo - || printf '%.2f to %.2f\n' "$1" "$2"; }
 times() { [ "$1" = - ] && echo - || printf '%.2f x\n' "$1"; }
 fixed() { [ "$1" = - ] && echo - || printf "%.${2}f\n" "$1"; }
 percent() { awk -v v="$1" 'BEGIN { printf "%.3f %%\n", v * 100 }'; }
@@ -241,16 +245,17 @@ machine() {
 }
 
 clock_table() {
-    echo "| against the clock, 2 threads | mode | txn/s | target | ratio to LMDB beside | target |"
-    echo "|---|---|---:|---:|---:|---:|"
+    echo "| against the clock, 2 threads | mode | txn/s | target | ratio to LMDB beside | of the rounds | target |"
+    echo "|---|---|---:|---:|---:|---:|---:|"
     for workload in "${workloads[@]}"; do
         for mode in cell record; do
             at=$workload.$mode
             echo "| ${title[$workload]} | $mode | $(thousands "$(value $at.tps)") | ${target_tps[$workload]} |" \
-                "$(times "$(value $at.lmdb_ratio)") | ${target_ratio[$workload]} |"
+                "$(times "$(value $at.lmdb_ratio)") | $(range "$(value $at.lmdb_ratio_low)" "$(value $at.lmdb_ratio_high)") |" \
+                "${target_ratio[$workload]} |"
         done
         [ "$(value $workload.lmdb.tps)" = - ] ||
-            echo "| ${title[$workload]} | LMDB | $(thousands "$(value $workload.lmdb.tps)") | | 1 | |"
+            echo "| ${title[$workload]} | LMDB | $(thousands "$(value $workload.lmdb.tps)") | | 1 | | |"
     done
 }
 

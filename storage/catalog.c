@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define RUN_WRITES_MAX 8 /* of a new run's header, to a node that does not answer */
+
 #define LOCK_WAIT_NS 5000000000ull
 #define LOCK_POLL_NS 1000000ull
 #define REPLICAS_PER_BATCH 8
@@ -51,7 +53,11 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     }
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
     run->magic = LAYOUT_CHUNK_MAGIC;
-    return catalog_replicate(co, ep, catalog, fabric_addr_of(node, *offset), run, sizeof(*run));
+    /* The run is ours alone: what did not reach a replica may be sent again. */
+    for (int tries = 1;
+         (rc = catalog_replicate(co, ep, catalog, fabric_addr_of(node, *offset), run, sizeof(*run))) != 0; tries++)
+        if (tries == RUN_WRITES_MAX) return rc;
+    return 0;
 }
 
 int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
