@@ -32,19 +32,20 @@ struct driver {
     struct cellar *db;
     uint64_t seed;
     uint64_t warmup_ns, measure_ns;
-    uint64_t txns;  /* 0: bounded by measure_ns, else by so many over all sessions */
-    uint32_t client_first, client_count; /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
+    uint64_t txns; /* 0: bounded by measure_ns, else by so many over all sessions */
+    uint32_t client_first,
+        client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
-    uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
+    uint32_t *stop;      /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
     /* set by driver_init */
     struct driver_session *sessions;
     struct workload_client **clients;
     uint32_t session_count;
     /* set while it runs */
-    uint64_t start_ns; /* when the first session began */
+    uint64_t start_ns;            /* when the first session began */
     struct cellar_stats baseline; /* the engine's counters when the window began */
     uint64_t loaded_rows;
-    uint32_t failed;   /* whoever sets it to 1 owns *error */
+    uint32_t failed; /* whoever sets it to 1 owns *error */
     int failure;
     struct cellar_error error;
 };
@@ -52,9 +53,9 @@ struct driver {
 /* What all sessions together measured. */
 struct driver_totals {
     uint64_t committed, aborted;
-    uint64_t done;    /* transactions since the baseline */
-    double elapsed_s; /* of the window */
-    double fairness;  /* Jain's index over committed transactions of compute nodes */
+    uint64_t done;             /* transactions since the baseline */
+    double elapsed_s;          /* of the window */
+    double fairness;           /* Jain's index over committed transactions of compute nodes */
     struct cellar_stats stats; /* since the baseline */
     struct driver_type all;
     struct driver_type types[WORKLOAD_TYPES_MAX];

@@ -11,9 +11,9 @@ static json_t *count(uint64_t value) { return json_integer((json_int_t)value); }
 
 static json_t *latency_us(const struct hist *hist)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "avg", hist_mean(hist) / 1e3, "p50", (double)hist_quantile(hist, 0.5) / 1e3, "p99",
-                     (double)hist_quantile(hist, 0.99) / 1e3, "p999", (double)hist_quantile(hist, 0.999) / 1e3, "max",
-                     (double)hist->max / 1e3);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "avg", hist_mean(hist) / 1e3, "p50",
+                     (double)hist_quantile(hist, 0.5) / 1e3, "p99", (double)hist_quantile(hist, 0.99) / 1e3, "p999",
+                     (double)hist_quantile(hist, 0.999) / 1e3, "max", (double)hist->max / 1e3);
 }
 
 static json_t *types(const struct outcome *outcome)
@@ -34,7 +34,8 @@ static json_t *abort_reasons(const struct outcome *outcome)
 {
     json_t *object = json_object();
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
-        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i), count(outcome->totals.stats.aborts[i]));
+        json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i),
+                            count(outcome->totals.stats.aborts[i]));
     return object;
 }
 
@@ -43,7 +44,8 @@ static json_t *mn_ops(const struct outcome *outcome)
     json_t *object = json_object();
     for (uint32_t v = 0; v < CELLAR_VERBS; v++) {
         double sum = 0;
-        for (uint32_t p = 0; p < CELLAR_PHASES; p++) sum += outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v);
+        for (uint32_t p = 0; p < CELLAR_PHASES; p++)
+            sum += outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v);
         json_object_set_new(object, outcome_verbs[v], json_real(sum));
     }
     return object;
@@ -55,7 +57,8 @@ static json_t *mn_ops_by_phase(const struct outcome *outcome)
     for (uint32_t p = 0; p < CELLAR_PHASES; p++) {
         json_t *phase = json_object();
         for (uint32_t v = 0; v < CELLAR_VERBS; v++)
-            json_object_set_new(phase, outcome_verbs[v], json_real(outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v)));
+            json_object_set_new(phase, outcome_verbs[v],
+                                json_real(outcome_ops(outcome, (enum cellar_phase)p, (enum cellar_verb)v)));
         json_object_set_new(object, outcome_phases[p], phase);
     }
     return object;
@@ -76,8 +79,9 @@ static json_t *space(const struct outcome *outcome)
         const struct cellar_space *space = &outcome->tables[i].space;
         json_object_set_new(object, outcome->tables[i].name,
                             json_pack("{s:o, s:o, s:o, s:o, s:o}", "records", count(space->records), "payload_bytes",
-                                      count(space->payload_bytes), "record_bytes", count(space->record_bytes), "slot_bytes",
-                                      count(space->slot_bytes), "index_bytes", count(space->index_bytes)));
+                                      count(space->payload_bytes), "record_bytes", count(space->record_bytes),
+                                      "slot_bytes", count(space->slot_bytes), "index_bytes",
+                                      count(space->index_bytes)));
     }
     return object;
 }
@@ -149,7 +153,8 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
 static void add_simulation(json_t *root, const struct outcome *outcome)
 {
     char hash[20];
-    snprintf(hash, sizeof(hash), "%016" PRIx64, outcome->trace_hash); /* text: JSON numbers are no 64-bit integers everywhere */
+    snprintf(hash, sizeof(hash), "%016" PRIx64,
+             outcome->trace_hash); /* text: JSON numbers are no 64-bit integers everywhere */
     json_object_set_new(root, "trace_hash", json_string(hash));
     json_object_set_new(root, "virtual_s", json_real(outcome->virtual_s));
     json_object_set_new(root, "verbs_per_wall_s", json_real(outcome->verbs_per_wall_s));

@@ -11,7 +11,11 @@ struct list {
 };
 
 static const struct option_def defs[] = {
-    {.group = "Options", .name = "json", .help = "as one JSON object", .kind = OPTION_FLAG, .offset = offsetof(struct list, json)},
+    {.group = "Options",
+     .name = "json",
+     .help = "as one JSON object",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct list, json)},
 };
 static const struct options options = {.program = "cellar list", .defs = defs, .count = 1};
 
@@ -27,9 +31,11 @@ static json_t *names_json(const char *const *names)
 static int print_json(void)
 {
     json_t *workloads = json_array();
-    for (uint32_t i = 0; settings_workloads[i]; i++) json_array_append_new(workloads, json_string(settings_workloads[i]->name));
-    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "modes", names_json(settings_modes),
-                             "locks", names_json(nothing), "workloads", workloads, "experiments", names_json(nothing));
+    for (uint32_t i = 0; settings_workloads[i]; i++)
+        json_array_append_new(workloads, json_string(settings_workloads[i]->name));
+    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "modes",
+                             names_json(settings_modes), "locks", names_json(nothing), "workloads", workloads,
+                             "experiments", names_json(nothing));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
@@ -52,7 +58,8 @@ static void print_text(void)
     print_names("lock algorithms", nothing);
     print_names("experiments", nothing);
     printf("workloads\n");
-    for (uint32_t i = 0; settings_workloads[i]; i++) printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+    for (uint32_t i = 0; settings_workloads[i]; i++)
+        printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
 }
 
 int bench_list_main(int count, char *const *arguments, struct watch *watch)
@@ -67,7 +74,9 @@ int bench_list_main(int count, char *const *arguments, struct watch *watch)
         return BENCH_EXIT_ERROR;
     }
     if (code == OPTIONS_HELP) {
-        fputs("Usage: cellar list [options]\n\nPrints the fabrics, modes, lock algorithms, workloads and experiments of this build.\n", stdout);
+        fputs("Usage: cellar list [options]\n\nPrints the fabrics, modes, lock algorithms, workloads and experiments "
+              "of this build.\n",
+              stdout);
         options_print(&options, stdout);
         return BENCH_EXIT_OK;
     }

@@ -23,7 +23,8 @@ static const char *const not_built[] = {"exp", "sim", "recover", "check", "inspe
 
 static void print_help(void)
 {
-    printf("cellar %s: a transaction engine for disaggregated memory\n\nUsage: cellar COMMAND [options]\n\nCommands\n", cellar_version());
+    printf("cellar %s: a transaction engine for disaggregated memory\n\nUsage: cellar COMMAND [options]\n\nCommands\n",
+           cellar_version());
     for (uint32_t i = 0; i < COMMANDS; i++) printf("  %-10s %s\n", commands[i].name, commands[i].summary);
     fputs("\nOptions\n"
           "  --help     print this; cellar COMMAND --help tells more\n"

@@ -81,8 +81,10 @@ static void *serve(void *arg)
         int number = self->terminal ? sigtimedwait(&set, NULL, &period) : sigwaitinfo(&set, NULL);
         if (number == SIGUSR1) return NULL;
         pthread_mutex_lock(&self->mutex);
-        if (number > 0) interrupt(self);
-        else if (self->terminal) draw(self);
+        if (number > 0)
+            interrupt(self);
+        else if (self->terminal)
+            draw(self);
         pthread_mutex_unlock(&self->mutex);
     }
 }

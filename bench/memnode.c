@@ -25,27 +25,65 @@ static const char *const fabrics[] = {"shm", NULL};
 static const char *const fabrics_not_built[] = {"verbs", NULL};
 
 static const struct option_def defs[] = {
-    {.group = "Options", .name = "fabric", .help = "how compute nodes reach it", .fallback = "shm", .kind = OPTION_CHOICE,
-     .offset = AT(fabric), .choices = fabrics, .not_built = fabrics_not_built},
-    {.name = "socket", .argument = "PATH", .help = "where compute nodes attach; created, and removed at the end", .kind = OPTION_TEXT,
+    {.group = "Options",
+     .name = "fabric",
+     .help = "how compute nodes reach it",
+     .fallback = "shm",
+     .kind = OPTION_CHOICE,
+     .offset = AT(fabric),
+     .choices = fabrics,
+     .not_built = fabrics_not_built},
+    {.name = "socket",
+     .argument = "PATH",
+     .help = "where compute nodes attach; created, and removed at the end",
+     .kind = OPTION_TEXT,
      .offset = AT(socket_path)},
-    {.name = "bytes", .argument = "SIZE", .help = "memory (suffixes K, M, G)", .kind = OPTION_SIZE, .offset = AT(bytes), .min = 1 << 20,
+    {.name = "bytes",
+     .argument = "SIZE",
+     .help = "memory (suffixes K, M, G)",
+     .kind = OPTION_SIZE,
+     .offset = AT(bytes),
+     .min = 1 << 20,
      .max = 1ull << 47},
-    {.name = "node", .argument = "I", .help = "index of this memory node", .fallback = "0", .kind = OPTION_COUNT, .offset = AT(node),
-     .min = 0, .max = FABRIC_NODES_MAX - 1},
-    {.name = "mns", .argument = "N", .help = "memory nodes in all", .fallback = "1", .kind = OPTION_COUNT, .offset = AT(mns), .min = 1,
+    {.name = "node",
+     .argument = "I",
+     .help = "index of this memory node",
+     .fallback = "0",
+     .kind = OPTION_COUNT,
+     .offset = AT(node),
+     .min = 0,
+     .max = FABRIC_NODES_MAX - 1},
+    {.name = "mns",
+     .argument = "N",
+     .help = "memory nodes in all",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(mns),
+     .min = 1,
      .max = FABRIC_NODES_MAX},
-    {.name = "cns", .argument = "N", .help = "compute nodes that may attach", .fallback = "7", .kind = OPTION_COUNT, .offset = AT(cns),
-     .min = 1, .max = FABRIC_CNS_MAX},
-    {.name = "seed", .argument = "N", .help = "everything random follows from it", .fallback = "1", .kind = OPTION_NUMBER,
+    {.name = "cns",
+     .argument = "N",
+     .help = "compute nodes that may attach",
+     .fallback = "7",
+     .kind = OPTION_COUNT,
+     .offset = AT(cns),
+     .min = 1,
+     .max = FABRIC_CNS_MAX},
+    {.name = "seed",
+     .argument = "N",
+     .help = "everything random follows from it",
+     .fallback = "1",
+     .kind = OPTION_NUMBER,
      .offset = AT(seed)},
 };
-static const struct options options = {.program = "cellar memnode", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+static const struct options options = {
+    .program = "cellar memnode", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
 
 static void print_help(void)
 {
     fputs("Usage: cellar memnode --socket PATH --bytes SIZE [options]\n\n"
-          "Runs one memory node: it owns the memory, and runs no transaction code. Stop it with Ctrl-C or SIGTERM; its memory is\n"
+          "Runs one memory node: it owns the memory, and runs no transaction code. Stop it with Ctrl-C or SIGTERM; its "
+          "memory is\n"
           "gone then.\n",
           stdout);
     options_print(&options, stdout);
@@ -64,15 +102,16 @@ static int parse(int count, char *const *arguments, struct memnode *memnode, str
     int code = options_parse(&options, count, arguments, memnode, &given, error);
     if (code != 0) return code;
     if (!memnode->socket_path) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH is missing");
-    if (strchr(memnode->socket_path, ',')) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH must not contain a comma");
+    if (strchr(memnode->socket_path, ','))
+        return err_set(error, CELLAR_ERR_INVALID, "--socket PATH must not contain a comma");
     if (!memnode->bytes) return err_set(error, CELLAR_ERR_INVALID, "--bytes SIZE is missing");
     if (memnode->node >= memnode->mns)
         return err_set(error, CELLAR_ERR_INVALID, "--node %u needs --mns %u or more", memnode->node, memnode->node + 1);
     machine_read(&machine);
     char need[STYLE_BYTES], have[STYLE_BYTES];
     if (machine.memory_bytes && memnode->bytes > machine.memory_bytes)
-        return err_set(error, CELLAR_ERR_TOO_LARGE, "--bytes %s exceeds the machine's %s", style_bytes(need, (double)memnode->bytes),
-                       style_bytes(have, (double)machine.memory_bytes));
+        return err_set(error, CELLAR_ERR_TOO_LARGE, "--bytes %s exceeds the machine's %s",
+                       style_bytes(need, (double)memnode->bytes), style_bytes(have, (double)machine.memory_bytes));
     return 0;
 }
 
@@ -81,8 +120,8 @@ static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
 {
     const struct memnode *memnode = arg;
     char size[STYLE_BYTES];
-    snprintf(line, bytes, "  memory node %u of %u at %.80s: %s, %u compute nodes attached, up %.0f s", memnode->node, memnode->mns,
-             memnode->socket_path, style_bytes(size, (double)memnode->bytes),
+    snprintf(line, bytes, "  memory node %u of %u at %.80s: %s, %u compute nodes attached, up %.0f s", memnode->node,
+             memnode->mns, memnode->socket_path, style_bytes(size, (double)memnode->bytes),
              __atomic_load_n(&memnode->attached, __ATOMIC_RELAXED), elapsed_s);
 }
 

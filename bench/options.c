@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int invalid_value(const struct option_def *def, const char *value, const char *wanted, struct cellar_error *error)
+static int invalid_value(const struct option_def *def, const char *value, const char *wanted,
+                         struct cellar_error *error)
 {
     return err_set(error, CELLAR_ERR_INVALID, "--%s needs %s, not '%.60s'", def->name, wanted, value);
 }
@@ -16,8 +17,10 @@ static int invalid_value(const struct option_def *def, const char *value, const 
 static int out_of_range(const struct option_def *def, const char *value, struct cellar_error *error)
 {
     if (def->max > 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--%s must be from %.15g to %.15g, not %.60s", def->name, def->min, def->max, value);
-    return err_set(error, CELLAR_ERR_INVALID, "--%s must be at least %.15g and fit in 64 bits, not %.60s", def->name, def->min, value);
+        return err_set(error, CELLAR_ERR_INVALID, "--%s must be from %.15g to %.15g, not %.60s", def->name, def->min,
+                       def->max, value);
+    return err_set(error, CELLAR_ERR_INVALID, "--%s must be at least %.15g and fit in 64 bits, not %.60s", def->name,
+                   def->min, value);
 }
 
 static bool in_range(const struct option_def *def, double value)
@@ -26,7 +29,8 @@ static bool in_range(const struct option_def *def, double value)
 }
 
 /* A decimal number; with `suffixes`, K, M or G may follow. */
-static int parse_number(const struct option_def *def, const char *text, bool suffixes, uint64_t *value, struct cellar_error *error)
+static int parse_number(const struct option_def *def, const char *text, bool suffixes, uint64_t *value,
+                        struct cellar_error *error)
 {
     const char *wanted = suffixes ? "a size such as 65536, 64K, 512M or 2G" : "a whole number";
     if (!isdigit((unsigned char)text[0])) return invalid_value(def, text, wanted, error);
@@ -83,20 +87,26 @@ static int parse_value(const struct option_def *def, const char *text, void *fie
     uint64_t number = 0;
     int code;
     switch (def->kind) {
-    case OPTION_FLAG: *(bool *)field = true; return 0;
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        return 0;
     case OPTION_COUNT:
         code = parse_number(def, text, false, &number, error);
         if (code == 0 && number > UINT32_MAX) code = out_of_range(def, text, error);
         if (code == 0) *(uint32_t *)field = (uint32_t)number;
         return code;
-    case OPTION_NUMBER: return parse_number(def, text, false, field, error);
-    case OPTION_SIZE: return parse_number(def, text, true, field, error);
-    case OPTION_REAL: return parse_real(def, text, field, error);
+    case OPTION_NUMBER:
+        return parse_number(def, text, false, field, error);
+    case OPTION_SIZE:
+        return parse_number(def, text, true, field, error);
+    case OPTION_REAL:
+        return parse_real(def, text, field, error);
     case OPTION_TEXT:
         if (!text[0]) return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value that is not empty", def->name);
         *(const char **)field = text;
         return 0;
-    case OPTION_CHOICE: return parse_choice(def, text, field, error);
+    case OPTION_CHOICE:
+        return parse_choice(def, text, field, error);
     }
     must(!"an option kind");
     return -CELLAR_ERR_INVALID;
@@ -105,21 +115,23 @@ static int parse_value(const struct option_def *def, const char *text, void *fie
 static const struct option_def *find(const struct options *options, const char *name, size_t bytes)
 {
     for (uint32_t i = 0; i < options->count; i++)
-        if (strlen(options->defs[i].name) == bytes && !memcmp(options->defs[i].name, name, bytes)) return &options->defs[i];
+        if (strlen(options->defs[i].name) == bytes && !memcmp(options->defs[i].name, name, bytes))
+            return &options->defs[i];
     return NULL;
 }
 
 /* Parses the option at arguments[*at] and moves *at behind it. */
-static int parse_one(const struct options *options, int count, char *const *arguments, int *at, void *into, uint64_t *given,
-                     struct cellar_error *error)
+static int parse_one(const struct options *options, int count, char *const *arguments, int *at, void *into,
+                     uint64_t *given, struct cellar_error *error)
 {
     const char *argument = arguments[(*at)++];
     if (strncmp(argument, "--", 2) != 0 || !argument[2])
-        return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)", argument,
-                       options->program);
+        return err_set(error, CELLAR_ERR_INVALID, "unexpected argument '%.60s' (options start with --; see %s --help)",
+                       argument, options->program);
     const char *name = argument + 2, *equals = strchr(name, '=');
     const struct option_def *def = find(options, name, equals ? (size_t)(equals - name) : strlen(name));
-    if (!def) return err_set(error, CELLAR_ERR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
+    if (!def)
+        return err_set(error, CELLAR_ERR_INVALID, "unknown option '%.60s' (see %s --help)", argument, options->program);
     if (def->absent) return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s is not built yet", def->name);
     uint64_t bit = 1ull << (def - options->defs);
     if (*given & bit) return err_set(error, CELLAR_ERR_INVALID, "--%s is given twice", def->name);
@@ -129,7 +141,8 @@ static int parse_one(const struct options *options, int count, char *const *argu
         if (value) return err_set(error, CELLAR_ERR_INVALID, "--%s takes no value", def->name);
     } else if (!value) {
         if (*at >= count || !strncmp(arguments[*at], "--", 2))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name, def->argument);
+            return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name,
+                           def->argument);
         value = arguments[(*at)++];
     }
     return parse_value(def, value, (char *)into + def->offset, error);

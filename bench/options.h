@@ -25,8 +25,8 @@ struct option_def {
     const char *help;     /* one line */
     const char *fallback; /* the default, in words; NULL: none is shown */
     enum option_kind kind;
-    size_t offset;        /* of the field, in the struct that is filled */
-    double min, max;      /* of COUNT, NUMBER, SIZE, REAL; max 0: the type's own */
+    size_t offset;                /* of the field, in the struct that is filled */
+    double min, max;              /* of COUNT, NUMBER, SIZE, REAL; max 0: the type's own */
     const char *const *choices;   /* NULL-terminated: accepted */
     const char *const *not_built; /* NULL-terminated or NULL: known but refused for now */
     const char *group;            /* heading in help; NULL: as the one before */
@@ -48,8 +48,8 @@ struct options {
  * Parses `count` arguments ("--name value" or "--name=value") into the struct `into`. Sets the bit of each option that was given
  * in *given. Returns 0, OPTIONS_HELP when --help is among them, or INVALID.
  */
-NODISCARD int options_parse(const struct options *options, int count, char *const *arguments, void *into, uint64_t *given,
-                            struct cellar_error *error);
+NODISCARD int options_parse(const struct options *options, int count, char *const *arguments, void *into,
+                            uint64_t *given, struct cellar_error *error);
 /* Was it? The name must be in the table. */
 bool options_given(const struct options *options, uint64_t given, const char *name);
 /* The first option given whose `only` lacks every bit of `set`; NULL when there is none. */

@@ -6,12 +6,9 @@ const char *const outcome_phases[CELLAR_PHASES] = {[CELLAR_PHASE_EXECUTE] = "exe
                                                    [CELLAR_PHASE_VALIDATE] = "validate",
                                                    [CELLAR_PHASE_LOG] = "log",
                                                    [CELLAR_PHASE_APPLY] = "apply"};
-const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read",
-                                                 [CELLAR_VERB_WRITE] = "write",
-                                                 [CELLAR_VERB_CAS] = "cas",
-                                                 [CELLAR_VERB_MASKED_CAS] = "masked_cas",
-                                                 [CELLAR_VERB_FAA] = "faa",
-                                                 [CELLAR_VERB_SEND] = "send"};
+const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read", [CELLAR_VERB_WRITE] = "write",
+                                                 [CELLAR_VERB_CAS] = "cas",   [CELLAR_VERB_MASKED_CAS] = "masked_cas",
+                                                 [CELLAR_VERB_FAA] = "faa",   [CELLAR_VERB_SEND] = "send"};
 
 /* The rarest event whose rate is reported happens in this share of transactions; rates allow for a sample of that size. */
 #define RATE_SAMPLE_SHARE 0.04
@@ -39,7 +36,10 @@ double outcome_tps(const struct outcome *outcome)
     return outcome->totals.elapsed_s > 0 ? (double)outcome->totals.committed / outcome->totals.elapsed_s : 0;
 }
 
-double outcome_abort_rate(uint64_t aborted, uint64_t committed) { return committed ? (double)aborted / (double)committed : 0; }
+double outcome_abort_rate(uint64_t aborted, uint64_t committed)
+{
+    return committed ? (double)aborted / (double)committed : 0;
+}
 
 double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase)
 {
@@ -49,7 +49,8 @@ double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase)
 
 bool outcome_rate_ok(const struct outcome *outcome, uint32_t rate)
 {
-    double value = outcome->report.rates[rate].value, low = outcome->report.rates[rate].low, high = outcome->report.rates[rate].high;
+    double value = outcome->report.rates[rate].value, low = outcome->report.rates[rate].low,
+           high = outcome->report.rates[rate].high;
     double bound = value < low ? low : value > high ? high : value;
     double sample = RATE_SAMPLE_SHARE * (double)outcome->totals.done;
     return fabs(value - bound) <= RATE_SIGMAS * sqrt(bound * (1 - bound) / (sample > 1 ? sample : 1));

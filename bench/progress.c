@@ -18,8 +18,10 @@ static double clamp(double fraction) { return fraction < 0 ? 0 : fraction > 1 ? 
 /* How much longer, if the rest goes as what is done. */
 static void left(char *text, double fraction, double elapsed_s)
 {
-    if (fraction < 0.005) snprintf(text, STYLE_BYTES, "-");
-    else snprintf(text, STYLE_BYTES, "%.0f s", elapsed_s * (1 - fraction) / fraction);
+    if (fraction < 0.005)
+        snprintf(text, STYLE_BYTES, "-");
+    else
+        snprintf(text, STYLE_BYTES, "%.0f s", elapsed_s * (1 - fraction) / fraction);
 }
 
 void progress_draw_load(void *arg, double elapsed_s, char *line, size_t bytes)
@@ -50,14 +52,17 @@ void progress_draw_run(void *arg, double elapsed_s, char *line, size_t bytes)
     double run_s = clock_ns > start_ns ? (double)(clock_ns - start_ns) * 1e-9 : 0;
     double measured_s = run_s - (double)driver->warmup_ns * 1e-9;
     double fraction = driver->txns ? (double)committed / (double)driver->txns : run_s / progress->seconds;
-    char cells[BAR_CELLS * 3 + 1], done[2 * STYLE_BYTES], count[STYLE_BYTES], all[STYLE_BYTES], rate[STYLE_BYTES], eta[STYLE_BYTES];
+    char cells[BAR_CELLS * 3 + 1], done[2 * STYLE_BYTES], count[STYLE_BYTES], all[STYLE_BYTES], rate[STYLE_BYTES],
+        eta[STYLE_BYTES];
     char aborts[STYLE_BYTES];
     fraction = clamp(fraction);
     bar(cells, fraction);
     left(eta, fraction, elapsed_s);
-    if (driver->txns) snprintf(done, sizeof(done), "%s / %s txn", style_count(count, committed), style_count(all, driver->txns));
-    else snprintf(done, sizeof(done), "%.3g / %.3g s", run_s, progress->seconds);
-    snprintf(line, bytes, "  %s %s %s   %s txn/s   aborts %s   ETA %s", measured_s > 0 ? "running" : "warming", cells, done,
-             style_rate(rate, measured_s > 0 ? (double)committed / measured_s : 0),
+    if (driver->txns)
+        snprintf(done, sizeof(done), "%s / %s txn", style_count(count, committed), style_count(all, driver->txns));
+    else
+        snprintf(done, sizeof(done), "%.3g / %.3g s", run_s, progress->seconds);
+    snprintf(line, bytes, "  %s %s %s   %s txn/s   aborts %s   ETA %s", measured_s > 0 ? "running" : "warming", cells,
+             done, style_rate(rate, measured_s > 0 ? (double)committed / measured_s : 0),
              style_percent(aborts, committed ? (double)aborted / (double)committed : 0), eta);
 }

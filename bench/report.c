@@ -62,8 +62,8 @@ static void print_header(const struct page *page)
             db->cns, plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns,
             plural(db->mns), style_bytes(pool, (double)db->pool_bytes), db->replicas, plural(db->replicas));
     if (settings->processes > 1)
-        fprintf(page->out, "  processes  this is number %u of %u that ran together; number 0 checked for all\n", settings->process,
-                settings->processes);
+        fprintf(page->out, "  processes  this is number %u of %u that ran together; number 0 checked for all\n",
+                settings->process, settings->processes);
     fprintf(page->out, "  machine    %.64s, %u core%s, %s\n", machine->cpu, machine->cores, plural(machine->cores),
             style_bytes(bytes, (double)machine->memory_bytes));
     if (settings->txns)
@@ -218,8 +218,7 @@ static void print_memory(const struct page *page)
     if (all.record_bytes)
         fprintf(page->out, "  record slots: %.3f of what the records take as laid out\n",
                 (double)all.slot_bytes / (double)all.record_bytes);
-    fprintf(page->out,
-            "  fixed: superblocks, catalogs, logs %s; index buckets for the rows expected %s\n",
+    fprintf(page->out, "  fixed: superblocks, catalogs, logs %s; index buckets for the rows expected %s\n",
             style_bytes(fixed, (double)pool->fixed_bytes), style_bytes(index, (double)all.index_bytes));
     fprintf(page->out, "  %s in use of %s\n", style_bytes(used, (double)pool->used_bytes),
             style_bytes(total, (double)pool->pool_bytes));

@@ -11,7 +11,7 @@ struct settings {
     struct workload_config workload_config;
     struct cellar_config db; /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
-    uint64_t txns; /* 0: the run is bounded by time */
+    uint64_t txns;               /* 0: the run is bounded by time */
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;
     bool sim;
@@ -28,7 +28,8 @@ extern const struct workload *const settings_workloads[];
  * Parses the arguments behind `cellar bench`: the workload's name, then options. `cores` is the default number of threads.
  * Returns 0, OPTIONS_HELP, or a negative code with one line.
  */
-NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings, struct cellar_error *error);
+NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
+                             struct cellar_error *error);
 void settings_print_help(FILE *out);
 /* All coordinators of one process. */
 uint64_t settings_coordinators(const struct settings *settings);

@@ -9,16 +9,17 @@
 #define TXNS_PER_SIM_COORDINATOR 50000
 
 #define LOG_BYTES_DEFAULT (128u << 10)
-#define CHUNKS_PER_TABLE 3     /* that a worker may have begun: of records, of index buckets, of overflow buckets */
+#define CHUNKS_PER_TABLE 3 /* that a worker may have begun: of records, of index buckets, of overflow buckets */
 #define TABLES_ASSUMED 10
 #define POOL_BYTES_MIN (64ull << 20)
-#define MEMORY_SHARE 0.75      /* of the machine's memory that a default may take */
+#define MEMORY_SHARE 0.75 /* of the machine's memory that a default may take */
 
 static uint64_t expected_txns(const struct settings *settings, const struct machine *machine)
 {
     uint64_t threads = (uint64_t)settings->db.cns * settings->db.threads;
     if (threads > machine->cores) threads = machine->cores; /* more take turns */
-    double rate = settings->sim ? (double)settings_coordinators(settings) * TXNS_PER_SIM_COORDINATOR : (double)threads * TXNS_PER_CORE;
+    double rate = settings->sim ? (double)settings_coordinators(settings) * TXNS_PER_SIM_COORDINATOR
+                                : (double)threads * TXNS_PER_CORE;
     double seconds = settings->warmup_s + (settings->txns ? 0 : settings->seconds);
     return settings->txns + (uint64_t)(rate * seconds);
 }
@@ -70,7 +71,8 @@ static void cut(const struct settings *settings, struct sizing *sizing, uint64_t
     sizing->run_bytes = limit;
 }
 
-int sizing_apply(struct settings *settings, const struct machine *machine, struct sizing *sizing, struct cellar_error *error)
+int sizing_apply(struct settings *settings, const struct machine *machine, struct sizing *sizing,
+                 struct cellar_error *error)
 {
     char need[STYLE_BYTES], have[STYLE_BYTES];
     estimate(settings, machine, sizing);
@@ -79,18 +81,22 @@ int sizing_apply(struct settings *settings, const struct machine *machine, struc
     uint64_t limit = (uint64_t)((double)machine->memory_bytes * MEMORY_SHARE / mns);
     if (settings->db.pool_bytes) {
         if (settings->db.pool_bytes < sizing->load_bytes)
-            return err_set(error, CELLAR_ERR_TOO_LARGE, "--pool-bytes %s is too small: loading needs about %s on each memory node",
-                           style_bytes(have, (double)settings->db.pool_bytes), style_bytes(need, (double)sizing->load_bytes));
+            return err_set(
+                error, CELLAR_ERR_TOO_LARGE, "--pool-bytes %s is too small: loading needs about %s on each memory node",
+                style_bytes(have, (double)settings->db.pool_bytes), style_bytes(need, (double)sizing->load_bytes));
         if (machine->memory_bytes && (double)settings->db.pool_bytes * mns > (double)machine->memory_bytes)
-            return err_set(error, CELLAR_ERR_TOO_LARGE, "%u memory nodes of %s exceed the machine's %s (loading needs about %s each)",
+            return err_set(error, CELLAR_ERR_TOO_LARGE,
+                           "%u memory nodes of %s exceed the machine's %s (loading needs about %s each)",
                            settings->db.mns, style_bytes(need, (double)settings->db.pool_bytes),
-                           style_bytes(have, (double)machine->memory_bytes), style_bytes((char[STYLE_BYTES]){0}, (double)sizing->load_bytes));
+                           style_bytes(have, (double)machine->memory_bytes),
+                           style_bytes((char[STYLE_BYTES]){0}, (double)sizing->load_bytes));
         if (settings->db.pool_bytes < sizing->run_bytes) cut(settings, sizing, settings->db.pool_bytes);
         return 0;
     }
     if (machine->memory_bytes && sizing->load_bytes > limit)
         return err_set(error, CELLAR_ERR_TOO_LARGE, "loading needs about %s of memory; the machine has %s",
-                       style_bytes(need, (double)sizing->load_bytes * mns), style_bytes(have, (double)machine->memory_bytes));
+                       style_bytes(need, (double)sizing->load_bytes * mns),
+                       style_bytes(have, (double)machine->memory_bytes));
     if (machine->memory_bytes && sizing->run_bytes > limit) cut(settings, sizing, limit);
     settings->db.pool_bytes = round_up(sizing->run_bytes);
     return 0;
@@ -100,6 +106,6 @@ int sizing_accept(const struct sizing *sizing, uint64_t mn_bytes, struct cellar_
 {
     char need[STYLE_BYTES], have[STYLE_BYTES];
     if (mn_bytes >= sizing->load_bytes) return 0;
-    return err_set(error, CELLAR_ERR_TOO_LARGE, "the memory nodes have %s each; loading needs about %s", style_bytes(have, (double)mn_bytes),
-                   style_bytes(need, (double)sizing->load_bytes));
+    return err_set(error, CELLAR_ERR_TOO_LARGE, "the memory nodes have %s each; loading needs about %s",
+                   style_bytes(have, (double)mn_bytes), style_bytes(need, (double)sizing->load_bytes));
 }

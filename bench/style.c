@@ -47,9 +47,12 @@ const char *style_bytes(char *text, double bytes)
 
 const char *style_rate(char *text, double per_second)
 {
-    if (per_second >= 1e6) snprintf(text, STYLE_BYTES, "%.2f M", per_second / 1e6);
-    else if (per_second >= 1e3) snprintf(text, STYLE_BYTES, "%.1f k", per_second / 1e3);
-    else snprintf(text, STYLE_BYTES, "%.0f", per_second);
+    if (per_second >= 1e6)
+        snprintf(text, STYLE_BYTES, "%.2f M", per_second / 1e6);
+    else if (per_second >= 1e3)
+        snprintf(text, STYLE_BYTES, "%.1f k", per_second / 1e3);
+    else
+        snprintf(text, STYLE_BYTES, "%.0f", per_second);
     return text;
 }
 

@@ -35,9 +35,11 @@ static void defaults(struct workload_config *config)
 static int validate(const struct workload_config *config, struct cellar_error *error)
 {
     if (config->accounts < 2 || config->accounts > ACCOUNTS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX, config->accounts);
+        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs 2 to %llu accounts, not %" PRIu64, ACCOUNTS_MAX,
+                       config->accounts);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs a theta of at least 0 and below 2, not %g", config->theta);
+        return err_set(error, CELLAR_ERR_INVALID, "smallbank needs a theta of at least 0 and below 2, not %g",
+                       config->theta);
     return 0;
 }
 
@@ -72,7 +74,8 @@ static int create_one(struct workload_run *run, struct cellar_error *error)
     return 0;
 }
 
-static int create_half(struct workload_run *run, const char *name, const struct cellar_table **table, struct cellar_error *error)
+static int create_half(struct workload_run *run, const char *name, const struct cellar_table **table,
+                       struct cellar_error *error)
 {
     static const struct cellar_column columns[] = {CELLAR_COLUMN(struct smallbank_half_row, cents)};
     const struct cellar_schema schema = {.name = name,
@@ -98,8 +101,8 @@ static int create_two(struct workload_run *run, struct cellar_error *error)
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns, struct workload_run **out,
-                    struct cellar_error *error)
+static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+                    struct workload_run **out, struct cellar_error *error)
 {
     (void)expected_txns; /* the tables do not grow */
     *out = NULL;
@@ -133,11 +136,11 @@ static int client_init(struct workload_run *run, struct cellar_session *session,
 
 /* The mix in twentieths: 15/15/15/25/15/15 %. */
 static const uint8_t mix[20] = {
-    SMALLBANK_AMALGAMATE,       SMALLBANK_AMALGAMATE,       SMALLBANK_AMALGAMATE,       SMALLBANK_BALANCE,
-    SMALLBANK_BALANCE,          SMALLBANK_BALANCE,          SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_DEPOSIT_CHECKING,
-    SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,
-    SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,     SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_TRANSACT_SAVINGS,
-    SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_WRITE_CHECK,      SMALLBANK_WRITE_CHECK,      SMALLBANK_WRITE_CHECK,
+    SMALLBANK_AMALGAMATE,       SMALLBANK_AMALGAMATE,   SMALLBANK_AMALGAMATE,       SMALLBANK_BALANCE,
+    SMALLBANK_BALANCE,          SMALLBANK_BALANCE,      SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_DEPOSIT_CHECKING,
+    SMALLBANK_DEPOSIT_CHECKING, SMALLBANK_SEND_PAYMENT, SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT,
+    SMALLBANK_SEND_PAYMENT,     SMALLBANK_SEND_PAYMENT, SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_TRANSACT_SAVINGS,
+    SMALLBANK_TRANSACT_SAVINGS, SMALLBANK_WRITE_CHECK,  SMALLBANK_WRITE_CHECK,      SMALLBANK_WRITE_CHECK,
 };
 
 /* Draws what a transaction of that type works on. */
@@ -155,9 +158,14 @@ static void draw(struct workload_run *run, struct prng *prng, uint32_t type, str
     case SMALLBANK_TRANSACT_SAVINGS:
         args->cents = (int64_t)prng_below(prng, 2 * SMALLBANK_DEPOSIT_CENTS + 1) - SMALLBANK_DEPOSIT_CENTS;
         break;
-    case SMALLBANK_DEPOSIT_CHECKING: args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_DEPOSIT_CENTS); break;
-    case SMALLBANK_WRITE_CHECK: args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_SPEND_CENTS); break;
-    default: break;
+    case SMALLBANK_DEPOSIT_CHECKING:
+        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_DEPOSIT_CENTS);
+        break;
+    case SMALLBANK_WRITE_CHECK:
+        args->cents = 1 + (int64_t)prng_below(prng, SMALLBANK_SPEND_CENTS);
+        break;
+    default:
+        break;
     }
 }
 

@@ -14,8 +14,9 @@
 
 #define SMALLBANK_INITIAL_CENTS 100000 /* of each balance at load */
 #define SMALLBANK_DEPOSIT_CENTS 10000  /* deposits are 1 .. this, savings transactions up to this either way */
-#define SMALLBANK_SPEND_CENTS 1000     /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
-#define SMALLBANK_PENALTY_CENTS 100    /* for a check that overdraws the customer */
+#define SMALLBANK_SPEND_CENTS                                                                                          \
+    1000 /* payments and checks are 1 .. this: less, so that balances do not sink as a run goes on */
+#define SMALLBANK_PENALTY_CENTS 100 /* for a check that overdraws the customer */
 
 /* The two that may be refused have a second type for that: the customer has not enough money. */
 enum smallbank_type {
@@ -69,6 +70,7 @@ struct smallbank_client {
 /* Registers the six procedures. (smallbank_procs.c) */
 CELLAR_NODISCARD int smallbank_procs_register(struct workload_run *run, struct cellar_error *error);
 
-int smallbank_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error);
+int smallbank_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
+                   struct cellar_error *error);
 int smallbank_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
                     uint32_t client_count, struct workload_report *report, struct cellar_error *error);

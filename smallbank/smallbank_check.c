@@ -5,7 +5,8 @@
 
 #define LOAD_STEP 256 /* rows between two updates of the shared progress word */
 
-int smallbank_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error)
+int smallbank_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
+                   struct cellar_error *error)
 {
     uint32_t index = cellar_session_index(session), count = cellar_session_count(session);
     uint64_t first = run->accounts * index / count, end = run->accounts * (index + 1) / count;
@@ -29,9 +30,9 @@ int smallbank_load(struct workload_run *run, struct cellar_session *session, uin
 struct tally {
     uint64_t accounts;
     uint64_t records;
-    uint64_t foreign;       /* keys that are no account's */
-    uint64_t in_debt;       /* savings balances below zero */
-    uint64_t debtor;        /* one of them */
+    uint64_t foreign; /* keys that are no account's */
+    uint64_t in_debt; /* savings balances below zero */
+    uint64_t debtor;  /* one of them */
     int64_t total;
 };
 
@@ -73,24 +74,28 @@ static int scan_checking(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static void judge(const struct workload_run *run, const struct tally *tally, int64_t delta, struct workload_report *report)
+static void judge(const struct workload_run *run, const struct tally *tally, int64_t delta,
+                  struct workload_report *report)
 {
     uint64_t records = run->accounts * (run->two_tables ? 2 : 1);
     if (tally->records != records || tally->foreign)
-        workload_report_check(report, "accounts", "%" PRIu64 " records, %" PRIu64 " of them foreign; %" PRIu64 " were loaded",
+        workload_report_check(report, "accounts",
+                              "%" PRIu64 " records, %" PRIu64 " of them foreign; %" PRIu64 " were loaded",
                               tally->records, tally->foreign, records);
     else
         workload_report_check(report, "accounts", NULL);
 
     int64_t expected = (int64_t)run->accounts * 2 * SMALLBANK_INITIAL_CENTS + delta;
     if (tally->total != expected)
-        workload_report_check(report, "total balance", "%" PRId64 " cents, but loaded + committed deltas = %" PRId64 " (%+" PRId64 ")",
+        workload_report_check(report, "total balance",
+                              "%" PRId64 " cents, but loaded + committed deltas = %" PRId64 " (%+" PRId64 ")",
                               tally->total, expected, tally->total - expected);
     else
         workload_report_check(report, "total balance", NULL);
 
     if (tally->in_debt)
-        workload_report_check(report, "no savings below zero", "%" PRIu64 " accounts, such as %" PRIu64, tally->in_debt, tally->debtor);
+        workload_report_check(report, "no savings below zero", "%" PRIu64 " accounts, such as %" PRIu64, tally->in_debt,
+                              tally->debtor);
     else
         workload_report_check(report, "no savings below zero", NULL);
 }

@@ -8,11 +8,12 @@ struct account {
 };
 
 /* Declares an account's balances to read and to write (sets of enum smallbank_balances). */
-static int account_declare(struct cellar_txn *txn, const struct workload_run *run, uint64_t id, uint32_t read, uint32_t write,
-                           struct account *account)
+static int account_declare(struct cellar_txn *txn, const struct workload_run *run, uint64_t id, uint32_t read,
+                           uint32_t write, struct account *account)
 {
     if (!run->two_tables) {
-        account->savings = account->checking = cellar_access(txn, run->savings, id, run->cells[read], run->cells[write], 0);
+        account->savings = account->checking =
+            cellar_access(txn, run->savings, id, run->cells[read], run->cells[write], 0);
         return account->savings < 0 ? account->savings : 0;
     }
     account->savings = account->checking = -CELLAR_ERR_UNDECLARED;
@@ -29,22 +30,26 @@ static int account_declare(struct cellar_txn *txn, const struct workload_run *ru
     return 0;
 }
 
-static int savings_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account, int64_t *cents)
+static int savings_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
+                       int64_t *cents)
 {
     return cellar_get(txn, account->savings, run->savings_column, cents);
 }
 
-static int savings_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account, int64_t cents)
+static int savings_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
+                       int64_t cents)
 {
     return cellar_put(txn, account->savings, run->savings_column, &cents);
 }
 
-static int checking_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account, int64_t *cents)
+static int checking_get(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
+                        int64_t *cents)
 {
     return cellar_get(txn, account->checking, run->checking_column, cents);
 }
 
-static int checking_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account, int64_t cents)
+static int checking_put(struct cellar_txn *txn, const struct workload_run *run, const struct account *account,
+                        int64_t cents)
 {
     return cellar_put(txn, account->checking, run->checking_column, &cents);
 }
@@ -93,7 +98,8 @@ static int deposit_checking(struct cellar_txn *txn, void *argument)
     int64_t checking;
     int code;
     args->delta = args->cents;
-    if ((code = account_declare(txn, run, args->from, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &account)) < 0) return code;
+    if ((code = account_declare(txn, run, args->from, SMALLBANK_CHECKING, SMALLBANK_CHECKING, &account)) < 0)
+        return code;
     if ((code = cellar_fetch(txn)) < 0) return code;
     if ((code = checking_get(txn, run, &account, &checking)) < 0) return code;
     return checking_put(txn, run, &account, checking + args->cents);

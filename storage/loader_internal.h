@@ -6,7 +6,7 @@
 #include "loader.h"
 #include "record.h"
 
-#define LOADER_CHAIN_MAX INDEX_CHAIN_MAX /* a longer chain would be a loop */
+#define LOADER_CHAIN_MAX INDEX_CHAIN_MAX          /* a longer chain would be a loop */
 #define LOADER_OPS_MAX (LAYOUT_NODES_MAX * 4 + 2) /* of a load: per replica, and on the lock words */
 
 /* Fabric-registered. */

@@ -29,18 +29,24 @@ static void defaults(struct workload_config *config)
 static int validate(const struct workload_config *config, struct cellar_error *error)
 {
     if (config->per_txn < 1 || config->per_txn > YCSB_PER_TXN_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %d records per transaction, not %u", YCSB_PER_TXN_MAX, config->per_txn);
+        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %d records per transaction, not %u",
+                       YCSB_PER_TXN_MAX, config->per_txn);
     if (config->records < config->per_txn || config->records > RECORDS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs %u (the records of a transaction) to %llu records, not %" PRIu64,
-                       config->per_txn, RECORDS_MAX, config->records);
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "ycsb needs %u (the records of a transaction) to %llu records, not %" PRIu64, config->per_txn,
+                       RECORDS_MAX, config->records);
     if (!(config->write_ratio >= 0 && config->write_ratio <= 1))
         return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a write ratio of 0 to 1, not %g", config->write_ratio);
     if (!(config->theta >= 0 && config->theta < 2))
-        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g", config->theta);
+        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g",
+                       config->theta);
     return 0;
 }
 
-static uint64_t pool_bytes(const struct workload_config *config) { return config->records * (RECORD_BYTES + INDEX_BYTES); }
+static uint64_t pool_bytes(const struct workload_config *config)
+{
+    return config->records * (RECORD_BYTES + INDEX_BYTES);
+}
 
 static double growth_bytes(const struct workload_config *config)
 {
@@ -49,7 +55,8 @@ static double growth_bytes(const struct workload_config *config)
 }
 
 /* Reads value i of the transaction; one from a wrong place is counted, not followed. */
-static int value_get(struct cellar_txn *txn, struct ycsb_args *args, const int *refs, uint32_t i, struct ycsb_value *value)
+static int value_get(struct cellar_txn *txn, struct ycsb_args *args, const int *refs, uint32_t i,
+                     struct ycsb_value *value)
 {
     int code = cellar_get(txn, refs[i], args->run->columns[args->cells[i]], value);
     if (code < 0) return code;
@@ -106,7 +113,8 @@ static int create(struct workload_run *run, struct cellar_error *error)
     static const char *const names[YCSB_CELLS] = {"cell0", "cell1", "cell2", "cell3"};
     struct cellar_column columns[YCSB_CELLS];
     for (uint32_t i = 0; i < YCSB_CELLS; i++)
-        columns[i] = (struct cellar_column){names[i], (uint32_t)(i * sizeof(struct ycsb_value)), sizeof(struct ycsb_value), CELLAR_OWN_CELL};
+        columns[i] = (struct cellar_column){names[i], (uint32_t)(i * sizeof(struct ycsb_value)),
+                                            sizeof(struct ycsb_value), CELLAR_OWN_CELL};
     const struct cellar_schema schema = {.name = "usertable",
                                          .row_bytes = sizeof(struct ycsb_row),
                                          .columns = columns,
@@ -120,16 +128,20 @@ static int create(struct workload_run *run, struct cellar_error *error)
     }
     const struct cellar_proc_def defs[YCSB_TYPES] = {
         [YCSB_READ] = {.name = "ycsb.read", .fn = read_proc, .records_max = run->per_txn},
-        [YCSB_UPDATE] = {.name = "ycsb.update", .fn = update_proc, .records_max = run->per_txn, .writes_max = run->per_txn},
+        [YCSB_UPDATE] = {.name = "ycsb.update",
+                         .fn = update_proc,
+                         .records_max = run->per_txn,
+                         .writes_max = run->per_txn},
     };
-    for (uint32_t i = 0; code == 0 && i < YCSB_TYPES; i++) code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
+    for (uint32_t i = 0; code == 0 && i < YCSB_TYPES; i++)
+        code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
     return code;
 }
 
 static void close_run(struct workload_run *run) { free(run); }
 
-static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns, struct workload_run **out,
-                    struct cellar_error *error)
+static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+                    struct workload_run **out, struct cellar_error *error)
 {
     (void)expected_txns; /* the table does not grow */
     *out = NULL;
@@ -179,8 +191,10 @@ static void draw(const struct workload_run *run, struct prng *prng, struct ycsb_
         uint32_t place, redraws = 0;
         uint64_t key = zipf_next(&run->zipf, prng);
         while (key_place(args, count, key, &place)) {
-            if (++redraws <= REDRAWS_MAX) key = zipf_next(&run->zipf, prng);
-            else key = key + 1 < run->records ? key + 1 : 0; /* so that it ends when few records carry all the weight */
+            if (++redraws <= REDRAWS_MAX)
+                key = zipf_next(&run->zipf, prng);
+            else
+                key = key + 1 < run->records ? key + 1 : 0; /* so that it ends when few records carry all the weight */
         }
         memmove(&args->keys[place + 1], &args->keys[place], (count - place) * sizeof(args->keys[0]));
         args->keys[place] = key;

@@ -66,5 +66,5 @@ struct ycsb_client {
 };
 
 int ycsb_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error);
-int ycsb_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients, uint32_t client_count,
-               struct workload_report *report, struct cellar_error *error);
+int ycsb_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+               uint32_t client_count, struct workload_report *report, struct cellar_error *error);

@@ -87,14 +87,14 @@ static int scan_record(void *arg, uint64_t key, const void *row)
 static void judge_finding(struct workload_report *report, const char *name, const struct finding *finding)
 {
     if (finding->count)
-        workload_report_check(report, name, "not so in %" PRIu64 " cells; the first is cell %u of key %" PRIu64, finding->count,
-                              finding->cell, finding->key);
+        workload_report_check(report, name, "not so in %" PRIu64 " cells; the first is cell %u of key %" PRIu64,
+                              finding->count, finding->cell, finding->key);
     else
         workload_report_check(report, name, NULL);
 }
 
-int ycsb_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients, uint32_t client_count,
-               struct workload_report *report, struct cellar_error *error)
+int ycsb_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+               uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct tally tally = {.record_count = run->records, .clients = clients, .client_count = client_count};
     int code = cellar_scan(session, run->table, scan_record, &tally, error);
@@ -115,17 +115,19 @@ int ycsb_check(struct workload_run *run, struct cellar_session *session, struct 
     judge_finding(report, "values are of committed transactions", &tally.writer);
     uint64_t written = committed[YCSB_UPDATE] * run->per_txn;
     if (tally.writes != written)
-        workload_report_check(report, "no update lost", "cells count %" PRIu64 " writes, but %" PRIu64 " were committed", tally.writes,
-                              written);
+        workload_report_check(report, "no update lost",
+                              "cells count %" PRIu64 " writes, but %" PRIu64 " were committed", tally.writes, written);
     else
         workload_report_check(report, "no update lost", NULL);
     if (foreign)
-        workload_report_check(report, "reads saw their own cells", "%" PRIu64 " values read in transactions were foreign", foreign);
+        workload_report_check(report, "reads saw their own cells",
+                              "%" PRIu64 " values read in transactions were foreign", foreign);
     else
         workload_report_check(report, "reads saw their own cells", NULL);
 
     uint64_t all = committed[YCSB_READ] + committed[YCSB_UPDATE];
     double ratio = run->update_always ? 1 : (double)run->update_below * 0x1p-64;
-    if (all) workload_report_rate(report, "share of Update", (double)committed[YCSB_UPDATE] / (double)all, ratio, ratio);
+    if (all)
+        workload_report_rate(report, "share of Update", (double)committed[YCSB_UPDATE] / (double)all, ratio, ratio);
     return 0;
 }

@@ -22,12 +22,26 @@ static const char *const choices[] = {"red", "green", NULL};
 static const char *const later[] = {"blue", NULL};
 static const struct option_def defs[] = {
     {.name = "flag", .kind = OPTION_FLAG, .offset = offsetof(struct target, flag)},
-    {.name = "count", .argument = "N", .kind = OPTION_COUNT, .offset = offsetof(struct target, count), .min = 2, .max = 9},
+    {.name = "count",
+     .argument = "N",
+     .kind = OPTION_COUNT,
+     .offset = offsetof(struct target, count),
+     .min = 2,
+     .max = 9},
     {.name = "number", .argument = "N", .kind = OPTION_NUMBER, .offset = offsetof(struct target, number), .only = 1},
     {.name = "size", .argument = "SIZE", .kind = OPTION_SIZE, .offset = offsetof(struct target, size)},
-    {.name = "real", .argument = "R", .kind = OPTION_REAL, .offset = offsetof(struct target, real), .min = -1, .max = 1},
+    {.name = "real",
+     .argument = "R",
+     .kind = OPTION_REAL,
+     .offset = offsetof(struct target, real),
+     .min = -1,
+     .max = 1},
     {.name = "text", .argument = "TEXT", .kind = OPTION_TEXT, .offset = offsetof(struct target, text)},
-    {.name = "choice", .kind = OPTION_CHOICE, .offset = offsetof(struct target, choice), .choices = choices, .not_built = later},
+    {.name = "choice",
+     .kind = OPTION_CHOICE,
+     .offset = offsetof(struct target, choice),
+     .choices = choices,
+     .not_built = later},
     {.name = "absent", .absent = true},
 };
 static const struct options options = {.program = "test", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
@@ -62,8 +76,10 @@ static void values_reach_their_fields(void **state)
     struct cellar_error error;
     uint64_t given;
     (void)state;
-    assert_int_equal(parse("--flag --count 9 --number=18446744073709551615 --size 3G --real -0.5e0 --text x=y --choice green", &target,
-                           &given, &error), 0);
+    assert_int_equal(
+        parse("--flag --count 9 --number=18446744073709551615 --size 3G --real -0.5e0 --text x=y --choice green",
+              &target, &given, &error),
+        0);
     assert_true(target.flag);
     assert_int_equal(target.count, 9);
     assert_true(target.number == UINT64_MAX);
@@ -82,7 +98,11 @@ static void sizes_take_suffixes(void **state)
     static const struct {
         const char *line;
         uint64_t size;
-    } cases[] = {{"--size 1", 1}, {"--size 7k", 7 << 10}, {"--size 7K", 7 << 10}, {"--size 2M", 2 << 20}, {"--size 16383G", 16383ull << 30}};
+    } cases[] = {{"--size 1", 1},
+                 {"--size 7k", 7 << 10},
+                 {"--size 7K", 7 << 10},
+                 {"--size 2M", 2 << 20},
+                 {"--size 16383G", 16383ull << 30}};
     struct target target;
     struct cellar_error error;
     uint64_t given;
@@ -261,8 +281,12 @@ static void bench_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_reach_their_fields), cmocka_unit_test(sizes_take_suffixes), cmocka_unit_test(bad_values_are_refused),
-        cmocka_unit_test(help_wins),                 cmocka_unit_test(help_shows_what_is_built), cmocka_unit_test(bench_defaults),
+        cmocka_unit_test(values_reach_their_fields),
+        cmocka_unit_test(sizes_take_suffixes),
+        cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(help_wins),
+        cmocka_unit_test(help_shows_what_is_built),
+        cmocka_unit_test(bench_defaults),
         cmocka_unit_test(bench_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

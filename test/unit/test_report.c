@@ -135,7 +135,8 @@ static void the_page_is_100_columns_wide(void **state)
     struct fixture *fixture = fixture_new();
     (void)state;
     struct outcome *outcome = &fixture->outcome;
-    outcome->tables[0] = (struct outcome_table){"a_table_of_a_long_name", {UINT32_MAX, 1ull << 40, 1ull << 42, 1ull << 42, 1ull << 39}};
+    outcome->tables[0] =
+        (struct outcome_table){"a_table_of_a_long_name", {UINT32_MAX, 1ull << 40, 1ull << 42, 1ull << 42, 1ull << 39}};
     outcome->table_count = 1;
     outcome->totals.committed = outcome->totals.all.committed = 9999999999;
     outcome->totals.stats.aborts[0] = 9999999999;
@@ -209,7 +210,8 @@ static void rates_allow_for_sampling(void **state)
 
 /* ---- the memory estimate ---- */
 
-static int apply(char *const *arguments, int count, uint64_t memory_bytes, struct settings *settings, struct sizing *sizing)
+static int apply(char *const *arguments, int count, uint64_t memory_bytes, struct settings *settings,
+                 struct sizing *sizing)
 {
     const struct machine machine = {.cores = 2, .memory_bytes = memory_bytes};
     struct cellar_error error = {0};
@@ -240,7 +242,8 @@ static void growth_is_cut_to_what_fits(void **state)
 {
     struct settings settings;
     struct sizing brief, lengthy;
-    char *second[] = {"tpcc", "--warehouses", "1", "--seconds", "1"}, *hour[] = {"tpcc", "--warehouses", "1", "--seconds", "3600"};
+    char *second[] = {"tpcc", "--warehouses", "1", "--seconds", "1"},
+         *hour[] = {"tpcc", "--warehouses", "1", "--seconds", "3600"};
     (void)state;
     assert_int_equal(apply(second, 5, 16ull << 30, &settings, &brief), 0);
     assert_true(settings.db.pool_bytes < 4ull << 30);
@@ -253,10 +256,10 @@ static void growth_is_cut_to_what_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_readable),      cmocka_unit_test(people_read_the_verdict),
+        cmocka_unit_test(numbers_are_readable),         cmocka_unit_test(people_read_the_verdict),
         cmocka_unit_test(the_page_is_100_columns_wide), cmocka_unit_test(programs_read_the_verdict),
-        cmocka_unit_test(unwritable_files_are_errors), cmocka_unit_test(rates_allow_for_sampling),
-        cmocka_unit_test(memory_is_estimated),       cmocka_unit_test(growth_is_cut_to_what_fits),
+        cmocka_unit_test(unwritable_files_are_errors),  cmocka_unit_test(rates_allow_for_sampling),
+        cmocka_unit_test(memory_is_estimated),          cmocka_unit_test(growth_is_cut_to_what_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

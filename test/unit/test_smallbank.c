@@ -33,7 +33,8 @@ static void bank_open(struct bank *bank, bool two_tables)
     workload.theta = 0.9;
     if (cellar_open(&config, &bank->db, &error) < 0) fail_msg("%s", error.text);
     if (smallbank_workload.open(bank->db, &workload, TXNS, &bank->run, &error) < 0) fail_msg("%s", error.text);
-    bank->driver = (struct driver){.workload = &smallbank_workload, .run = bank->run, .db = bank->db, .txns = TXNS, .stop = &bank->stop};
+    bank->driver = (struct driver){
+        .workload = &smallbank_workload, .run = bank->run, .db = bank->db, .txns = TXNS, .stop = &bank->stop};
     if (driver_init(&bank->driver, 4, &error) < 0) fail_msg("%s", error.text);
     if (driver_load(&bank->driver, &error) < 0) fail_msg("%s", error.text);
 }
@@ -49,7 +50,8 @@ static int check_job(struct cellar_session *session, void *arg, struct cellar_er
 {
     struct bank *bank = arg;
     memset(&bank->report, 0, sizeof(bank->report));
-    return smallbank_workload.check(bank->run, session, bank->driver.clients, bank->driver.session_count, &bank->report, error);
+    return smallbank_workload.check(bank->run, session, bank->driver.clients, bank->driver.session_count, &bank->report,
+                                    error);
 }
 
 /* The verdict of the check of that name. */

@@ -33,7 +33,8 @@ static void store_open(struct store *store, double write_ratio, uint32_t per_txn
     workload.per_txn = per_txn;
     if (cellar_open(&config, &store->db, &error) < 0) fail_msg("%s", error.text);
     if (ycsb_workload.open(store->db, &workload, TXNS, &store->run, &error) < 0) fail_msg("%s", error.text);
-    store->driver = (struct driver){.workload = &ycsb_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
+    store->driver = (struct driver){
+        .workload = &ycsb_workload, .run = store->run, .db = store->db, .txns = TXNS, .stop = &store->stop};
     if (driver_init(&store->driver, 4, &error) < 0) fail_msg("%s", error.text);
     if (driver_load(&store->driver, &error) < 0) fail_msg("%s", error.text);
 }
@@ -49,7 +50,8 @@ static int check_job(struct cellar_session *session, void *arg, struct cellar_er
 {
     struct store *store = arg;
     memset(&store->report, 0, sizeof(store->report));
-    return ycsb_workload.check(store->run, session, store->driver.clients, store->driver.session_count, &store->report, error);
+    return ycsb_workload.check(store->run, session, store->driver.clients, store->driver.session_count, &store->report,
+                               error);
 }
 
 /* The name of the check that fails, "" when all hold; more than one must not fail. */
@@ -113,8 +115,10 @@ static int forge(struct cellar_txn *txn, void *arg)
     int code = cellar_fetch(txn);
     if (code == 0) code = cellar_get(txn, ref, run->columns[2], &forgery->before);
     struct ycsb_value value = forgery->before;
-    if (forgery->put) value = *forgery->put;
-    else forgery->change(&value);
+    if (forgery->put)
+        value = *forgery->put;
+    else
+        forgery->change(&value);
     return code < 0 ? code : cellar_put(txn, ref, run->columns[2], &value);
 }
 
