@@ -209,8 +209,9 @@ static bool bucket_ours(struct coro *co, struct txn *txn, const struct cache_buc
 
 static bool tags_ours(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
+    if (!object->held) return false;
     uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
-    return object->held && settle_shows(co, txn, object->addr, object->held, mask);
+    return settle_shows(co, txn, object->addr, object->held, mask);
 }
 
 /*

@@ -194,7 +194,7 @@ static inline uint32_t txn_lock_cells(const struct txn *txn, const struct cache_
 {
     return cells && txn->home->whole_records ? object->table->schema.all_cells : cells;
 }
-/* One cell, or all of them: that is nearly every case. */
+/* One cell, or all of them: that is nearly every case. `cells` is not empty. */
 static inline uint64_t txn_lock_ones(const struct schema *schema, uint32_t cells)
 {
     if ((cells & (cells - 1)) == 0) return 1ull << ((uint32_t)__builtin_ctz(cells) * schema->tag_bits);
