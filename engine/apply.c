@@ -156,7 +156,13 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
         const struct cache_bucket *part = txn_bucket(txn, at);
         if (part->dirty) apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     }
-    apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
+    if (txn->home->ep->fabric->line_atomic) {
+        apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
+        return;
+    }
+    /* Words are stored and fetched in ascending order: behind the new version everybody must find the new entries. */
+    apply_write(co, txn, head->addr, 16, head->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    apply_write(co, txn, head->addr, 8, &head->image->version, sizeof head->image->version);
 }
 
 /* ---- unlock ---- */
