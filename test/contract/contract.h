@@ -60,7 +60,7 @@ struct contract_cluster {
 #define CHECK(worker, fact)                                                                                            \
     do {                                                                                                               \
         if (!(fact)) {                                                                                                 \
-            snprintf((worker)->failure, sizeof(worker)->failure, "%s:%d: %s", __FILE__, __LINE__, #fact);              \
+            snprintf((worker)->failure, sizeof(worker)->failure, "%.60s:%d: %.80s", __FILE__, __LINE__, #fact);        \
             return;                                                                                                    \
         }                                                                                                              \
     } while (0)
