@@ -33,6 +33,7 @@
 #include "prng.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define FABRIC_NODES_MAX 64       /* memory nodes */
@@ -109,6 +110,10 @@ struct fabric_ep {
     uint32_t inbox_head, inbox_tail;
     /* set by the caller: bulk mode. Operations run at once and cost no (virtual) time; for load, scan and audit only */
     bool bulk;
+    /* accesses to records made since the backend last looked: what simulated CPU time of the engine follows from */
+    uint32_t work;
+    /* set by a backend that interleaves workers itself, else NULL: others may run before it returns */
+    void (*preempt)(struct fabric_ep *ep);
 };
 
 typedef void (*fabric_worker_fn)(void *arg);
@@ -207,6 +212,17 @@ static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep) { fa
 static inline void fabric_close(struct fabric *fabric)
 {
     if (fabric) fabric->ops->close(fabric);
+}
+
+/* The engine tells what it does between operations: `accesses` to records that it looked up, copied or judged. */
+static inline void fabric_work(struct fabric_ep *ep, uint32_t accesses) { ep->work += accesses; }
+/*
+ * In the midst of a change to what workers of a compute node share, wherever real threads could meet: a simulator may let others run here.
+ * Costs a compare elsewhere.
+ */
+static inline void fabric_preempt(struct fabric_ep *ep)
+{
+    if (__builtin_expect(ep->preempt != NULL, 0)) ep->preempt(ep);
 }
 
 /* ---- building one operation ---- */

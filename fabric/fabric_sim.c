@@ -149,7 +149,7 @@ static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
         return;
     }
     catch_up(sim, ep);
-    ep->clock_ns += sim->config.post_cpu_ns + sim->config.op_cpu_ns * count;
+    ep->clock_ns += sim->config.profile.post_ns + (uint64_t)sim->config.profile.op_ns * count;
     wait->pending += count;
     ep->batch++;
     for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
@@ -391,12 +391,7 @@ void fabric_sim_config_default(struct fabric_sim_config *config)
         .cn_count = 1,
         .mn_bytes = 64ull << 20,
         .seed = 1,
-        .rtt_ns = 1530,
-        .atomic_ns = 270,
-        .service_ns = 60,
-        .message_ns = 1150,
-        .post_cpu_ns = 100,
-        .op_cpu_ns = 20,
+        .profile = *fabric_sim_profile_at(0),
         .line_atomic = true,
     };
 }
@@ -415,8 +410,10 @@ static int check_config(const struct fabric_sim_config *config, struct cellar_er
         return err_set(error, CELLAR_ERR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
                        (unsigned long long)config->mn_bytes);
     }
-    const uint64_t times_ns[] = {config->rtt_ns,     config->atomic_ns,   config->service_ns,
-                                 config->message_ns, config->post_cpu_ns, config->op_cpu_ns};
+    const struct fabric_sim_profile *profile = &config->profile;
+    const uint64_t times_ns[] = {profile->rtt_ns,    profile->atomic_ns,  profile->miss_ns,       profile->read_ns,
+                                 profile->write_ns,  profile->message_ns, profile->post_ns,       profile->op_ns,
+                                 profile->access_ns, profile->switch_ns,  profile->completion_ns, profile->retarget_ns};
     for (uint32_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
         if (times_ns[i] > TIME_MAX_NS) {
             return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second",
@@ -461,7 +458,8 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .line_atomic = config->line_atomic,
         .fresh = true,
         .apply_min_ns =
-            config->rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
+            config->profile
+                .rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
         .seed = config->seed,
     };
     prng_seed_stream(&sim->prng, config->seed, 0);

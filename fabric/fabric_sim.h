@@ -7,6 +7,8 @@
 #pragma once
 
 #include "fabric.h"
+#include "fabric_sim_faults.h"
+#include "fabric_sim_profile.h"
 
 /*
  * Decides what happens next. `count` >= 2 candidates, candidate 0 being the one that time alone would pick; returns < count.
@@ -28,18 +30,14 @@ struct fabric_sim_config {
     uint32_t mn_count, cn_count;
     uint64_t mn_bytes;
     uint64_t seed;
-    uint64_t rtt_ns;      /* base round trip of a READ, WRITE or atomic (1530) */
-    uint64_t atomic_ns;   /* service of an atomic at its memory node, serialized per address (270) */
-    uint64_t service_ns;  /* service of a READ or WRITE at its memory node (60) */
-    uint64_t message_ns;  /* one-way time of a SEND (1150) */
-    uint64_t post_cpu_ns; /* CPU of a posted batch (100), plus op_cpu_ns of each operation (20) */
-    uint64_t op_cpu_ns;
-    bool line_atomic; /* false rehearses shm: words of a line may be torn apart */
-    bool torn;        /* adversary: lines of a READ or WRITE are separate events, READ lines in any order */
+    struct fabric_sim_profile profile; /* what hardware costs; tests may change single numbers */
+    bool line_atomic;                  /* false rehearses shm: words of a line may be torn apart */
+    bool torn; /* adversary: lines of a READ or WRITE are separate events, READ lines in any order, ways are uneven */
     fabric_sim_choose_fn choose;
     void *choose_arg;
-    fabric_sim_fault_fn fault;
+    fabric_sim_fault_fn fault; /* tests: exactly this operation fails */
     void *fault_arg;
+    struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */
     uint64_t steps_max; /* one wait gives up, as if nothing were left to happen, after so many events (0: no limit) */
 };
 

@@ -118,14 +118,14 @@ static void run_worker(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 /* An unfair network in torn mode: mostly prompt, now and then very late. */
 static uint64_t jitter(struct fabric_sim *sim)
 {
-    uint64_t rtt_ns = sim->config.rtt_ns;
+    uint64_t rtt_ns = sim->config.profile.rtt_ns;
     if (!sim->config.torn || sim->config.choose || rtt_ns == 0) return 0;
     return prng_below(&sim->prng, prng_below(&sim->prng, 16) == 0 ? 8 * rtt_ns : rtt_ns / 2 + 1);
 }
 
 static uint64_t way_back_ns(struct fabric_sim *sim)
 {
-    return sim->config.rtt_ns - sim->config.rtt_ns / 2 + jitter(sim);
+    return sim->config.profile.rtt_ns - sim->config.profile.rtt_ns / 2 + jitter(sim);
 }
 
 /* Sends the event on to its next stage. */
@@ -163,7 +163,8 @@ static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struc
 static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op *op)
 {
     if (op->kind == FABRIC_SEND) return 0;
-    return op->kind == FABRIC_READ || op->kind == FABRIC_WRITE ? sim->config.service_ns : sim->config.atomic_ns;
+    return op->kind == FABRIC_READ || op->kind == FABRIC_WRITE ? sim->config.profile.read_ns
+                                                               : sim->config.profile.atomic_ns;
 }
 
 void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
@@ -174,7 +175,7 @@ void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, st
     event->conn = conn;
     conn->leader = event->leader;
     conn->leader_batch = ep->batch;
-    uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.message_ns : sim->config.rtt_ns / 2;
+    uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.profile.message_ns : sim->config.profile.rtt_ns / 2;
     uint64_t arrive_ns = ep->clock_ns + way_ns + jitter(sim);
     if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
     if (sim->config.choose) {
@@ -202,7 +203,7 @@ static void arrive(struct fabric_sim *sim, struct fabric_sim_event *event)
         end_ns = fabric_sim_nic_serve(&sim->nodes[conn->node].nic, sim->now_ns, event->op);
     uint64_t time_ns = in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, end_ns);
     if (event->pieces > 1) {
-        event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.rtt_ns + 1 : 64);
+        event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.profile.rtt_ns + 1 : 64);
         uint64_t last_ns = time_ns + event->gap_ns * (event->pieces - 1);
         if (conn->execute_ns < last_ns) conn->execute_ns = last_ns;
         if (event->op->kind == FABRIC_WRITE) conn->write_execute_ns = last_ns;
@@ -414,7 +415,7 @@ static uint32_t collect_candidates(struct fabric_sim *sim)
 /* Somebody else was chosen: the earliest candidate is late by many round trips, as if its packet or its thread were held up. */
 static void hold_up(struct fabric_sim *sim, const struct fabric_sim_candidate *candidate)
 {
-    uint64_t time_ns = sim->now_ns + HOLD_ROUND_TRIPS * (sim->config.rtt_ns + 1);
+    uint64_t time_ns = sim->now_ns + HOLD_ROUND_TRIPS * (sim->config.profile.rtt_ns + 1);
     if (candidate->worker) {
         candidate->worker->run_ns = time_ns;
     } else {

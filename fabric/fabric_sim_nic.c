@@ -3,7 +3,7 @@
 
 void fabric_sim_nic_init(struct fabric_sim_nic *nic, const struct fabric_sim_config *config)
 {
-    *nic = (struct fabric_sim_nic){.atomic_ns = config->atomic_ns, .service_ns = config->service_ns};
+    *nic = (struct fabric_sim_nic){.atomic_ns = config->profile.atomic_ns, .service_ns = config->profile.read_ns};
 }
 
 /* Uses a serial resource for duration_ns as soon as it is free; returns when that ends. */

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric storage lockmgr engine tpcc smallbank ycsb bench"
+rooms="base fabric storage lockmgr engine history tpcc smallbank ycsb sim bench"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -23,9 +23,11 @@ engine     lockmgr storage fabric base include
 tpcc       workload.h base include
 smallbank  workload.h base include
 ycsb       workload.h base include
-bench      tpcc smallbank ycsb engine lockmgr storage fabric base include
+history    engine storage fabric base include
+sim        workload.h history engine storage fabric base include
+bench      sim history tpcc smallbank ycsb engine lockmgr storage fabric base include
 examples   include
-test       bench tpcc smallbank ycsb engine lockmgr storage fabric base include
+test       bench sim history tpcc smallbank ycsb engine lockmgr storage fabric base include
 include
 '
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.

@@ -49,12 +49,12 @@ static void setup(struct cluster *cluster, uint64_t seed)
     cluster->config.cn_count = WORKERS_MAX;
     cluster->config.mn_bytes = 1 << 20;
     cluster->config.seed = seed;
-    cluster->config.rtt_ns = RTT;
-    cluster->config.atomic_ns = ATOMIC;
-    cluster->config.service_ns = SERVICE;
-    cluster->config.message_ns = MESSAGE;
-    cluster->config.post_cpu_ns = POST;
-    cluster->config.op_cpu_ns = OP;
+    cluster->config.profile.rtt_ns = RTT;
+    cluster->config.profile.atomic_ns = ATOMIC;
+    cluster->config.profile.read_ns = cluster->config.profile.write_ns = SERVICE;
+    cluster->config.profile.message_ns = MESSAGE;
+    cluster->config.profile.post_ns = POST;
+    cluster->config.profile.op_ns = OP;
 }
 
 static void worker_entry(void *arg)
@@ -717,7 +717,7 @@ static void test_bad_configuration_is_refused(void **state)
     assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
     bad = good, bad.mn_bytes = 100;
     assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
-    bad = good, bad.rtt_ns = UINT64_MAX;
+    bad = good, bad.profile.rtt_ns = UINT32_MAX;
     assert_int_equal(fabric_sim_open(&bad, &fabric, &error), -CELLAR_ERR_INVALID);
     assert_null(fabric);
 }

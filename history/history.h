@@ -1,0 +1,82 @@
+/*
+ * history.h - what transactions did: which version of which cell each one read and wrote, and when.
+ *
+ * Recorded inside the engine (history_recorder.h), kept in memory or in a file (history_file.h), judged by history_check.h. A history is
+ * complete: it begins when the pool is loaded and at rest, and every transaction from then on that may have had an effect is in it.
+ *
+ * An *item* is a cell of a record, or the record's presence (cell HISTORY_PRESENCE): insert and delete write the presence and all cells.
+ * A version is the word of layout.h: EN (16 bits) over TS (48 bits). Versions of one item are ordered by TS. An absent read names the version
+ * of the bucket chain that was searched: it has seen exactly the inserts and deletes of its key with a TS of at most that.
+ */
+#pragma once
+
+#include "err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HISTORY_PRESENCE 0xffff
+
+enum history_kind {
+    HISTORY_READ,   /* version: the one read; digest: of the value */
+    HISTORY_WRITE,  /* version: the one written; over: the one below it; digest: of the value */
+    HISTORY_ABSENT, /* cell HISTORY_PRESENCE; version: of the bucket chain */
+    HISTORY_INSERT, /* cell HISTORY_PRESENCE; version: EN 0 and the TS. Its cells follow as WRITEs */
+    HISTORY_DELETE, /* likewise; its cells follow as WRITEs with digest 0 */
+};
+
+struct history_access {
+    uint8_t kind; /* enum history_kind */
+    uint16_t cell;
+    uint32_t table_id;
+    uint64_t key;
+    uint64_t version, over;
+    uint64_t digest; /* xxh3 of the value's bytes, never 0; 0: no value */
+};
+
+enum history_outcome {
+    HISTORY_COMMITTED,     /* the caller was told so */
+    HISTORY_FAILED,        /* no effect, but its reads were validated: the caller was told an error of the procedure's doing */
+    HISTORY_INDETERMINATE, /* had its effect or not: the caller does not know, or was lost with its node */
+};
+
+struct history_txn {
+    uint64_t id; /* unique; in order of recording */
+    uint32_t cn, coordinator;
+    uint64_t begin_ns, end_ns; /* of the attempt that ended so; one clock for all */
+    uint64_t ts;               /* TS_commit; 0: wrote nothing */
+    uint8_t outcome;           /* enum history_outcome */
+    uint64_t first;            /* its accesses: history->accesses[first .. first + count) */
+    uint32_t count;
+};
+
+/* The pool at rest after the last transaction: one line for each item that the history wrote. */
+struct history_final {
+    uint32_t table_id;
+    uint16_t cell; /* presence: version 0; digest 1: present, 0: absent */
+    uint64_t key, version, digest;
+};
+
+struct history {
+    struct history_txn *txns;
+    uint64_t txn_count, txn_capacity;
+    struct history_access *accesses;
+    uint64_t access_count, access_capacity;
+    struct history_final *finals;
+    uint64_t final_count, final_capacity;
+    bool has_final; /* finals were read, and are complete */
+    struct history_name {
+        uint32_t table_id;
+        char name[CELLAR_NAME_BYTES];
+    } *tables;
+    uint32_t table_count;
+};
+
+/* All zero is an empty history. The adders copy; NOMEM is the only error. */
+NODISCARD int history_txn_add(struct history *history, const struct history_txn *txn,
+                              const struct history_access *accesses);
+NODISCARD int history_final_add(struct history *history, const struct history_final *final);
+NODISCARD int history_table_add(struct history *history, uint32_t table_id, const char *name);
+/* The table's name, or "table N" written into `buffer`. */
+const char *history_table_name(const struct history *history, uint32_t table_id, char buffer[CELLAR_NAME_BYTES]);
+void history_free(struct history *history);

@@ -1,0 +1,49 @@
+/*
+ * history_check.h - is a history strictly serializable, and is the pool what its serial replay leaves?
+ *
+ * Versions are known exactly, so the dependency graph is exact (Adya 1999): for each item, ww from a version's writer to the next one's,
+ * wr from a version's writer to its readers, rw from a version's readers to the next one's writer; and real time: a transaction
+ * that ended before another began comes first. A cycle is a violation; its class is the weakest that it shows:
+ *
+ *     G0        ww only                     dirty write
+ *     G1a       a read of a version that no committed (or perhaps committed) transaction wrote
+ *     G1c       ww and wr                   circular information flow
+ *     G-single  exactly one rw              read skew, lost update
+ *     G2-item   two or more rw              write skew
+ *
+ * with "-realtime" behind it when the cycle needs a real-time edge. Besides cycles:
+ *
+ *     version-twice   two transactions wrote the same version of an item
+ *     version-gap     a version's predecessor is not the one its writer overwrote, or its EN is not one more
+ *     value           a read returned other bytes than the version's writer wrote
+ *     absent          a key was found absent although it was there, or the reverse
+ *     final           the pool at rest is not what the last versions say (a lost or an unexplained write)
+ *
+ * An INDETERMINATE transaction takes part only if one of its versions was read, overwritten, or is in the pool at rest; then all of its
+ * versions must be there (all or nothing).
+ */
+#pragma once
+
+#include "history.h"
+
+#define HISTORY_VERDICT_BYTES 2048
+#define HISTORY_CYCLE_MAX 16
+
+struct history_verdict {
+    const char *kind;                 /* "ok", or a class of the list above */
+    char text[HISTORY_VERDICT_BYTES]; /* in words, several lines: who read and wrote what, and why that cannot be */
+    uint64_t cycle[HISTORY_CYCLE_MAX]; /* ids of the transactions of the (shortest found) cycle, or of those concerned */
+    uint32_t cycle_count;
+    uint64_t txns, edges, items; /* judged */
+};
+
+struct history_check_options {
+    bool realtime; /* also real-time order: strict serializability */
+    /* Reads may be older by this than real time demands: clocks of several machines. 0 within one */
+    uint64_t clock_error_ns;
+    bool settled;  /* every transaction had ended, no node was lost: finals must match exactly (else lost nodes' locks may hide items) */
+};
+
+/* 0 and kind "ok"; -CORRUPT with a verdict when there is a violation; -NOMEM. */
+NODISCARD int history_check(const struct history *history, const struct history_check_options *options,
+                            struct history_verdict *verdict);

@@ -1,0 +1,26 @@
+/*
+ * sim_run.h - runs one plan in a simulated cluster of its own, and judges it.
+ *
+ *     load -> arm faults -> clients run -> heal -> clients must make progress -> close clients
+ *          -> history (serializable, strictly), final = replay, pool audit (tags, EN, index, replicas), logs, the workload's own invariants
+ */
+#pragma once
+
+#include "sim_plan.h"
+
+#define SIM_VERDICT_BYTES 4096
+
+struct sim_report {
+    const char *checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, progress, crash */
+    char verdict[SIM_VERDICT_BYTES]; /* in words */
+    uint64_t trace_hash;
+    uint64_t ops, virtual_ns;
+    uint64_t committed, failed, indeterminate;
+    uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
+    /* of a failed run, for shrinking: what is known to take part */
+    uint64_t culprits[16]; /* plan numbers of transactions */
+    uint32_t culprit_count;
+};
+
+/* 0: all checks hold; -CORRUPT: report->checker; another code: the plan could not be run (error). */
+NODISCARD int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cellar_error *error);
