@@ -35,8 +35,8 @@ struct history_access {
 };
 
 enum history_outcome {
-    HISTORY_COMMITTED,     /* the caller was told so */
-    HISTORY_FAILED,        /* no effect, but its reads were validated: the caller was told an error of the procedure's doing */
+    HISTORY_COMMITTED, /* the caller was told so */
+    HISTORY_FAILED, /* no effect, but its reads were validated: the caller was told an error of the procedure's doing */
     HISTORY_INDETERMINATE, /* had its effect or not: the caller does not know, or was lost with its node */
 };
 
@@ -68,11 +68,11 @@ struct history {
     struct history_name {
         uint32_t table_id;
         char name[CELLAR_NAME_BYTES];
-    } *tables;
+    } * tables;
     uint32_t table_count;
 };
 
-/* All zero is an empty history. The adders copy; NOMEM is the only error. */
+/* All zero is an empty history. The adders copy (`first` is set by the adder); NOMEM is the only error. */
 NODISCARD int history_txn_add(struct history *history, const struct history_txn *txn,
                               const struct history_access *accesses);
 NODISCARD int history_final_add(struct history *history, const struct history_final *final);
