@@ -106,6 +106,7 @@ static struct fabric_sim_conn *peer_of(struct fabric_sim *sim, struct fabric_sim
         ep->peers[receiver] = calloc(1, sizeof **ep->peers);
         must(ep->peers[receiver]);
         ep->peers[receiver]->node = FABRIC_NODES_MAX + receiver;
+        ep->peers[receiver]->flow = sim->flow_count++;
     }
     return ep->peers[receiver];
 }
@@ -214,6 +215,7 @@ static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worke
     ep->worker_fn = fn;
     ep->worker_arg = arg;
     ep->sleeper = ep->worker;
+    ep->began = false;
     fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
     return 0;
 }
@@ -264,7 +266,12 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
         free(ep);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
     }
-    for (uint32_t node = 0; node < sim->fabric.mn_count; node++) ep->conns[node].node = node;
+    ep->worker_flow = sim->flow_count++;
+    ep->reply_flow = sim->flow_count++;
+    for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
+        ep->conns[node].node = node;
+        ep->conns[node].flow = sim->flow_count++;
+    }
     ep->ep.ops = sim->fabric.ops;
     ep->ep.fabric = &sim->fabric;
     ep->ep.cn = control->cn;
@@ -364,6 +371,7 @@ static void sim_close(struct fabric *fabric)
     }
     fabric_sim_heap_free(&sim->heap);
     free(sim->candidates);
+    free(sim->choices);
     free(sim->nodes);
     free(sim->fenced);
     free(sim->eps);
@@ -393,6 +401,7 @@ void fabric_sim_config_default(struct fabric_sim_config *config)
         .seed = 1,
         .profile = *fabric_sim_profile_at(0),
         .line_atomic = true,
+        .hold_round_trips = 16,
     };
 }
 

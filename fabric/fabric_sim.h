@@ -10,12 +10,31 @@
 #include "fabric_sim_faults.h"
 #include "fabric_sim_profile.h"
 
+/* What may happen next, as a chooser sees it. */
+enum fabric_sim_choice_kind {
+    FABRIC_SIM_DELIVER, /* a connection's oldest operation executes: one line of it, or all */
+    FABRIC_SIM_PASS,    /* its first WRITE does, before the READs and atomics that were posted earlier */
+    FABRIC_SIM_REPLY,   /* an endpoint's oldest completion comes in */
+    FABRIC_SIM_RUN,     /* a worker goes on: it has something to do */
+    FABRIC_SIM_EXPIRE,  /* a worker goes on for no other reason than that it is time: it slept, or polls in vain */
+    FABRIC_SIM_ORDER    /* not what is next, but in which order the lines of a READ come */
+};
+
+struct fabric_sim_choice {
+    enum fabric_sim_choice_kind kind;
+    uint32_t
+        flow; /* what goes on one thing after the other: a worker, a connection, an endpoint's completions; numbered from 0 */
+    uint64_t time_ns;           /* when time alone would have it */
+    uint64_t now_ns;            /* the time; it jumps ahead to time_ns when this is chosen */
+    const struct fabric_ep *ep; /* whose worker, operation or completion it is */
+};
+
 /*
  * Decides what happens next. `count` >= 2 candidates, candidate 0 being the one that time alone would pick; returns < count.
- * Candidate 0, when another one is preferred, is held up for 16 round trips, so that one answer other than 0 is enough to let others
- * get far ahead. Candidates are: deliver the oldest undelivered operation of a connection, complete an executed one, run a ready worker.
+ * Candidate 0, when another one is preferred, is held up for config.hold_round_trips, so that one answer other than 0 is enough to let
+ * others get far ahead.
  */
-typedef uint32_t (*fabric_sim_choose_fn)(void *arg, uint32_t count);
+typedef uint32_t (*fabric_sim_choose_fn)(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 enum fabric_sim_fault {
     FABRIC_SIM_NONE,
@@ -35,6 +54,8 @@ struct fabric_sim_config {
     bool torn; /* adversary: lines of a READ or WRITE are separate events, READ lines in any order, ways are uneven */
     fabric_sim_choose_fn choose;
     void *choose_arg;
+    uint32_t
+        hold_round_trips; /* what the chooser does not prefer to candidate 0 has so long to get ahead; 0: nothing is held up */
     fabric_sim_fault_fn fault; /* tests: exactly this operation fails */
     void *fault_arg;
     struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */

@@ -48,6 +48,7 @@ struct fabric_sim_queue {
 /* The way from an endpoint to one memory node, or to another endpoint's inbox. Its operations execute in order. */
 struct fabric_sim_conn {
     uint32_t node; /* FABRIC_NODES_MAX and above: the endpoint with index node - FABRIC_NODES_MAX */
+    uint32_t flow;
     /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
@@ -63,8 +64,10 @@ struct fabric_sim_ep {
     uint64_t clock_ns;
     uint32_t pending; /* operations posted and not reaped */
     uint64_t batch;   /* counts the posts */
+    uint32_t worker_flow, reply_flow;
     uint32_t vain_polls;
     bool woken, received;
+    bool began; /* the worker has run */
     /* the coroutine that goes on when this endpoint has something for it; NULL while it runs and when there is none */
     struct coro *sleeper;
     uint64_t run_ns;        /* when it does, FABRIC_SIM_NEVER while nothing is known */
@@ -109,7 +112,8 @@ struct fabric_sim {
     struct fabric_sim_event *free_events;
     void *event_chunks; /* each begins with a pointer to the next */
     struct fabric_sim_candidate *candidates;
-    uint32_t candidate_capacity;
+    struct fabric_sim_choice *choices; /* the same ones, in the same order, as the chooser sees them */
+    uint32_t candidate_capacity, flow_count;
     struct fabric_sim_node *nodes;
     bool *fenced; /* by compute node */
     struct fabric_sim_ep **eps;

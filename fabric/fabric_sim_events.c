@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define CHUNK_EVENTS 512
-#define HOLD_ROUND_TRIPS 16
 #define ORDERED_PIECES                                                                                                 \
     8 /* with a chooser: up to so many lines of a READ begin anywhere and go both ways, else only two ways */
 
@@ -103,6 +102,7 @@ static void run_worker(struct fabric_sim *sim, struct fabric_sim_ep *ep)
     struct coro *co = ep->sleeper;
     fabric_sim_events_unready(sim, ep);
     ep->sleeper = NULL;
+    ep->began = true;
     if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
     trace(sim, TRACE_RUN, NULL, ep->index, 0);
     sim->quiet_steps++;
@@ -223,7 +223,15 @@ static void order_pieces(struct fabric_sim *sim, struct fabric_sim_event *event)
     }
     bool anywhere = pieces <= ORDERED_PIECES;
     uint32_t ways = anywhere && pieces > 2 ? pieces * 2 : 2;
-    uint32_t way = sim->config.choose(sim->config.choose_arg, ways);
+    struct fabric_sim_choice choices[ORDERED_PIECES * 2];
+    for (uint32_t i = 0; i < ways; i++) {
+        choices[i] = (struct fabric_sim_choice){.kind = FABRIC_SIM_ORDER,
+                                                .flow = event->conn->flow,
+                                                .time_ns = sim->now_ns,
+                                                .now_ns = sim->now_ns,
+                                                .ep = &event->ep->ep};
+    }
+    uint32_t way = sim->config.choose(sim->config.choose_arg, choices, ways);
     must(way < ways);
     event->descending = way % 2;
     event->first = event->descending ? (way / 2 + pieces - 1) % pieces : way / 2;
@@ -369,7 +377,9 @@ static void add_candidate(struct fabric_sim *sim, uint32_t *count, uint64_t time
     if (*count == sim->candidate_capacity) {
         sim->candidate_capacity = sim->candidate_capacity ? sim->candidate_capacity * 2 : 64;
         sim->candidates = realloc(sim->candidates, sim->candidate_capacity * sizeof *sim->candidates);
+        sim->choices = realloc(sim->choices, sim->candidate_capacity * sizeof *sim->choices);
         must(sim->candidates);
+        must(sim->choices);
     }
     sim->candidates[(*count)++] = (struct fabric_sim_candidate){.time_ns = time_ns, .worker = worker, .event = event};
 }
@@ -412,10 +422,45 @@ static uint32_t collect_candidates(struct fabric_sim *sim)
     return count;
 }
 
+static enum fabric_sim_choice_kind kind_of(const struct fabric_sim_candidate *candidate)
+{
+    const struct fabric_sim_event *event = candidate->event;
+    const struct fabric_sim_ep *worker = candidate->worker;
+    if (worker) {
+        bool busy = worker->woken || worker->received || worker->done.head || !worker->began;
+        return busy ? FABRIC_SIM_RUN : FABRIC_SIM_EXPIRE;
+    }
+    if (event->stage == FABRIC_SIM_COMPLETE) return FABRIC_SIM_REPLY;
+    return event == event->conn->queue.head ? FABRIC_SIM_DELIVER : FABRIC_SIM_PASS;
+}
+
+static uint32_t flow_of(const struct fabric_sim_candidate *candidate)
+{
+    const struct fabric_sim_event *event = candidate->event;
+    if (candidate->worker) return candidate->worker->worker_flow;
+    return event->stage == FABRIC_SIM_COMPLETE ? event->ep->reply_flow : event->conn->flow;
+}
+
+/* The candidates as the chooser sees them. */
+static const struct fabric_sim_choice *show_candidates(struct fabric_sim *sim, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct fabric_sim_candidate *candidate = &sim->candidates[i];
+        sim->choices[i] =
+            (struct fabric_sim_choice){.kind = kind_of(candidate),
+                                       .flow = flow_of(candidate),
+                                       .time_ns = candidate->time_ns,
+                                       .now_ns = sim->now_ns,
+                                       .ep = candidate->worker ? &candidate->worker->ep : &candidate->event->ep->ep};
+    }
+    return sim->choices;
+}
+
 /* Somebody else was chosen: the earliest candidate is late by many round trips, as if its packet or its thread were held up. */
 static void hold_up(struct fabric_sim *sim, const struct fabric_sim_candidate *candidate)
 {
-    uint64_t time_ns = sim->now_ns + HOLD_ROUND_TRIPS * (sim->config.profile.rtt_ns + 1);
+    if (sim->config.hold_round_trips == 0) return;
+    uint64_t time_ns = sim->now_ns + sim->config.hold_round_trips * (uint64_t)(sim->config.profile.rtt_ns + 1);
     if (candidate->worker) {
         candidate->worker->run_ns = time_ns;
     } else {
@@ -427,7 +472,7 @@ static bool step_chosen(struct fabric_sim *sim)
 {
     uint32_t count = collect_candidates(sim), choice = 0;
     if (count == 0) return false;
-    if (count > 1) choice = sim->config.choose(sim->config.choose_arg, count);
+    if (count > 1) choice = sim->config.choose(sim->config.choose_arg, show_candidates(sim, count), count);
     must(choice < count);
     struct fabric_sim_candidate candidate = sim->candidates[choice];
     if (sim->now_ns < candidate.time_ns) sim->now_ns = candidate.time_ns;

@@ -4,7 +4,7 @@
  *
  *     test_sweep [SEEDS]                      more seeds of random failures than the quick ones
  */
-#include "scenarios.h"
+#include "sim_scenarios.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,10 +67,10 @@ static enum fabric_sim_fault fault(void *arg, uint64_t index, const struct fabri
 }
 
 /* What one failure may do to a call: nothing but make it repeat itself. */
-static const char *mended(const struct scenario *scenario, const struct scenario_report *report)
+static const char *mended(const struct sim_scenario *scenario, const struct sim_scenario_report *report)
 {
     if (report->stopped) return "one failure stopped a compute node";
-    for (uint32_t txn = 0; txn < scenario_txn_count(scenario); txn++) {
+    for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         int code = report->outcomes[txn].code;
         if (code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_FENCED) {
             return "one failure was not mended";
@@ -80,9 +80,9 @@ static const char *mended(const struct scenario *scenario, const struct scenario
 }
 
 /* With a node or a compute node gone for good, a call that has not ended well says why. */
-static const char *truthful(const struct scenario *scenario, const struct scenario_report *report)
+static const char *truthful(const struct sim_scenario *scenario, const struct sim_scenario_report *report)
 {
-    for (uint32_t txn = 0; txn < scenario_txn_count(scenario); txn++) {
+    for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         int code = report->outcomes[txn].code;
         bool known = code == 0 || code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE ||
                      code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS ||
@@ -96,16 +96,16 @@ static bool is_single(enum sweep sweep) { return sweep == NOT_RUN || sweep == RE
 static bool is_lasting(enum sweep sweep) { return sweep == NODE_KILLED || sweep == CN_FENCED; }
 
 /* One run; false when it is wrong. *ops: how many operations there were. */
-static bool run_one(const struct scenario *scenario, const struct scenarios_variant *variant, struct plan *plan,
+static bool run_one(const struct sim_scenario *scenario, const struct sim_scenarios_variant *variant, struct plan *plan,
                     uint64_t seed, uint64_t *ops, uint64_t *stopped)
 {
-    struct scenario_options options = variant->options;
-    struct scenario_report report;
+    struct sim_scenario_options options = variant->options;
+    struct sim_scenario_report report;
     options.seed = seed;
     options.fault = fault;
     options.fault_arg = plan;
     options.ends_only = is_lasting(plan->sweep);
-    const char *verdict = scenario_run(scenario, &options, &report);
+    const char *verdict = sim_scenario_run(scenario, &options, &report);
     if (!verdict && is_single(plan->sweep)) verdict = mended(scenario, &report);
     if (!verdict && is_lasting(plan->sweep)) verdict = truthful(scenario, &report);
     *ops = report.ops;
@@ -113,7 +113,7 @@ static bool run_one(const struct scenario *scenario, const struct scenarios_vari
     if (!verdict) return true;
     printf("%s, %s, operation %llu %s, seed %llu: %s\n", scenario->name, variant->name, (unsigned long long)plan->at,
            sweep_names[plan->sweep], (unsigned long long)seed, verdict);
-    for (uint32_t txn = 0; txn < scenario_txn_count(scenario); txn++) {
+    for (uint32_t txn = 0; txn < sim_scenario_txn_count(scenario); txn++) {
         printf("    transaction %u: %d (%s) after %u attempts\n", txn, report.outcomes[txn].code,
                cellar_error_text(report.outcomes[txn].code), report.outcomes[txn].attempts);
     }
@@ -125,8 +125,8 @@ struct tally {
 };
 
 /* The failure at each operation in turn, until there is no such operation. */
-static void sweep_scenario(const struct scenario *scenario, const struct scenarios_variant *variant, enum sweep sweep,
-                           struct tally *tally)
+static void sweep_scenario(const struct sim_scenario *scenario, const struct sim_scenarios_variant *variant,
+                           enum sweep sweep, struct tally *tally)
 {
     for (uint64_t at = 0, ops = 1; at < ops; at++) {
         struct plan plan = {.sweep = sweep, .at = at};
@@ -136,7 +136,7 @@ static void sweep_scenario(const struct scenario *scenario, const struct scenari
     }
 }
 
-static void strike_at_random(const struct scenario *scenario, const struct scenarios_variant *variant,
+static void strike_at_random(const struct sim_scenario *scenario, const struct sim_scenarios_variant *variant,
                              struct tally *tally)
 {
     for (uint64_t seed = 1, ops; seed <= random_seeds; seed++) {
@@ -148,9 +148,9 @@ static void strike_at_random(const struct scenario *scenario, const struct scena
 }
 
 /* A dead node or compute node leaves locks that only recovery can clear, and others would wait for them: just one call. */
-static struct scenario first_call(const struct scenario *scenario)
+static struct sim_scenario first_call(const struct sim_scenario *scenario)
 {
-    struct scenario alone = {.name = scenario->name, .loaded = scenario->loaded};
+    struct sim_scenario alone = {.name = scenario->name, .loaded = scenario->loaded};
     alone.txns[0] = scenario->txns[0];
     return alone;
 }
@@ -159,13 +159,14 @@ static void sweep_all(void **state)
 {
     const enum sweep *sweep = *state;
     struct tally tally = {0};
-    for (uint32_t v = 0; v < scenarios_variant_count; v++) {
-        for (uint32_t i = 0; i < scenarios_count; i++) {
-            struct scenario scenario = is_lasting(*sweep) ? first_call(&scenarios_all[i]) : scenarios_all[i];
+    for (uint32_t v = 0; v < sim_scenarios_variant_count; v++) {
+        for (uint32_t i = 0; i < sim_scenarios_count; i++) {
+            struct sim_scenario scenario =
+                is_lasting(*sweep) ? first_call(&sim_scenarios_all[i]) : sim_scenarios_all[i];
             if (*sweep == RANDOM) {
-                strike_at_random(&scenario, &scenarios_variants[v], &tally);
+                strike_at_random(&scenario, &sim_scenarios_variants[v], &tally);
             } else {
-                sweep_scenario(&scenario, &scenarios_variants[v], *sweep, &tally);
+                sweep_scenario(&scenario, &sim_scenarios_variants[v], *sweep, &tally);
             }
         }
     }

@@ -5,9 +5,9 @@
  *     test_txn PREEMPTIONS SAMPLES [SEED]    other bounds than the quick ones
  *     test_txn NAME OPTIONS "CHOICES"        one schedule again, as a failing run prints it
  */
-#include "explore.h"
+#include "sim_explore.h"
 #include "must.h"
-#include "scenarios.h"
+#include "sim_scenarios.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,9 +23,9 @@
 #define VARIANTS_MAX 16
 
 struct run {
-    const struct scenario *scenario;
-    const struct scenarios_variant *variant;
-    struct scenario_report report;
+    const struct sim_scenario *scenario;
+    const struct sim_scenarios_variant *variant;
+    struct sim_scenario_report report;
 };
 
 static uint32_t max_preemptions = 1; /* of the complete search */
@@ -35,38 +35,38 @@ static uint64_t sample_seed = 1;
 static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *choose_arg)
 {
     struct run *run = arg;
-    struct scenario_options options = run->variant->options;
+    struct sim_scenario_options options = run->variant->options;
     options.choose = choose;
     options.choose_arg = choose_arg;
-    return scenario_run(run->scenario, &options, &run->report);
+    return sim_scenario_run(run->scenario, &options, &run->report);
 }
 
-static struct explore_config explorer(struct run *run, uint32_t preemptions)
+static struct sim_explore_config explorer(struct run *run, uint32_t preemptions)
 {
-    return (struct explore_config){
+    return (struct sim_explore_config){
         .scenario = run_schedule, .arg = run, .max_preemptions = preemptions, .max_schedules = SCHEDULES_MAX};
 }
 
 static void print_outcomes(const struct run *run)
 {
-    for (uint32_t txn = 0; txn < scenario_txn_count(run->scenario); txn++) {
-        const struct scenario_outcome *outcome = &run->report.outcomes[txn];
+    for (uint32_t txn = 0; txn < sim_scenario_txn_count(run->scenario); txn++) {
+        const struct sim_scenario_outcome *outcome = &run->report.outcomes[txn];
         printf("    transaction %u: %d (%s) after %u attempts\n", txn, outcome->code, cellar_error_text(outcome->code),
                outcome->attempts);
     }
 }
 
 /* Everything within the bound, then samples beyond it; false when a schedule fails. */
-static bool explore_scenario(const struct scenario *scenario, const struct scenarios_variant *variant)
+static bool explore_scenario(const struct sim_scenario *scenario, const struct sim_scenarios_variant *variant)
 {
     struct run run = {.scenario = scenario, .variant = variant};
-    struct explore_config config = explorer(&run, max_preemptions);
-    struct explore_result result;
-    int code = explore_run(&config, &result);
+    struct sim_explore_config config = explorer(&run, max_preemptions);
+    struct sim_explore_result result;
+    int code = sim_explore_run(&config, &result);
     uint64_t schedules = result.schedules;
     if (code == 0 && samples > 0) {
         config = explorer(&run, SAMPLE_PREEMPTIONS);
-        code = explore_sample(&config, sample_seed, samples, &result);
+        code = sim_explore_sample(&config, sample_seed, samples, &result);
         schedules += result.schedules;
     }
     printf("%-14s %-24s %7llu schedules, at most %llu choices\n", variant->name, scenario->name,
@@ -80,22 +80,22 @@ static bool explore_scenario(const struct scenario *scenario, const struct scena
 static void explore_variant(void **state)
 {
     uint32_t failures = 0;
-    for (uint32_t i = 0; i < scenarios_count; i++) failures += !explore_scenario(&scenarios_all[i], *state);
+    for (uint32_t i = 0; i < sim_scenarios_count; i++) failures += !explore_scenario(&sim_scenarios_all[i], *state);
     assert_int_equal(failures, 0);
 }
 
 static int replay(const char *scenario, const char *variant, const char *choices)
 {
     struct run run = {0};
-    for (uint32_t i = 0; i < scenarios_count; i++) {
-        if (strcmp(scenarios_all[i].name, scenario) == 0) run.scenario = &scenarios_all[i];
+    for (uint32_t i = 0; i < sim_scenarios_count; i++) {
+        if (strcmp(sim_scenarios_all[i].name, scenario) == 0) run.scenario = &sim_scenarios_all[i];
     }
-    for (uint32_t i = 0; i < scenarios_variant_count; i++) {
-        if (strcmp(scenarios_variants[i].name, variant) == 0) run.variant = &scenarios_variants[i];
+    for (uint32_t i = 0; i < sim_scenarios_variant_count; i++) {
+        if (strcmp(sim_scenarios_variants[i].name, variant) == 0) run.variant = &sim_scenarios_variants[i];
     }
-    struct explore_config config = explorer(&run, EXPLORE_PREEMPTIONS_MAX);
-    struct explore_result result;
-    int code = run.scenario && run.variant ? explore_replay(&config, choices, &result) : -CELLAR_ERR_INVALID;
+    struct sim_explore_config config = explorer(&run, SIM_EXPLORE_PREEMPTIONS_MAX);
+    struct sim_explore_result result;
+    int code = run.scenario && run.variant ? sim_explore_replay(&config, choices, &result) : -CELLAR_ERR_INVALID;
     if (code == -CELLAR_ERR_INVALID) {
         fprintf(stderr, "no such scenario, variant or choices: %s %s \"%s\"\n", scenario, variant, choices);
         return 2;
@@ -112,11 +112,11 @@ int main(int argc, char **argv)
     if (argc > 2) samples = strtoull(argv[2], NULL, 10);
     if (argc > 3) sample_seed = strtoull(argv[3], NULL, 10);
     struct CMUnitTest tests[VARIANTS_MAX];
-    must(scenarios_variant_count <= VARIANTS_MAX);
-    for (uint32_t i = 0; i < scenarios_variant_count; i++) {
-        tests[i] = (struct CMUnitTest){scenarios_variants[i].name, explore_variant, NULL, NULL,
-                                       (void *)&scenarios_variants[i]};
+    must(sim_scenarios_variant_count <= VARIANTS_MAX);
+    for (uint32_t i = 0; i < sim_scenarios_variant_count; i++) {
+        tests[i] = (struct CMUnitTest){sim_scenarios_variants[i].name, explore_variant, NULL, NULL,
+                                       (void *)&sim_scenarios_variants[i]};
     }
-    return _cmocka_run_group_tests("variants", tests, scenarios_variant_count, NULL,
+    return _cmocka_run_group_tests("variants", tests, sim_scenarios_variant_count, NULL,
                                    NULL); /* the macro counts the array */
 }

@@ -2,7 +2,7 @@
  * test_verbs.c - what a transaction costs when nobody disturbs it: exact round trips and operations by phase. A lost
  * optimisation turns red here without a network card; a new one changes the table.
  */
-#include "scenario.h"
+#include "sim_scenario.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,27 +16,27 @@
 #define ALL 7u
 #define READ(k, cells)                                                                                                 \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells                                                               \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells                                                           \
     }
 #define LOOK(k, cells)                                                                                                 \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                             \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                         \
     }
 #define UPDATE(k, reads, writes)                                                                                       \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                              \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                          \
     }
 #define INSERT(k)                                                                                                      \
     {                                                                                                                  \
-        .kind = SCENARIO_INSERT, .key = k                                                                              \
+        .kind = SIM_SCENARIO_INSERT, .key = k                                                                          \
     }
 #define DELETE(k)                                                                                                      \
     {                                                                                                                  \
-        .kind = SCENARIO_DELETE, .key = k                                                                              \
+        .kind = SIM_SCENARIO_DELETE, .key = k                                                                          \
     }
 #define THEN_READ(k, cells)                                                                                            \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                                \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                            \
     }
 
 enum setting { WARM, COLD, WORDS, REPLICA, SETTINGS };
@@ -48,7 +48,7 @@ struct cost {
 };
 
 struct expectation {
-    struct scenario scenario; /* its last transaction is the one that is counted */
+    struct sim_scenario scenario; /* its last transaction is the one that is counted */
     struct cost costs[SETTINGS];
 };
 
@@ -79,9 +79,9 @@ static const struct expectation expectations[] = {
      {{4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 3, 2}, {5, 2, 2, 0, 2, 4, 2}}},
 };
 
-static struct scenario_options options_of(enum setting setting)
+static struct sim_scenario_options options_of(enum setting setting)
 {
-    struct scenario_options options = {
+    struct sim_scenario_options options = {
         .cc = CELLAR_CC_CELL, .seed = 1, .warm = setting != COLD, .words = setting == WORDS};
     if (setting == REPLICA) options.mns = 2;
     if (setting == REPLICA) options.replicas = 1;
@@ -89,15 +89,15 @@ static struct scenario_options options_of(enum setting setting)
 }
 
 /* Counts of the scenario's first `txns` transactions. */
-static void count(const struct scenario *scenario, uint32_t txns, enum setting setting, struct cellar_stats *stats)
+static void count(const struct sim_scenario *scenario, uint32_t txns, enum setting setting, struct cellar_stats *stats)
 {
-    struct scenario_options options = options_of(setting);
-    struct scenario_report report;
-    struct scenario part = *scenario;
-    for (uint32_t txn = txns; txn < SCENARIO_TXNS; txn++) part.txns[txn] = (struct scenario_txn){0};
+    struct sim_scenario_options options = options_of(setting);
+    struct sim_scenario_report report;
+    struct sim_scenario part = *scenario;
+    for (uint32_t txn = txns; txn < SIM_SCENARIO_TXNS; txn++) part.txns[txn] = (struct sim_scenario_txn){0};
     *stats = (struct cellar_stats){0};
     if (txns == 0) return;
-    const char *verdict = scenario_run(&part, &options, &report);
+    const char *verdict = sim_scenario_run(&part, &options, &report);
     if (verdict) fail_msg("%s, %s: %s", scenario->name, setting_names[setting], verdict);
     for (uint32_t txn = 0; txn < txns; txn++) assert_int_equal(report.outcomes[txn].attempts, 1);
     *stats = report.stats;
@@ -128,7 +128,7 @@ static uint64_t ops_sum(const struct cellar_stats *stats)
 static bool check(const struct expectation *expectation, enum setting setting)
 {
     struct cellar_stats before, with;
-    uint32_t txns = scenario_txn_count(&expectation->scenario);
+    uint32_t txns = sim_scenario_txn_count(&expectation->scenario);
     count(&expectation->scenario, txns - 1, setting, &before);
     count(&expectation->scenario, txns, setting, &with);
     struct cost a = cost_of(&before), b = cost_of(&with), want = expectation->costs[setting];

@@ -4,9 +4,9 @@
  *
  *     test_plants [NAME]     only that one
  */
-#include "explore.h"
+#include "sim_explore.h"
 #include "plant.h"
-#include "scenarios.h"
+#include "sim_scenarios.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,30 +21,30 @@
 #define SEEDS_MAX 5000
 
 struct hunt {
-    const struct scenario *scenario;
-    const struct scenarios_variant *variant;
-    struct scenario_report report;
+    const struct sim_scenario *scenario;
+    const struct sim_scenarios_variant *variant;
+    struct sim_scenario_report report;
 };
 
 static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *choose_arg)
 {
     struct hunt *hunt = arg;
-    struct scenario_options options = hunt->variant->options;
+    struct sim_scenario_options options = hunt->variant->options;
     options.choose = choose;
     options.choose_arg = choose_arg;
-    return scenario_run(hunt->scenario, &options, &hunt->report);
+    return sim_scenario_run(hunt->scenario, &options, &hunt->report);
 }
 
 /* Random schedules of all scenarios and variants under one seed; true when one has a verdict, which is printed. */
 static bool seed_catches(const char *plant, uint64_t seed, uint64_t *schedules)
 {
-    for (uint32_t i = 0; i < scenarios_count; i++) {
-        const struct scenarios_variant *variant = &scenarios_variants[(seed + i) % scenarios_variant_count];
-        struct hunt hunt = {.scenario = &scenarios_all[i], .variant = variant};
-        struct explore_config config = {
+    for (uint32_t i = 0; i < sim_scenarios_count; i++) {
+        const struct sim_scenarios_variant *variant = &sim_scenarios_variants[(seed + i) % sim_scenarios_variant_count];
+        struct hunt hunt = {.scenario = &sim_scenarios_all[i], .variant = variant};
+        struct sim_explore_config config = {
             .scenario = run_schedule, .arg = &hunt, .max_preemptions = SAMPLE_PREEMPTIONS, .max_schedules = UINT64_MAX};
-        struct explore_result result;
-        int code = explore_sample(&config, seed, SAMPLES_PER_SEED, &result);
+        struct sim_explore_result result;
+        int code = sim_explore_sample(&config, seed, SAMPLES_PER_SEED, &result);
         *schedules += result.schedules;
         if (code == 0) continue;
         printf("%-26s seed %llu, %llu schedules: %s, %s: %s\n", plant, (unsigned long long)seed,

@@ -1,4 +1,4 @@
-#include "scenarios.h"
+#include "sim_scenarios.h"
 
 #define A 1u /* cells: one line holds A and B, C spans several */
 #define B 2u
@@ -7,42 +7,42 @@
 
 #define READ(k, cells)                                                                                                 \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells                                                               \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells                                                           \
     }
 #define LOOK(k, cells)                                                                                                 \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                             \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                         \
     }
 #define WRITE(k, cells)                                                                                                \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .write = cells                                                              \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .write = cells                                                          \
     }
 #define UPDATE(k, reads, writes)                                                                                       \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                              \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                          \
     }
 #define INSERT(k)                                                                                                      \
     {                                                                                                                  \
-        .kind = SCENARIO_INSERT, .key = k                                                                              \
+        .kind = SIM_SCENARIO_INSERT, .key = k                                                                          \
     }
 #define DELETE(k)                                                                                                      \
     {                                                                                                                  \
-        .kind = SCENARIO_DELETE, .key = k                                                                              \
+        .kind = SIM_SCENARIO_DELETE, .key = k                                                                          \
     }
 #define THEN_READ(k, cells)                                                                                            \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                                \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .block = true                                            \
     }
 #define THEN_UPDATE(k, reads, writes)                                                                                  \
     {                                                                                                                  \
-        .kind = SCENARIO_ACCESS, .key = k, .read = reads, .write = writes, .block = true                               \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = reads, .write = writes, .block = true                           \
     }
 #define THEN_INSERT(k)                                                                                                 \
     {                                                                                                                  \
-        .kind = SCENARIO_INSERT, .key = k, .block = true                                                               \
+        .kind = SIM_SCENARIO_INSERT, .key = k, .block = true                                                           \
     }
 
-const struct scenario scenarios_all[] = {
+const struct sim_scenario sim_scenarios_all[] = {
     {"lost_update", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}}},
     {"lost_update_wide", 1, {{0, {UPDATE(0, C, C)}}, {1, {UPDATE(0, C, C)}}}},
     {"lost_update_three", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}, {2, {UPDATE(0, A, A)}}}},
@@ -70,14 +70,15 @@ const struct scenario scenarios_all[] = {
     {"delete_insert_update", 1, {{0, {DELETE(0)}}, {0, {INSERT(0)}}, {1, {UPDATE(0, A, A)}}}},
     {"reuse_under_blind_write", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {WRITE(0, A)}}}},
 };
-const uint32_t scenarios_count = sizeof scenarios_all / sizeof *scenarios_all;
+const uint32_t sim_scenarios_count = sizeof sim_scenarios_all / sizeof *sim_scenarios_all;
 
-const struct scenarios_variant scenarios_variants[] = {
+const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"record", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true}},
     {"cell", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true}},
     {"cell-cold", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true}},
-    {"cell-one-cn", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SCENARIO_CLIENTS}},
+    {"cell-one-cn",
+     {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
     {"cell-replicas", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .words = true}},
 };
-const uint32_t scenarios_variant_count = sizeof scenarios_variants / sizeof *scenarios_variants;
+const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;

@@ -1,5 +1,5 @@
 /*
- * scenario.h - a few small transactions as data: run by the engine on the simulator, then judged against every serial order.
+ * sim_scenario.h - a few small transactions as data: run by the engine on the simulator, then judged against every serial order.
  *
  * All records are of one table with three cells, the third of them over several lines. A transaction's accesses are in one or more
  * blocks. Whatever it writes is a hash of all that it has read so far, so a single stale read shows in its outcome or in
@@ -11,35 +11,35 @@
 #include "cellar.h"
 #include "fabric_sim.h"
 
-#define SCENARIO_KEYS 4
-#define SCENARIO_CELLS 3
-#define SCENARIO_TXNS 5
-#define SCENARIO_ACCESSES 4
-#define SCENARIO_CLIENTS 3
+#define SIM_SCENARIO_KEYS 4
+#define SIM_SCENARIO_CELLS 3
+#define SIM_SCENARIO_TXNS 5
+#define SIM_SCENARIO_ACCESSES 4
+#define SIM_SCENARIO_CLIENTS 3
 
-enum scenario_kind { SCENARIO_NONE, SCENARIO_ACCESS, SCENARIO_INSERT, SCENARIO_DELETE };
+enum sim_scenario_kind { SIM_SCENARIO_NONE, SIM_SCENARIO_ACCESS, SIM_SCENARIO_INSERT, SIM_SCENARIO_DELETE };
 
-struct scenario_access {
-    enum scenario_kind kind;
-    uint32_t key; /* 0 .. SCENARIO_KEYS - 1 */
+struct sim_scenario_access {
+    enum sim_scenario_kind kind;
+    uint32_t key; /* 0 .. SIM_SCENARIO_KEYS - 1 */
     cellar_cells read, write;
     bool optional; /* the record may be absent */
     bool block;    /* this access begins another block */
 };
 
-struct scenario_txn {
+struct sim_scenario_txn {
     uint32_t client; /* transactions of one client run one after the other */
-    struct scenario_access accesses[SCENARIO_ACCESSES];
+    struct sim_scenario_access accesses[SIM_SCENARIO_ACCESSES];
 };
 
-struct scenario {
+struct sim_scenario {
     const char *name;
     uint32_t loaded; /* bit k: key k is there from the start */
-    struct scenario_txn txns[SCENARIO_TXNS];
+    struct sim_scenario_txn txns[SIM_SCENARIO_TXNS];
 };
 
 /* How to run it. */
-struct scenario_options {
+struct sim_scenario_options {
     enum cellar_cc cc;
     uint32_t clients_per_cn; /* 0: each client is a compute node of its own */
     uint32_t mns, replicas;  /* mns 0: 1 */
@@ -55,14 +55,14 @@ struct scenario_options {
     bool warm;      /* each client has read all loaded records before: addresses are known */
 };
 
-struct scenario_outcome {
+struct sim_scenario_outcome {
     int code; /* as cellar_exec returned it */
     uint32_t attempts;
     uint64_t digest; /* of all it has read */
 };
 
-struct scenario_report {
-    struct scenario_outcome outcomes[SCENARIO_TXNS];
+struct sim_scenario_report {
+    struct sim_scenario_outcome outcomes[SIM_SCENARIO_TXNS];
     struct cellar_stats stats; /* of the clients' time */
     uint64_t ops;              /* that faults were asked for */
     uint64_t elapsed_ns;
@@ -70,7 +70,7 @@ struct scenario_report {
     char verdict[256]; /* empty: all is well */
 };
 
-uint32_t scenario_txn_count(const struct scenario *scenario);
+uint32_t sim_scenario_txn_count(const struct sim_scenario *scenario);
 /* Runs it once, in a cluster of its own. NULL, or what is wrong (report->verdict). */
-const char *scenario_run(const struct scenario *scenario, const struct scenario_options *options,
-                         struct scenario_report *report);
+const char *sim_scenario_run(const struct sim_scenario *scenario, const struct sim_scenario_options *options,
+                             struct sim_scenario_report *report);

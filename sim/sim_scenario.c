@@ -1,8 +1,8 @@
-/* scenario.c - builds a cluster, runs the transactions of a scenario as clients of the engine, reads what is left. */
-#include "scenario.h"
+/* sim_scenario.c - builds a cluster, runs the transactions of a scenario as clients of the engine, reads what is left. */
+#include "sim_scenario.h"
 
 #include "db.h"
-#include "scenario_judge.h"
+#include "sim_scenario_judge.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,9 +19,9 @@ struct row {
 };
 
 struct lab {
-    const struct scenario *scenario;
-    const struct scenario_options *options;
-    struct scenario_report *report;
+    const struct sim_scenario *scenario;
+    const struct sim_scenario_options *options;
+    struct sim_scenario_report *report;
     uint32_t client_count, txn_count;
     struct fabric *fabric;
     struct cellar *db;
@@ -30,8 +30,8 @@ struct lab {
     bool armed, torn_value; /* torn_value: of a committed transaction, or in the end */
     uint64_t faults_asked;
     uint32_t clock; /* ticks at the begin and end of calls */
-    struct scenario_span spans[SCENARIO_TXNS];
-    struct scenario_state final;
+    struct sim_scenario_span spans[SIM_SCENARIO_TXNS];
+    struct sim_scenario_state final;
     struct cellar_error error;
 };
 
@@ -72,41 +72,43 @@ struct call {
     bool torn; /* what is read is validated only afterwards: an attempt that fails may have seen anything */
 };
 
-static int declare(struct cellar_txn *txn, const struct call *call, const struct scenario_access *access)
+static int declare(struct cellar_txn *txn, const struct call *call, const struct sim_scenario_access *access)
 {
     const struct cellar_table *table = call->lab->table;
     struct row row = {0};
-    uint32_t flags = (access->optional ? CELLAR_OPTIONAL : 0) | (access->kind == SCENARIO_DELETE ? CELLAR_DELETE : 0);
-    if (access->kind != SCENARIO_INSERT)
+    uint32_t flags =
+        (access->optional ? CELLAR_OPTIONAL : 0) | (access->kind == SIM_SCENARIO_DELETE ? CELLAR_DELETE : 0);
+    if (access->kind != SIM_SCENARIO_INSERT)
         return cellar_access(txn, table, access->key, access->read, access->write, flags);
-    for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++) {
-        row_put(&row, cell, scenario_value(call->digest, call->txn, access->key, cell));
+    for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) {
+        row_put(&row, cell, sim_scenario_value(call->digest, call->txn, access->key, cell));
     }
     return cellar_insert(txn, table, access->key, &row);
 }
 
-static int take_reads(struct cellar_txn *txn, struct call *call, const struct scenario_access *access, int ref)
+static int take_reads(struct cellar_txn *txn, struct call *call, const struct sim_scenario_access *access, int ref)
 {
     struct row row;
-    if (access->kind == SCENARIO_INSERT) return 0;
+    if (access->kind == SIM_SCENARIO_INSERT) return 0;
     bool found = cellar_found(txn, ref);
-    call->digest = scenario_mix(call->digest, found);
-    for (int cell = 0; found && cell < SCENARIO_CELLS; cell++) {
+    call->digest = sim_scenario_mix(call->digest, found);
+    for (int cell = 0; found && cell < SIM_SCENARIO_CELLS; cell++) {
         if (!(access->read >> cell & 1)) continue;
         int code = cellar_get(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
         if (code != 0) return code;
-        call->digest = scenario_mix(call->digest, row_get(&row, (uint32_t)cell, &call->torn));
+        call->digest = sim_scenario_mix(call->digest, row_get(&row, (uint32_t)cell, &call->torn));
     }
     return 0;
 }
 
-static int put_writes(struct cellar_txn *txn, const struct call *call, const struct scenario_access *access, int ref)
+static int put_writes(struct cellar_txn *txn, const struct call *call, const struct sim_scenario_access *access,
+                      int ref)
 {
     struct row row;
-    if (access->kind != SCENARIO_ACCESS || !cellar_found(txn, ref)) return 0;
-    for (int cell = 0; cell < SCENARIO_CELLS; cell++) {
+    if (access->kind != SIM_SCENARIO_ACCESS || !cellar_found(txn, ref)) return 0;
+    for (int cell = 0; cell < SIM_SCENARIO_CELLS; cell++) {
         if (!(access->write >> cell & 1)) continue;
-        row_put(&row, (uint32_t)cell, scenario_value(call->digest, call->txn, access->key, (uint32_t)cell));
+        row_put(&row, (uint32_t)cell, sim_scenario_value(call->digest, call->txn, access->key, (uint32_t)cell));
         int code = cellar_put(txn, ref, cell, cell == 0 ? &row.a : cell == 1 ? &row.b : row.wide);
         if (code != 0) return code;
     }
@@ -114,10 +116,10 @@ static int put_writes(struct cellar_txn *txn, const struct call *call, const str
 }
 
 /* One block, [first, end): declare all, fetch, read all, then write all. */
-static int run_block(struct cellar_txn *txn, struct call *call, const struct scenario_access *accesses, uint32_t first,
-                     uint32_t end)
+static int run_block(struct cellar_txn *txn, struct call *call, const struct sim_scenario_access *accesses,
+                     uint32_t first, uint32_t end)
 {
-    int refs[SCENARIO_ACCESSES], code = 0;
+    int refs[SIM_SCENARIO_ACCESSES], code = 0;
     for (uint32_t i = first; i < end; i++) {
         refs[i] = declare(txn, call, &accesses[i]);
         if (refs[i] < 0) return refs[i];
@@ -131,12 +133,13 @@ static int run_block(struct cellar_txn *txn, struct call *call, const struct sce
 static int run_accesses(struct cellar_txn *txn, void *args)
 {
     struct call *call = args;
-    const struct scenario_access *accesses = call->lab->scenario->txns[call->txn].accesses;
+    const struct sim_scenario_access *accesses = call->lab->scenario->txns[call->txn].accesses;
     call->digest = 0;
     call->torn = false;
-    for (uint32_t first = 0, end; first < SCENARIO_ACCESSES && accesses[first].kind != SCENARIO_NONE; first = end) {
+    for (uint32_t first = 0, end; first < SIM_SCENARIO_ACCESSES && accesses[first].kind != SIM_SCENARIO_NONE;
+         first = end) {
         end = first + 1;
-        while (end < SCENARIO_ACCESSES && accesses[end].kind != SCENARIO_NONE && !accesses[end].block) end++;
+        while (end < SIM_SCENARIO_ACCESSES && accesses[end].kind != SIM_SCENARIO_NONE && !accesses[end].block) end++;
         int code = run_block(txn, call, accesses, first, end);
         if (code != 0) return code;
     }
@@ -146,7 +149,7 @@ static int run_accesses(struct cellar_txn *txn, void *args)
 static int read_loaded(struct cellar_txn *txn, void *args)
 {
     const struct lab *lab = args;
-    for (uint32_t key = 0; key < SCENARIO_KEYS; key++) {
+    for (uint32_t key = 0; key < SIM_SCENARIO_KEYS; key++) {
         if (!(lab->scenario->loaded >> key & 1)) continue;
         int ref = cellar_access(txn, lab->table, key, CELLAR_ALL, 0, 0);
         if (ref < 0) return ref;
@@ -166,13 +169,13 @@ static int warm_client(struct cellar_session *session, void *arg)
 static int load_client(struct cellar_session *session, void *arg)
 {
     struct lab *lab = arg;
-    struct scenario_state state;
+    struct sim_scenario_state state;
     int code = 0;
     if (cellar_session_index(session) != 0) return 0;
-    scenario_state_load(&state, lab->scenario->loaded);
-    for (uint32_t key = 0; key < SCENARIO_KEYS && code == 0; key++) {
+    sim_scenario_state_load(&state, lab->scenario->loaded);
+    for (uint32_t key = 0; key < SIM_SCENARIO_KEYS && code == 0; key++) {
         struct row row = {0};
-        for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
+        for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
         if (state.present[key]) code = cellar_load(session, lab->table, key, &row, &lab->error);
     }
     return code;
@@ -181,9 +184,9 @@ static int load_client(struct cellar_session *session, void *arg)
 static int scan_row(void *arg, uint64_t key, const void *bytes)
 {
     struct lab *lab = arg;
-    if (key >= SCENARIO_KEYS || lab->final.present[key]) return -CELLAR_ERR_CORRUPT;
+    if (key >= SIM_SCENARIO_KEYS || lab->final.present[key]) return -CELLAR_ERR_CORRUPT;
     lab->final.present[key] = true;
-    for (uint32_t cell = 0; cell < SCENARIO_CELLS; cell++)
+    for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++)
         lab->final.cells[key][cell] = row_get(bytes, cell, &lab->torn_value);
     return 0;
 }
@@ -204,7 +207,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         struct call call = {.lab = lab, .txn = txn};
         struct cellar_call_options options = {.timeout_ns = CALL_NS};
         struct cellar_result result;
-        struct scenario_outcome *outcome = &lab->report->outcomes[txn];
+        struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
         lab->spans[txn].begin = ++lab->clock;
         outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, &options, &result);
         lab->spans[txn].end = ++lab->clock;
@@ -219,7 +222,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 /* As cellar_run, but a cluster in which nothing more happens is a verdict. */
 static const char *run_clients(struct lab *lab)
 {
-    struct db_request requests[SCENARIO_CLIENTS];
+    struct db_request requests[SIM_SCENARIO_CLIENTS];
     uint32_t pending = lab->client_count;
     lab->armed = true;
     uint64_t begin_ns = fabric_sim_now_ns(lab->fabric);
@@ -239,10 +242,10 @@ static const char *run_clients(struct lab *lab)
 
 /* ---- the cluster ---- */
 
-static uint32_t lab_choose(void *arg, uint32_t count)
+static uint32_t lab_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
 {
     struct lab *lab = arg;
-    return lab->armed && lab->options->choose ? lab->options->choose(lab->options->choose_arg, count) : 0;
+    return lab->armed && lab->options->choose ? lab->options->choose(lab->options->choose_arg, choices, count) : 0;
 }
 
 static enum fabric_sim_fault lab_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
@@ -256,7 +259,7 @@ static enum fabric_sim_fault lab_fault(void *arg, uint64_t index, const struct f
 
 static int open_cluster(struct lab *lab)
 {
-    const struct scenario_options *options = lab->options;
+    const struct sim_scenario_options *options = lab->options;
     uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
     struct cellar_config config = {.cc = options->cc,
                                    .cns = (lab->client_count + per_cn - 1) / per_cn,
@@ -289,11 +292,11 @@ static int make_table(struct lab *lab)
     const struct cellar_schema schema = {.name = "scenario",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,
-                                         .column_count = SCENARIO_CELLS,
+                                         .column_count = SIM_SCENARIO_CELLS,
                                          .records_max = 16};
     const struct cellar_proc_def run = {
-        .name = "run", .fn = run_accesses, .records_max = SCENARIO_ACCESSES, .writes_max = SCENARIO_ACCESSES};
-    const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SCENARIO_KEYS};
+        .name = "run", .fn = run_accesses, .records_max = SIM_SCENARIO_ACCESSES, .writes_max = SIM_SCENARIO_ACCESSES};
+    const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SIM_SCENARIO_KEYS};
     int code = cellar_table_create(lab->db, &schema, &lab->table, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
@@ -323,7 +326,7 @@ static const char *judge(struct lab *lab)
     int code = cellar_run(lab->db, audit_client, lab);
     if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));
     if (lab->torn_value) return fail(lab, "a value is torn");
-    if (!scenario_serializable(lab->scenario, lab->report->outcomes, lab->spans, &lab->final))
+    if (!sim_scenario_serializable(lab->scenario, lab->report->outcomes, lab->spans, &lab->final))
         return fail(lab, "no serial order explains it");
     return NULL;
 }
@@ -342,11 +345,11 @@ static const char *run_lab(struct lab *lab, bool *open)
     return verdict ? verdict : judge(lab);
 }
 
-const char *scenario_run(const struct scenario *scenario, const struct scenario_options *options,
-                         struct scenario_report *report)
+const char *sim_scenario_run(const struct sim_scenario *scenario, const struct sim_scenario_options *options,
+                             struct sim_scenario_report *report)
 {
     struct lab lab = {
-        .scenario = scenario, .options = options, .report = report, .txn_count = scenario_txn_count(scenario)};
+        .scenario = scenario, .options = options, .report = report, .txn_count = sim_scenario_txn_count(scenario)};
     bool open;
     memset(report, 0, sizeof *report);
     for (uint32_t txn = 0; txn < lab.txn_count; txn++) {

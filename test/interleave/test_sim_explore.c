@@ -1,8 +1,8 @@
 /*
- * test_explore.c - the explorer itself: it visits each schedule of a bounded tree once, finds planted races, replays what it
+ * test_sim_explore.c - the explorer itself: it visits each schedule of a bounded tree once, finds planted races, replays what it
  * found, and ends with nothing found where there is no race.
  */
-#include "explore.h"
+#include "sim_explore.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,9 +24,10 @@ struct tree {
 static const char *walk_tree(void *arg, fabric_sim_choose_fn choose, void *choose_arg)
 {
     struct tree *tree = arg;
-    uint32_t a = choose(choose_arg, 3);
-    uint32_t b = choose(choose_arg, tree->drift && tree->runs > 0 ? 3 : 2);
-    uint32_t c = a == 0 ? choose(choose_arg, 2) : 0;
+    const struct fabric_sim_choice choices[3] = {{0}};
+    uint32_t a = choose(choose_arg, choices, 3);
+    uint32_t b = choose(choose_arg, choices, tree->drift && tree->runs > 0 ? 3 : 2);
+    uint32_t c = a == 0 ? choose(choose_arg, choices, 2) : 0;
     tree->runs++;
     tree->visits[a][b % 2][c]++;
     return tree->fail_at_end && a == 2 && b == 1 ? "the last leaf" : NULL;
@@ -35,10 +36,10 @@ static const char *walk_tree(void *arg, fabric_sim_choose_fn choose, void *choos
 static uint64_t leaves_within(uint32_t max_preemptions)
 {
     struct tree tree = {0};
-    struct explore_config config = {
+    struct sim_explore_config config = {
         .scenario = walk_tree, .arg = &tree, .max_preemptions = max_preemptions, .max_schedules = 100};
-    struct explore_result result;
-    assert_int_equal(explore_run(&config, &result), 0);
+    struct sim_explore_result result;
+    assert_int_equal(sim_explore_run(&config, &result), 0);
     assert_true(result.complete);
     assert_int_equal(result.schedules, tree.runs);
     for (uint32_t i = 0; i < 12; i++) assert_true((&tree.visits[0][0][0])[i] <= 1);
@@ -56,9 +57,9 @@ static void visits_each_leaf_once(void **state)
 static void stops_at_the_limit(void **state)
 {
     struct tree tree = {0};
-    struct explore_config config = {.scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 7};
-    struct explore_result result;
-    assert_int_equal(explore_run(&config, &result), 0);
+    struct sim_explore_config config = {.scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 7};
+    struct sim_explore_result result;
+    assert_int_equal(sim_explore_run(&config, &result), 0);
     assert_false(result.complete);
     assert_int_equal(result.schedules, 7);
 }
@@ -66,29 +67,31 @@ static void stops_at_the_limit(void **state)
 static void reports_and_replays_a_failure(void **state)
 {
     struct tree tree = {.fail_at_end = true};
-    struct explore_config config = {.scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
-    struct explore_result result;
-    assert_int_equal(explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
+    struct sim_explore_config config = {
+        .scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
+    struct sim_explore_result result;
+    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
     assert_string_equal(result.verdict, "the last leaf");
     assert_string_equal(result.failing, "0:2 1:1");
-    assert_int_equal(explore_replay(&config, "0:2 1:1", &result), -CELLAR_ERR_CORRUPT);
-    assert_int_equal(explore_replay(&config, "0:2", &result), 0);
-    assert_int_equal(explore_replay(&config, "0:3", &result), -CELLAR_ERR_CORRUPT); /* there is no such candidate */
+    assert_int_equal(sim_explore_replay(&config, "0:2 1:1", &result), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_replay(&config, "0:2", &result), 0);
+    assert_int_equal(sim_explore_replay(&config, "0:3", &result), -CELLAR_ERR_CORRUPT); /* there is no such candidate */
     assert_string_equal(result.verdict, "the scenario does not follow its choices: it is not deterministic");
     const char *bad[] = {"x", "0", "0:", "0:0", "1:1 0:1", "0:1,1:1", "99999999999:1"};
     for (uint32_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(explore_replay(&config, bad[i], &result), -CELLAR_ERR_INVALID);
+        assert_int_equal(sim_explore_replay(&config, bad[i], &result), -CELLAR_ERR_INVALID);
     }
-    config.max_preemptions = EXPLORE_PREEMPTIONS_MAX + 1;
-    assert_int_equal(explore_run(&config, &result), -CELLAR_ERR_INVALID);
+    config.max_preemptions = SIM_EXPLORE_PREEMPTIONS_MAX + 1;
+    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_INVALID);
 }
 
 static void notices_a_scenario_that_drifts(void **state)
 {
     struct tree tree = {.drift = true};
-    struct explore_config config = {.scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
-    struct explore_result result;
-    assert_int_equal(explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
+    struct sim_explore_config config = {
+        .scenario = walk_tree, .arg = &tree, .max_preemptions = 3, .max_schedules = 100};
+    struct sim_explore_result result;
+    assert_int_equal(sim_explore_run(&config, &result), -CELLAR_ERR_CORRUPT);
     assert_string_equal(result.verdict, "the scenario does not follow its choices: it is not deterministic");
 }
 
@@ -219,17 +222,17 @@ static const char *run_counters(void *arg, fabric_sim_choose_fn choose, void *ch
     return verdict;
 }
 
-static int explore_counters(enum counting how, uint32_t max_preemptions, struct explore_result *result)
+static int explore_counters(enum counting how, uint32_t max_preemptions, struct sim_explore_result *result)
 {
     struct counters counters = {.how = how};
-    struct explore_config config = {
+    struct sim_explore_config config = {
         .scenario = run_counters, .arg = &counters, .max_preemptions = max_preemptions, .max_schedules = 1000000};
-    int code = explore_run(&config, result);
+    int code = sim_explore_run(&config, result);
     printf("%llu schedules of at most %llu choices, %s %s\n", (unsigned long long)result->schedules,
            (unsigned long long)result->choices_max, result->complete ? "complete" : result->verdict, result->failing);
     if (code != 0) {
-        struct explore_result again;
-        assert_int_equal(explore_replay(&config, result->failing, &again), code);
+        struct sim_explore_result again;
+        assert_int_equal(sim_explore_replay(&config, result->failing, &again), code);
         assert_string_equal(again.verdict, result->verdict);
         assert_string_equal(again.failing, result->failing);
     }
@@ -238,7 +241,7 @@ static int explore_counters(enum counting how, uint32_t max_preemptions, struct 
 
 static void finds_a_lost_update(void **state)
 {
-    struct explore_result result;
+    struct sim_explore_result result;
     assert_int_equal(explore_counters(READ_THEN_WRITE, 2, &result), -CELLAR_ERR_CORRUPT);
     assert_string_equal(result.verdict, "an update is lost");
 }
@@ -247,25 +250,25 @@ static void finds_a_lost_update(void **state)
 static void samples_find_a_lost_update(void **state)
 {
     struct counters counters = {.how = READ_THEN_WRITE};
-    struct explore_config config = {.scenario = run_counters, .arg = &counters, .max_preemptions = 4};
-    struct explore_result result, again;
-    assert_int_equal(explore_sample(&config, 7, 10000, &result), -CELLAR_ERR_CORRUPT);
+    struct sim_explore_config config = {.scenario = run_counters, .arg = &counters, .max_preemptions = 4};
+    struct sim_explore_result result, again;
+    assert_int_equal(sim_explore_sample(&config, 7, 10000, &result), -CELLAR_ERR_CORRUPT);
     assert_string_equal(result.verdict, "an update is lost");
-    assert_int_equal(explore_sample(&config, 7, 10000, &again), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_sample(&config, 7, 10000, &again), -CELLAR_ERR_CORRUPT);
     assert_string_equal(again.failing, result.failing);
-    assert_int_equal(explore_replay(&config, result.failing, &again), -CELLAR_ERR_CORRUPT);
+    assert_int_equal(sim_explore_replay(&config, result.failing, &again), -CELLAR_ERR_CORRUPT);
     counters.how = CAS_LOOP;
-    assert_int_equal(explore_sample(&config, 7, 1000, &result), 0);
+    assert_int_equal(sim_explore_sample(&config, 7, 1000, &result), 0);
     assert_int_equal(result.schedules, 1000);
     assert_false(result.complete);
     config.max_preemptions = 0;
-    assert_int_equal(explore_sample(&config, 7, 1000, &result), -CELLAR_ERR_INVALID);
+    assert_int_equal(sim_explore_sample(&config, 7, 1000, &result), -CELLAR_ERR_INVALID);
 }
 
 static void finds_nothing_where_nothing_is(void **state)
 {
-    struct explore_result result;
-    assert_int_equal(explore_counters(CAS_LOOP, EXPLORE_PREEMPTIONS_MAX, &result), 0); /* with no bound at all */
+    struct sim_explore_result result;
+    assert_int_equal(explore_counters(CAS_LOOP, SIM_EXPLORE_PREEMPTIONS_MAX, &result), 0); /* with no bound at all */
     assert_true(result.complete);
     assert_int_equal(explore_counters(LOCKED, 4, &result), 0);
     assert_true(result.complete);
@@ -273,7 +276,7 @@ static void finds_nothing_where_nothing_is(void **state)
 
 static void finds_a_lost_wakeup(void **state)
 {
-    struct explore_result result;
+    struct sim_explore_result result;
     assert_int_equal(explore_counters(LOCKED_NO_WAKE, 4, &result), -CELLAR_ERR_CORRUPT);
     assert_string_equal(result.verdict, "a worker is forgotten");
 }
@@ -333,10 +336,10 @@ static const char *run_stripes(void *arg, fabric_sim_choose_fn choose, void *cho
 static void tears_lines_in_every_way(void **state)
 {
     struct stripes stripes = {0};
-    struct explore_config config = {
+    struct sim_explore_config config = {
         .scenario = run_stripes, .arg = &stripes, .max_preemptions = 8, .max_schedules = 1000000};
-    struct explore_result result;
-    assert_int_equal(explore_run(&config, &result), 0);
+    struct sim_explore_result result;
+    assert_int_equal(sim_explore_run(&config, &result), 0);
     assert_true(result.complete);
     assert_int_equal(stripes.patterns, 0xff);
 }

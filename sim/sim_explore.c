@@ -1,5 +1,5 @@
-/* explore.c - the search: the stack of choices of the last run is the prefix that the next run replays. */
-#include "explore.h"
+/* sim_explore.c - the search: the stack of choices of the last run is the prefix that the next run replays. */
+#include "sim_explore.h"
 
 #include "must.h"
 
@@ -14,7 +14,7 @@ struct choice {
     uint32_t taken, count;
 };
 
-struct explore {
+struct sim_explore {
     struct choice *path; /* [0, fixed): to be replayed; [fixed, depth): found by this run */
     uint64_t fixed, depth, capacity;
     struct prng
@@ -24,16 +24,17 @@ struct explore {
     bool diverged; /* the scenario did not follow the prefix: it depends on more than the choices */
 };
 
-static uint32_t take_at_random(struct explore *explore, uint32_t count)
+static uint32_t take_at_random(struct sim_explore *explore, uint32_t count)
 {
     if (!explore->prng || explore->preemptions_left == 0 || prng_below(explore->prng, explore->stride) != 0) return 0;
     explore->preemptions_left--;
     return 1 + (uint32_t)prng_below(explore->prng, count - 1);
 }
 
-static uint32_t explore_choose(void *arg, uint32_t count)
+static uint32_t sim_explore_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
 {
-    struct explore *explore = arg;
+    struct sim_explore *explore = arg;
+    (void)choices; /* it tries all of them, whatever they are */
     uint64_t at = explore->depth++;
     if (at == explore->capacity) {
         explore->capacity = explore->capacity ? explore->capacity * 2 : DEPTH_MIN;
@@ -52,7 +53,7 @@ static uint32_t explore_choose(void *arg, uint32_t count)
     return choice->taken < count ? choice->taken : 0;
 }
 
-static void describe(const struct explore *explore, char *text, size_t bytes)
+static void describe(const struct sim_explore *explore, char *text, size_t bytes)
 {
     size_t used = 0;
     text[0] = 0;
@@ -67,10 +68,11 @@ static void describe(const struct explore *explore, char *text, size_t bytes)
 }
 
 /* Runs one schedule; true when it is well. */
-static bool run_one(struct explore *explore, const struct explore_config *config, struct explore_result *result)
+static bool run_one(struct sim_explore *explore, const struct sim_explore_config *config,
+                    struct sim_explore_result *result)
 {
     explore->depth = 0;
-    const char *verdict = config->scenario(config->arg, explore_choose, explore);
+    const char *verdict = config->scenario(config->arg, sim_explore_choose, explore);
     result->schedules++;
     if (explore->depth > result->choices_max) result->choices_max = explore->depth;
     if (explore->diverged || explore->depth < explore->fixed)
@@ -83,7 +85,7 @@ static bool run_one(struct explore *explore, const struct explore_config *config
 }
 
 /* The next schedule in depth-first order: the deepest choice that has another candidate within the bound takes it. */
-static bool next_schedule(struct explore *explore, uint32_t max_preemptions)
+static bool next_schedule(struct sim_explore *explore, uint32_t max_preemptions)
 {
     uint64_t preemptions = 0;
     for (uint64_t at = 0; at < explore->depth; at++) preemptions += explore->path[at].taken != 0;
@@ -98,15 +100,15 @@ static bool next_schedule(struct explore *explore, uint32_t max_preemptions)
     return false;
 }
 
-static int check_config(const struct explore_config *config, struct explore_result *result)
+static int check_config(const struct sim_explore_config *config, struct sim_explore_result *result)
 {
-    *result = (struct explore_result){0};
-    return config->scenario && config->max_preemptions <= EXPLORE_PREEMPTIONS_MAX ? 0 : -CELLAR_ERR_INVALID;
+    *result = (struct sim_explore_result){0};
+    return config->scenario && config->max_preemptions <= SIM_EXPLORE_PREEMPTIONS_MAX ? 0 : -CELLAR_ERR_INVALID;
 }
 
-int explore_run(const struct explore_config *config, struct explore_result *result)
+int sim_explore_run(const struct sim_explore_config *config, struct sim_explore_result *result)
 {
-    struct explore explore = {0};
+    struct sim_explore explore = {0};
     int code = check_config(config, result);
     if (code != 0) return code;
     bool well = true, more = true;
@@ -119,11 +121,11 @@ int explore_run(const struct explore_config *config, struct explore_result *resu
     return well ? 0 : -CELLAR_ERR_CORRUPT;
 }
 
-int explore_sample(const struct explore_config *config, uint64_t seed, uint64_t schedules,
-                   struct explore_result *result)
+int sim_explore_sample(const struct sim_explore_config *config, uint64_t seed, uint64_t schedules,
+                       struct sim_explore_result *result)
 {
     struct prng prng;
-    struct explore explore = {0};
+    struct sim_explore explore = {0};
     int code = check_config(config, result);
     if (code != 0 || config->max_preemptions == 0) return code ? code : -CELLAR_ERR_INVALID;
     prng_seed(&prng, seed);
@@ -139,7 +141,7 @@ int explore_sample(const struct explore_config *config, uint64_t seed, uint64_t 
 }
 
 /* Fills the path from text: "12:1 40:3". */
-static bool parse(struct explore *explore, const char *text)
+static bool parse(struct sim_explore *explore, const char *text)
 {
     while (*text) {
         char *end;
@@ -159,9 +161,9 @@ static bool parse(struct explore *explore, const char *text)
     return true;
 }
 
-int explore_replay(const struct explore_config *config, const char *choices, struct explore_result *result)
+int sim_explore_replay(const struct sim_explore_config *config, const char *choices, struct sim_explore_result *result)
 {
-    struct explore explore = {0};
+    struct sim_explore explore = {0};
     int code = check_config(config, result);
     if (code == 0 && !parse(&explore, choices)) code = -CELLAR_ERR_INVALID;
     if (code == 0 && !run_one(&explore, config, result)) code = -CELLAR_ERR_CORRUPT;
