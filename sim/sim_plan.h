@@ -21,6 +21,8 @@ enum sim_schedule {
 };
 
 #define SIM_DROPS_MAX 4096
+#define SIM_TABLES_MAX 2
+#define SIM_ACCESSES_MAX 8
 
 struct sim_plan {
     uint64_t seed;
@@ -28,21 +30,23 @@ struct sim_plan {
     enum cellar_cc cc;
     /* the cluster */
     uint32_t cns, mns, threads, coros, replicas;
-    uint64_t pool_bytes, log_bytes; /* a memory node's; a coordinator's. Small ones are drawn too: FULL must be an outcome, not a crash */
+    uint64_t pool_bytes,
+        log_bytes; /* a memory node's; a coordinator's. Small ones are drawn too: FULL must be an outcome, not a crash */
     const struct fabric_sim_profile *profile;
     bool torn, words; /* words: the fabric is not line-atomic */
     enum sim_schedule schedule;
     uint32_t pct_depth;
     bool en_small; /* epoch numbers of 4 bits (test builds only) */
     /* the load */
-    uint32_t txns; /* of each client in the faulty phase, and a quarter more while healing */
-    uint32_t keys, cells, cell_bytes; /* workload cells: hot records, their cells, bytes of the widest */
-    uint32_t accesses_max;            /* of a transaction */
-    double theta;
+    uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
+    uint32_t keys, tables, cells,
+        cell_bytes;        /* workload cells: hot records of each table; cells, and bytes of the widest */
+    uint32_t accesses_max; /* of a transaction */
+    double theta;          /* workload cells: skew, a multiple of 1/4 */
     /* faults */
     struct fabric_sim_faults faults;
     bool heal; /* a healing phase follows, which requires progress */
-    /* what shrinking has left out: numbers of transactions (client * txns + index), sorted; and faults */
+    /* what shrinking has left out: numbers of transactions (sim_plan_txn), sorted; and faults */
     uint32_t dropped_txns[SIM_DROPS_MAX];
     uint32_t dropped_txn_count;
     struct fabric_sim_fault_id dropped_faults[SIM_DROPS_MAX];
@@ -52,17 +56,34 @@ struct sim_plan {
 /* Bits of what the user has fixed, so that drawing leaves it alone. */
 enum sim_fixed {
     SIM_FIXED_CC = 1,
-    SIM_FIXED_SHAPE = 2, /* any of cns, mns, threads, coros, replicas: those given, 0 elsewhere */
-    SIM_FIXED_FAULTS = 4,
-    SIM_FIXED_SCHEDULE = 8,
-    SIM_FIXED_TXNS = 16,
-    SIM_FIXED_PROFILE = 32,
-    SIM_FIXED_EN = 64,
+    SIM_FIXED_CNS = 2,
+    SIM_FIXED_MNS = 4,
+    SIM_FIXED_THREADS = 8,
+    SIM_FIXED_COROS = 16,
+    SIM_FIXED_REPLICAS = 32,
+    SIM_FIXED_FAULTS = 64,
+    SIM_FIXED_SCHEDULE = 128,
+    SIM_FIXED_TXNS = 256,
+    SIM_FIXED_PROFILE = 512,
+    SIM_FIXED_EN = 1024,
+    SIM_FIXED_WORKLOAD = 2048,
 };
 
-/* Fills in all that `fixed` leaves open. */
+/* The workloads, NULL-terminated. */
+extern const char *const sim_plan_workloads[];
+
+/* Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed. */
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed);
 /* INVALID with one clear line where parts do not fit together. */
 NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error);
 /* The arguments of `cellar sim` that make exactly this plan: the replay line. */
 void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out);
+/* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5". */
+NODISCARD int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error);
+NODISCARD int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error);
+
+uint32_t sim_plan_clients(const struct sim_plan *plan);
+uint32_t sim_plan_heal_txns(const struct sim_plan *plan); /* of each client */
+/* The number of a client's index-th transaction, those of the healing phase included; and whether it was left out. */
+uint32_t sim_plan_txn(const struct sim_plan *plan, uint32_t client, uint32_t index);
+bool sim_plan_dropped(const struct sim_plan *plan, uint32_t txn);

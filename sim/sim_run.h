@@ -11,7 +11,8 @@
 #define SIM_VERDICT_BYTES 4096
 
 struct sim_report {
-    const char *checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, progress, crash */
+    const char *
+        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, progress, crash */
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;
