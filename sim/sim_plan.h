@@ -15,9 +15,10 @@
 #include <stdio.h>
 
 enum sim_schedule {
-    SIM_SCHEDULE_RANDOM, /* by virtual time, with torn lines and jitter */
-    SIM_SCHEDULE_PCT,    /* priorities with a few random change points (Burckhardt et al., ASPLOS 2010) */
-    SIM_SCHEDULE_TIME,   /* by virtual time, everything prompt */
+    SIM_SCHEDULE_RANDOM,  /* by virtual time, with torn lines and jitter */
+    SIM_SCHEDULE_PCT,     /* priorities with a few random change points (Burckhardt et al., ASPLOS 2010) */
+    SIM_SCHEDULE_TIME,    /* by virtual time, everything prompt */
+    SIM_SCHEDULE_PREEMPT, /* by virtual time, but now and then something else goes first (sim_schedule.h) */
 };
 
 #define SIM_DROPS_MAX 4096
