@@ -9,33 +9,25 @@
  */
 #include "zipf.h"
 
+#include "elementary.h"
 #include "err.h"
 
-#include <math.h>
+/* Draws must be the same everywhere: doubles are used with + - * / alone, and elementary.h. */
 
-/* (e^x - 1) / x and log(1 + x) / x, with their limit at 0: theta = 1 needs no case of its own. */
-static double expm1_over(double x) { return x == 0 ? 1 : expm1(x) / x; }
-static double log1p_over(double x) { return x == 0 ? 1 : log1p(x) / x; }
-
-static double h(double theta, double x) { return exp(-theta * log(x)); }
-
-/* The integral of h from 1 to x: (x^(1 - theta) - 1) / (1 - theta), or log x at theta = 1. */
-static double h_integral(double theta, double x)
+/* The integral of h from 1 to x, of log x: (x^(1 - theta) - 1) / (1 - theta), or log x at theta = 1. */
+static double h_integral(double theta, double log_x)
 {
-    double log_x = log(x);
-    return expm1_over((1 - theta) * log_x) * log_x;
+    return theta == 1 ? log_x : elementary_expm1((1 - theta) * log_x) / (1 - theta);
 }
 
-/*
- * 1 + t is x^(1 - theta). Where the exponent 1 / (1 - theta) is small, the last bit that log(1 + t) loses at a t near 0 does not matter,
- * and log costs half of log1p.
- */
-static double h_integral_inverse(double theta, double u)
+static double h(double theta, double log_x) { return elementary_exp(-theta * log_x); }
+
+/* The logarithm of the x whose integral is u: with t = u (1 - theta), 1 + t is x^(1 - theta). */
+static double h_integral_inverse(const struct zipf *zipf, double u)
 {
-    double t = u * (1 - theta);
-    if (t < -1) t = -1; /* rounding */
-    if (fabs(1 - theta) > 0.0625) return exp(log(1 + t) / (1 - theta));
-    return exp(log1p_over(t) * u);
+    double t = u * (1 - zipf->theta);
+    if (t < -1 + 0x1p-53) t = -1 + 0x1p-53; /* rounding */
+    return zipf->theta == 1 ? u : elementary_log1p(t) * zipf->inverse;
 }
 
 int zipf_init(struct zipf *zipf, uint64_t n, double theta)
@@ -43,30 +35,34 @@ int zipf_init(struct zipf *zipf, uint64_t n, double theta)
     if (n < 1 || !(theta >= 0 && theta < 2)) return -CELLAR_ERR_INVALID;
     zipf->n = n;
     zipf->theta = theta;
-    zipf->h_x1 = h_integral(theta, 1.5) - 1;
-    zipf->h_n = h_integral(theta, (double)n + 0.5);
-    zipf->s = 2 - h_integral_inverse(theta, h_integral(theta, 2.5) - h(theta, 2));
+    zipf->inverse = theta == 1 ? 0 : 1 / (1 - theta);
+    zipf->log_n = elementary_log((double)n);
+    zipf->h_x1 = h_integral(theta, elementary_log(1.5)) - 1;
+    zipf->h_n = h_integral(theta, elementary_log((double)n + 0.5));
+    double u = h_integral(theta, elementary_log(2.5)) - h(theta, elementary_log(2));
+    zipf->s = 2 - elementary_exp(h_integral_inverse(zipf, u));
     return 0;
 }
 
-/* Of x >= 0. A conversion to an integer and back is cheaper than floor on older processors. */
-static double nearest(double x) { return x < 0x1p52 ? (double)(int64_t)(x + 0.5) : floor(x + 0.5); }
+/* Of x >= 0. */
+static double nearest(double x) { return x < 0x1p52 ? (double)(int64_t)(x + 0.5) : x; }
 
 uint64_t zipf_next(const struct zipf *zipf, struct prng *prng)
 {
     if (zipf->theta == 0) return prng_below(prng, zipf->n);
-    double n = (double)zipf->n;
     for (;;) {
         double r = (double)(int64_t)(prng_next(prng) >> 11) * 0x1p-53;
         double u = zipf->h_n + r * (zipf->h_x1 - zipf->h_n);
-        double x = h_integral_inverse(zipf->theta, u);
-        if (x < 1) x = 1;
-        if (x > n) x = n;
-        double k = nearest(x);
-        /* The first test implies the second, which alone is exact, and spares its logarithms nearly always. */
-        if (k - x <= zipf->s || u >= h_integral(zipf->theta, k + 0.5) - h(zipf->theta, k)) {
-            uint64_t rank = (uint64_t)k - 1;
-            return rank < zipf->n ? rank : zipf->n - 1; /* n above 2^53 may round up */
+        double log_x = h_integral_inverse(zipf, u);
+        if (log_x < 0) log_x = 0;
+        if (log_x > zipf->log_n) log_x = zipf->log_n;
+        double x = elementary_exp(log_x), k = nearest(x);
+        /* The first test implies the second, which alone is exact, and spares its logarithm nearly always. */
+        if (k - x > zipf->s) {
+            double log_k = elementary_log(k), log_end = elementary_log(k + 0.5);
+            if (u < h_integral(zipf->theta, log_end) - h(zipf->theta, log_k)) continue;
         }
+        uint64_t rank = (uint64_t)k - 1;
+        return rank < zipf->n ? rank : zipf->n - 1; /* n above 2^53 may round up */
     }
 }

@@ -1,6 +1,7 @@
 /*
  * zipf.h - Zipf-distributed ranks, exact for any theta in [0, 2), 1 included: P(rank k) ~ 1 / (k + 1)^theta, k in [0, n).
- * By rejection-inversion (Hormann and Derflinger 1996), without tables; theta 0 is the uniform distribution.
+ * By rejection-inversion (Hormann and Derflinger 1996), without tables of ranks; theta 0 is the uniform distribution. The
+ * same ranks on every machine.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 
 struct zipf {
     uint64_t n;
-    double theta, h_x1, h_n, s;
+    double theta, inverse, log_n, h_x1, h_n, s; /* inverse: of 1 - theta */
 };
 
 /* n >= 1, 0 <= theta < 2; returns 0, or -CELLAR_ERR_INVALID. */

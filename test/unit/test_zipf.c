@@ -126,12 +126,42 @@ static void senseless_parameters_are_refused(void **state)
     assert_int_equal(zipf_init(&zipf, 10, (double)NAN), -CELLAR_ERR_INVALID);
 }
 
+/* The first ranks and a hash of 100,000: every machine draws these. */
+static void every_machine_draws_the_same(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t n;
+        double theta;
+        uint64_t first[6], hash;
+    } golden[] = {
+        {1000, 0.5, {41, 473, 0, 98, 50, 180}, 0xa057d4d2c4dda34a},
+        {1000000, 0.99, {102157, 232, 3, 0, 1389, 9644}, 0x919e473f2b19a8cc},
+        {100000000, 1, {97705684, 55, 6, 14, 32928, 0}, 0x1921fe3de1d20941},
+        {1ull << 40, 1.5, {1, 1, 2, 1, 36, 0}, 0xcc17f104e2102ade},
+    };
+    for (uint64_t i = 0; i < sizeof golden / sizeof *golden; i++) {
+        struct zipf zipf;
+        assert_int_equal(zipf_init(&zipf, golden[i].n, golden[i].theta), 0);
+        struct prng prng;
+        prng_seed(&prng, 42 + i);
+        uint64_t hash = 0;
+        for (int draw = 0; draw < 100000; draw++) {
+            uint64_t rank = zipf_next(&zipf, &prng);
+            if (draw < 6) assert_int_equal(rank, golden[i].first[draw]);
+            hash = prng_rotate(hash ^ rank, 23) * 0x9e3779b97f4a7c15;
+        }
+        assert_int_equal(hash, golden[i].hash);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_sets_are_exact),    cmocka_unit_test(middle_sets_are_exact),
-        cmocka_unit_test(large_sets_are_exact),    cmocka_unit_test(chi_square_sees_a_wrong_exponent),
-        cmocka_unit_test(huge_sets_stay_in_range), cmocka_unit_test(senseless_parameters_are_refused),
+        cmocka_unit_test(small_sets_are_exact),         cmocka_unit_test(middle_sets_are_exact),
+        cmocka_unit_test(large_sets_are_exact),         cmocka_unit_test(chi_square_sees_a_wrong_exponent),
+        cmocka_unit_test(huge_sets_stay_in_range),      cmocka_unit_test(senseless_parameters_are_refused),
+        cmocka_unit_test(every_machine_draws_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
