@@ -18,12 +18,6 @@
 
 /* ---- validation ---- */
 
-/* A later block may have locked what an earlier one read. */
-static inline uint32_t unlocked_reads(const struct cache_object *object)
-{
-    return object->check_cells & ~object->locked_cells;
-}
-
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
@@ -40,7 +34,7 @@ static int validation_post(struct coro *co, struct txn *txn)
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (unlocked_reads(object)) {
+        if (object->check_cells) {
             object->fetching = line;
             txn_read(co, txn, CELLAR_PHASE_VALIDATE, object->addr, line, LAYOUT_LINE);
             line += LAYOUT_LINE;
@@ -62,7 +56,7 @@ static inline bool record_unchanged(const struct cache_object *object, uint32_t 
     if (now->key != object->key || now->table_id != object->table->id || (now->flags & LAYOUT_RECORD_DELETED) ||
         (now->lock & LOCKWORD_DELETED))
         return false;
-    /* A later block may have locked some of them: `held`, ours. */
+    /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
     if ((now->lock & object->check_mask & ~object->held) && !PLANT(validation_ignores_locks) &&
         !PLANT(read_tags_ignored))
         return false;
@@ -86,7 +80,7 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        uint32_t cells = unlocked_reads(object) & object->fetched_cells;
+        uint32_t cells = object->check_cells & object->fetched_cells;
         for (; cells; cells &= cells - 1) {
             uint32_t offset = object->table->schema.cells[__builtin_ctz(cells)].offset;
             uint64_t *version = cache_alloc(&txn->cache, sizeof *version);
@@ -98,7 +92,7 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
     if (count == TXN_OPS_MAX || txn_await(co, txn)) return false;
     for (uint32_t i = 0, op = 0; i < txn->cache.object_count; i++) {
         const struct cache_object *object = txn_object(txn, (int32_t)i);
-        uint32_t cells = unlocked_reads(object) & object->fetched_cells;
+        uint32_t cells = object->check_cells & object->fetched_cells;
         for (; cells; cells &= cells - 1, op++)
             if (*(const uint64_t *)txn->ops[op].local !=
                 record_version(&object->table->schema, object->image, (uint32_t)__builtin_ctz(cells)))
@@ -117,7 +111,7 @@ static int validate(struct coro *co, struct txn *txn)
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        uint32_t cells = unlocked_reads(object);
+        uint32_t cells = object->check_cells;
         if (cells && !record_unchanged(object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);

@@ -57,6 +57,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"snapshot_two_records", 3, {{0, {READ(0, A), READ(1, A)}}, {1, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
     {"snapshot_two_blocks", 3, {{0, {READ(0, A), THEN_READ(1, C)}}, {1, {UPDATE(0, A, A), UPDATE(1, C, C)}}}},
     {"read_twice_updated", 3, {{0, {READ(0, A), THEN_READ(0, B)}}, {1, {UPDATE(0, A | B, A | B)}}}},
+    {"read_then_update", 1, {{0, {READ(0, A), THEN_UPDATE(0, B, B)}}, {1, {UPDATE(0, A | B, A | B)}}}},
     {"real_time", 3, {{0, {UPDATE(0, A, A)}}, {0, {READ(1, A)}}, {1, {READ(0, A), UPDATE(1, A, A)}}}},
     {"insert_insert", 0, {{0, {INSERT(0)}}, {1, {INSERT(0)}}}},
     {"insert_absent_read", 0, {{0, {INSERT(0)}}, {1, {LOOK(0, A)}}}},
