@@ -37,6 +37,7 @@ struct sim_plan {
     bool torn, words; /* words: the fabric is not line-atomic */
     enum sim_schedule schedule;
     uint32_t pct_depth;
+    uint32_t roll; /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
     bool en_small; /* epoch numbers of 4 bits (test builds only) */
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */

@@ -159,13 +159,14 @@ static uint64_t draw_scale(struct prng *prng, uint32_t low, uint32_t bits)
 void sim_schedule_begin(struct sim_schedule_state *state, const struct sim_plan *plan)
 {
     struct prng prng;
-    prng_seed_stream(&prng, plan->seed, STREAM_SCHEDULE + 1);
+    prng_seed_stream(&prng, plan->seed, STREAM_SCHEDULE + 1 + plan->roll);
+    uint64_t seed = prng_next(&prng);
     switch (plan->schedule) {
     case SIM_SCHEDULE_PCT:
-        sim_schedule_pct(state, plan->seed, plan->pct_depth, draw_scale(&prng, WINDOW_BITS_MIN, WINDOW_BITS), true);
+        sim_schedule_pct(state, seed, plan->pct_depth, draw_scale(&prng, WINDOW_BITS_MIN, WINDOW_BITS), true);
         break;
     case SIM_SCHEDULE_PREEMPT:
-        sim_schedule_preempt(state, plan->seed, draw_scale(&prng, STRIDE_BITS_MIN, STRIDE_BITS));
+        sim_schedule_preempt(state, seed, draw_scale(&prng, STRIDE_BITS_MIN, STRIDE_BITS));
         break;
     case SIM_SCHEDULE_RANDOM:
     case SIM_SCHEDULE_TIME:
