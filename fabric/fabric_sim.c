@@ -7,8 +7,9 @@
  */
 #include "fabric_sim.h"
 
+#include "fabric_sim_cpu.h"
 #include "fabric_sim_events.h"
-#include "fabric_sim_memory.h"
+#include "fabric_sim_post.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -25,18 +26,6 @@
 
 static struct fabric_sim *sim_of(struct fabric *fabric) { return (struct fabric_sim *)fabric; }
 static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric_sim_ep *)ep; }
-
-/* The time of whoever calls: the running worker's, or outside of all workers the cluster's. */
-static uint64_t caller_ns(const struct fabric_sim *sim)
-{
-    return sim->running_ep ? sim->running_ep->clock_ns : sim->now_ns;
-}
-
-/* An endpoint that somebody uses is not behind him. */
-static void catch_up(const struct fabric_sim *sim, struct fabric_sim_ep *ep)
-{
-    if (ep->clock_ns < caller_ns(sim)) ep->clock_ns = caller_ns(sim);
-}
 
 /* ---- giving way ---- */
 
@@ -65,7 +54,8 @@ static void sim_idle(struct fabric_ep *base, uint64_t until_ns)
 {
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
-    catch_up(sim, ep);
+    fabric_sim_cpu_catch_up(sim, ep);
+    fabric_sim_cpu_settle(sim, ep);
     ep->vain_polls = 0;
     if (until_ns <= ep->clock_ns) ep->clock_ns += POLL_CPU_NS;
     if (!sim->running) {
@@ -92,106 +82,24 @@ static void poll_in_vain(struct fabric_sim *sim, struct fabric_sim_ep *ep)
     if (others) sleep_until(sim, ep, ep->clock_ns);
 }
 
-/* ---- posting and reaping ---- */
-
-static struct fabric_sim_conn *peer_of(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint32_t receiver)
-{
-    if (receiver >= ep->peer_count) {
-        ep->peers = realloc(ep->peers, sim->ep_capacity * sizeof(struct fabric_sim_conn *));
-        must(ep->peers);
-        memset(ep->peers + ep->peer_count, 0, (sim->ep_capacity - ep->peer_count) * sizeof(struct fabric_sim_conn *));
-        ep->peer_count = sim->ep_capacity;
-    }
-    if (!ep->peers[receiver]) {
-        ep->peers[receiver] = calloc(1, sizeof **ep->peers);
-        must(ep->peers[receiver]);
-        ep->peers[receiver]->node = FABRIC_NODES_MAX + receiver;
-        ep->peers[receiver]->flow = sim->flow_count++;
-    }
-    return ep->peers[receiver];
-}
-
-static void post_bulk(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *ops, uint32_t count,
-                      struct fabric_wait *wait)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        int status = fabric_sim_memory_check(sim, &ops[i]);
-        ops[i].status = status ? status : fabric_sim_events_execute_now(sim, ep, &ops[i]);
-        wait->failed += ops[i].status != 0;
-    }
-}
-
-static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op, struct fabric_wait *wait)
-{
-    struct fabric_sim_conn *conn;
-    int status = fabric_sim_memory_check(sim, op);
-    if (status == 0 && op->kind == FABRIC_SEND) {
-        struct fabric_sim_ep *receiver = fabric_sim_events_receiver(sim, op->addr);
-        conn = receiver ? peer_of(sim, ep, receiver->index) : NULL;
-        if (!conn) status = -CELLAR_ERR_UNREACHABLE;
-    } else if (status == 0) {
-        conn = &ep->conns[fabric_addr_node(op->addr)];
-    }
-    if (status == 0) {
-        fabric_sim_events_send(sim, ep, conn, op, wait);
-    } else {
-        fabric_sim_events_refuse(sim, ep, op, wait, status);
-    }
-}
-
-static void sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
-{
-    struct fabric_sim_ep *ep = ep_of(base);
-    struct fabric_sim *sim = sim_of(base->fabric);
-    ep->vain_polls = 0;
-    for (uint32_t i = 0; i < count; i++) fabric_count(base, &ops[i]);
-    if (base->bulk) {
-        post_bulk(sim, ep, ops, count, wait);
-        return;
-    }
-    catch_up(sim, ep);
-    ep->clock_ns += sim->config.profile.post_ns + (uint64_t)sim->config.profile.op_ns * count;
-    wait->pending += count;
-    ep->batch++;
-    for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
-}
-
-static struct fabric_wait *reap(struct fabric_sim *sim, struct fabric_sim_ep *ep)
-{
-    struct fabric_wait *first = NULL, **link = &first;
-    while (ep->done.head) {
-        struct fabric_sim_event *event = ep->done.head;
-        struct fabric_wait *wait = event->wait;
-        ep->done.head = event->next;
-        event->op->status = event->status;
-        wait->failed += event->status != 0;
-        ep->pending--;
-        if (--wait->pending == 0) {
-            wait->next = NULL;
-            *link = wait;
-            link = &wait->next;
-        }
-        fabric_sim_events_release(sim, event);
-    }
-    return first;
-}
-
 static struct fabric_wait *sim_poll(struct fabric_ep *base)
 {
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
-    catch_up(sim, ep);
+    fabric_sim_cpu_catch_up(sim, ep);
+    fabric_sim_cpu_settle(sim, ep);
     if (!ep->done.head && !ep->received) poll_in_vain(sim, ep);
     if (ep->done.head || ep->received) ep->vain_polls = 0;
     ep->received = false;
-    return reap(sim, ep);
+    return fabric_sim_post_reap(sim, ep);
 }
 
 static uint64_t sim_now_ns(struct fabric_ep *base)
 {
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
-    catch_up(sim, ep);
+    fabric_sim_cpu_catch_up(sim, ep);
+    fabric_sim_cpu_settle(sim, ep);
     if (!base->bulk) ep->clock_ns += NOW_CPU_NS;
     return ep->clock_ns;
 }
@@ -216,7 +124,7 @@ static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worke
     ep->worker_arg = arg;
     ep->sleeper = ep->worker;
     ep->began = false;
-    fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
+    fabric_sim_events_ready(sim_of(fabric), ep, fabric_sim_cpu_caller_ns(sim_of(fabric)));
     return 0;
 }
 
@@ -239,7 +147,7 @@ static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
     struct fabric_sim_ep *ep = ep_of(base);
     if (!ep) return; /* wait looks at its word after each event anyhow */
     ep->woken = true;
-    fabric_sim_events_ready(sim_of(fabric), ep, caller_ns(sim_of(fabric)));
+    fabric_sim_events_ready(sim_of(fabric), ep, fabric_sim_cpu_caller_ns(sim_of(fabric)));
 }
 
 /* ---- control ---- */
@@ -300,6 +208,9 @@ static int endpoint_close(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 {
     must(ep->pending == 0);
     must(!ep->worker || coro_done(ep->worker));
+    for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
+        if (ep->conns[node].used) fabric_sim_nic_disconnect(&sim->nodes[node].nic);
+    }
     sim->eps[ep->index] = NULL;
     endpoint_free(ep);
     return 0;
@@ -373,6 +284,7 @@ static void sim_close(struct fabric *fabric)
     free(sim->candidates);
     free(sim->choices);
     free(sim->nodes);
+    free(sim->links);
     free(sim->fenced);
     free(sim->eps);
     free(sim->locals);
@@ -385,7 +297,7 @@ static const struct fabric_ops sim_ops = {
     .spawn = sim_spawn,
     .wait = sim_wait,
     .wake = sim_wake,
-    .post = sim_post,
+    .post = fabric_sim_post,
     .poll = sim_poll,
     .idle = sim_idle,
     .now_ns = sim_now_ns,
@@ -429,6 +341,10 @@ static int check_config(const struct fabric_sim_config *config, struct cellar_er
                            (unsigned long long)times_ns[i]);
         }
     }
+    if (profile->units > FABRIC_SIM_NIC_UNITS_MAX || profile->waiting > FABRIC_SIM_NIC_WAITING_MAX) {
+        return err_set(error, CELLAR_ERR_INVALID, "%u units, %u waiting atomics: at most %d and %d", profile->units,
+                       profile->waiting, FABRIC_SIM_NIC_UNITS_MAX, FABRIC_SIM_NIC_WAITING_MAX);
+    }
     return 0;
 }
 
@@ -436,7 +352,8 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
 {
     sim->nodes = calloc(sim->fabric.mn_count, sizeof *sim->nodes);
     sim->fenced = calloc(sim->fabric.cn_count, sizeof *sim->fenced);
-    if (!sim->nodes || !sim->fenced)
+    sim->links = calloc(sim->fabric.cn_count, sizeof *sim->links);
+    if (!sim->nodes || !sim->fenced || !sim->links)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
         void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE,
@@ -446,7 +363,7 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
                            (unsigned long long)sim->fabric.mn_bytes);
         }
         sim->nodes[node].memory = memory;
-        fabric_sim_nic_init(&sim->nodes[node].nic, &sim->config);
+        fabric_sim_nic_init(&sim->nodes[node].nic, &sim->config.profile, memory);
     }
     return 0;
 }

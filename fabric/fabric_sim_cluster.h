@@ -9,6 +9,7 @@
 
 #include "fabric_sim.h"
 #include "fabric_sim_heap.h"
+#include "fabric_sim_link.h"
 #include "fabric_sim_nic.h"
 
 #define FABRIC_SIM_NEVER UINT64_MAX
@@ -34,11 +35,12 @@ struct fabric_sim_event {
     uint32_t pieces, pieces_done, first;
     struct fabric_sim_event *leader; /* the first one of its batch on its connection: speaks for all of them */
     uint32_t place;                  /* counted from the leader */
+    uint64_t gap_ns;                 /* between pieces */
+    uint64_t word;                   /* of a torn atomic: as it was read */
     /* of a leader */
     uint32_t members, members_left;   /* in the batch; not yet reaped */
     uint32_t last_place;              /* the last one that executed */
     uint32_t not_run_from, lost_from; /* from that place on none runs; none's reply comes */
-    uint64_t gap_ns;                  /* between pieces */
 };
 
 struct fabric_sim_queue {
@@ -52,6 +54,9 @@ struct fabric_sim_conn {
     /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
+    bool used;                       /* its memory node counts it */
+    uint32_t outstanding;            /* READs and atomics that have left and not been answered */
+    struct fabric_sim_queue held;    /* what waits at the sender until there are fewer */
     struct fabric_sim_queue queue;   /* with a chooser: all that is not executed, oldest first */
     struct fabric_sim_event *leader; /* of the batch that was posted last */
     uint64_t leader_batch;           /* which one of the endpoint that was */
@@ -61,12 +66,16 @@ struct fabric_sim_ep {
     struct fabric_ep ep; /* first: the contract's part */
     struct fabric_addr addr;
     uint32_t index;
-    uint64_t clock_ns;
+    uint64_t clock_ns, clock_rest_ps;
     uint32_t pending; /* operations posted and not reaped */
     uint64_t batch;   /* counts the posts */
     uint32_t worker_flow, reply_flow;
     uint32_t vain_polls;
     bool woken, received;
+    uint32_t inbox_seen; /* messages that a poll has paid for */
+    /* whom it sent the last message to (as conn.node; 0: nobody), when that left, and when it is there */
+    uint32_t target;
+    uint64_t target_depart_ns, target_arrive_ns;
     bool began; /* the worker has run */
     /* the coroutine that goes on when this endpoint has something for it; NULL while it runs and when there is none */
     struct coro *sleeper;
@@ -86,6 +95,11 @@ struct fabric_sim_node {
     uint8_t *memory;
     bool dead;
     struct fabric_sim_nic nic;
+};
+
+/* A compute node's, shared by its threads. */
+struct fabric_sim_links {
+    struct fabric_sim_link in, out;
 };
 
 struct fabric_sim_local {
@@ -115,7 +129,8 @@ struct fabric_sim {
     struct fabric_sim_choice *choices; /* the same ones, in the same order, as the chooser sees them */
     uint32_t candidate_capacity, flow_count;
     struct fabric_sim_node *nodes;
-    bool *fenced; /* by compute node */
+    struct fabric_sim_links *links; /* by compute node */
+    bool *fenced;                   /* by compute node */
     struct fabric_sim_ep **eps;
     uint32_t ep_count, ep_capacity;
     struct fabric_sim_local *locals; /* sorted, apart */

@@ -2,6 +2,7 @@
 #include "fabric_sim_events.h"
 
 #include "fabric_sim_memory.h"
+#include "fabric_sim_transit.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -49,9 +50,8 @@ static void grow_pool(struct fabric_sim *sim)
     for (uint32_t i = 0; i < CHUNK_EVENTS; i++) free_event(sim, &events[i]);
 }
 
-/* `leader`: NULL when it is the first of its batch. */
-static struct fabric_sim_event *event_new(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
-                                          struct fabric_wait *wait, struct fabric_sim_event *leader)
+struct fabric_sim_event *fabric_sim_events_new(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
+                                               struct fabric_wait *wait, struct fabric_sim_event *leader)
 {
     if (!sim->free_events) grow_pool(sim);
     struct fabric_sim_event *event = sim->free_events;
@@ -115,22 +115,8 @@ static void run_worker(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 
 /* ---- an operation's way ---- */
 
-/* An unfair network in torn mode: mostly prompt, now and then very late. */
-static uint64_t jitter(struct fabric_sim *sim)
-{
-    uint64_t rtt_ns = sim->config.profile.rtt_ns;
-    if (!sim->config.torn || sim->config.choose || rtt_ns == 0) return 0;
-    return prng_below(&sim->prng, prng_below(&sim->prng, 16) == 0 ? 8 * rtt_ns : rtt_ns / 2 + 1);
-}
-
-static uint64_t way_back_ns(struct fabric_sim *sim)
-{
-    return sim->config.profile.rtt_ns - sim->config.profile.rtt_ns / 2 + jitter(sim);
-}
-
-/* Sends the event on to its next stage. */
-static void forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage,
-                    uint64_t time_ns)
+void fabric_sim_events_forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage,
+                               uint64_t time_ns)
 {
     event->stage = (uint8_t)stage;
     event->time_ns = time_ns;
@@ -143,72 +129,12 @@ static void forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum
     }
 }
 
-/* May it execute before READs and atomics that were posted earlier? */
-static bool may_pass(const struct fabric_sim *sim, const struct fabric_op *op)
-{
-    return sim->config.torn && op->kind == FABRIC_WRITE && !(op->flags & FABRIC_FENCE);
-}
-
-/* The earliest time, from time_ns on, that keeps the order of the connection; later ones come after it. */
-static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struct fabric_op *op, bool pass,
-                         uint64_t time_ns)
-{
-    uint64_t after_ns = pass ? *last_write_ns : *last_ns;
-    if (time_ns <= after_ns) time_ns = after_ns + 1;
-    if (*last_ns < time_ns) *last_ns = time_ns;
-    if (op->kind == FABRIC_WRITE) *last_write_ns = time_ns;
-    return time_ns;
-}
-
-static uint64_t service_ns(const struct fabric_sim *sim, const struct fabric_op *op)
-{
-    if (op->kind == FABRIC_SEND) return 0;
-    return op->kind == FABRIC_READ || op->kind == FABRIC_WRITE ? sim->config.profile.read_ns
-                                                               : sim->config.profile.atomic_ns;
-}
-
-void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
-                            struct fabric_op *op, struct fabric_wait *wait)
-{
-    bool same_batch = conn->leader_batch == ep->batch;
-    struct fabric_sim_event *event = event_new(sim, ep, op, wait, same_batch ? conn->leader : NULL);
-    event->conn = conn;
-    conn->leader = event->leader;
-    conn->leader_batch = ep->batch;
-    uint64_t way_ns = op->kind == FABRIC_SEND ? sim->config.profile.message_ns : sim->config.profile.rtt_ns / 2;
-    uint64_t arrive_ns = ep->clock_ns + way_ns + jitter(sim);
-    if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
-    if (sim->config.choose) {
-        forward(sim, event, FABRIC_SIM_EXECUTE, arrive_ns + service_ns(sim, op));
-        return;
-    }
-    bool pass = may_pass(sim, op) && prng_below(&sim->prng, 2);
-    event->pass = pass;
-    forward(sim, event, FABRIC_SIM_ARRIVE, in_order(&conn->arrive_ns, &conn->write_arrive_ns, op, pass, arrive_ns));
-}
-
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
                               struct fabric_wait *wait, int32_t status)
 {
-    struct fabric_sim_event *event = event_new(sim, ep, op, wait, NULL);
+    struct fabric_sim_event *event = fabric_sim_events_new(sim, ep, op, wait, NULL);
     event->status = status;
-    forward(sim, event, FABRIC_SIM_COMPLETE, ep->clock_ns);
-}
-
-static void arrive(struct fabric_sim *sim, struct fabric_sim_event *event)
-{
-    struct fabric_sim_conn *conn = event->conn;
-    uint64_t end_ns = sim->now_ns;
-    if (event->op->kind != FABRIC_SEND)
-        end_ns = fabric_sim_nic_serve(&sim->nodes[conn->node].nic, sim->now_ns, event->op);
-    uint64_t time_ns = in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, end_ns);
-    if (event->pieces > 1) {
-        event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.profile.rtt_ns + 1 : 64);
-        uint64_t last_ns = time_ns + event->gap_ns * (event->pieces - 1);
-        if (conn->execute_ns < last_ns) conn->execute_ns = last_ns;
-        if (event->op->kind == FABRIC_WRITE) conn->write_execute_ns = last_ns;
-    }
-    forward(sim, event, FABRIC_SIM_EXECUTE, time_ns);
+    fabric_sim_events_forward(sim, event, FABRIC_SIM_COMPLETE, ep->clock_ns);
 }
 
 /* READ lines come in any order: any first line, either direction. Words, and lines of a WRITE, ascend. */
@@ -299,7 +225,21 @@ static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (sim->config.choose) fabric_sim_queue_remove(&event->conn->queue, event);
     if (event->lost && (event->status == 0 || event->status == -CELLAR_ERR_UNREACHABLE))
         event->status = -CELLAR_ERR_INDETERMINATE;
-    forward(sim, event, FABRIC_SIM_COMPLETE, sim->now_ns + way_back_ns(sim));
+    fabric_sim_transit_return(sim, event);
+}
+
+/* A torn atomic reads its word, and writes it back later whatever else has changed it. */
+static uint64_t execute_piece(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    const struct fabric_op *op = event->op;
+    if (event->pieces == 1 || op->kind == FABRIC_READ || op->kind == FABRIC_WRITE)
+        return fabric_sim_memory_execute(sim, op, next_piece(event), !event->lost);
+    if (event->pieces_done == 0) {
+        event->word = fabric_sim_memory_word(sim, op);
+    } else {
+        fabric_sim_memory_swap(sim, op, event->word, !event->lost);
+    }
+    return event->word;
 }
 
 static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
@@ -310,14 +250,14 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (event->status == 0 && op->kind == FABRIC_SEND) {
         event->status = deliver_message(sim, &event->ep->ep, event->conn->node - FABRIC_NODES_MAX, op);
     } else if (event->status == 0) {
-        result = fabric_sim_memory_execute(sim, op, next_piece(event), !event->lost);
+        result = execute_piece(sim, event);
     }
     trace(sim, TRACE_EXECUTE, op, event->ep->index, result ^ (uint64_t)(uint32_t)event->status);
     event->pieces_done++;
     if (event->status != 0 || event->pieces_done == event->pieces) {
         finish(sim, event);
     } else {
-        forward(sim, event, FABRIC_SIM_EXECUTE, sim->now_ns + event->gap_ns);
+        fabric_sim_events_forward(sim, event, FABRIC_SIM_EXECUTE, sim->now_ns + event->gap_ns);
     }
 }
 
@@ -335,7 +275,7 @@ static void advance(struct fabric_sim *sim, struct fabric_sim_event *event)
     sim->quiet_steps = 0;
     switch ((enum fabric_sim_stage)event->stage) {
     case FABRIC_SIM_ARRIVE:
-        arrive(sim, event);
+        fabric_sim_transit_arrive(sim, event);
         break;
     case FABRIC_SIM_EXECUTE:
         execute(sim, event);
@@ -392,7 +332,8 @@ static void add_connection(struct fabric_sim *sim, uint32_t *count, const struct
     add_candidate(sim, count, head->time_ns, NULL, head);
     for (struct fabric_sim_event *event = head; event && event->op->kind != FABRIC_SEND; event = event->next) {
         if (event->op->kind != FABRIC_WRITE) continue;
-        if (event != head && may_pass(sim, event->op)) add_candidate(sim, count, event->time_ns, NULL, event);
+        if (event != head && fabric_sim_transit_may_pass(sim, event->op))
+            add_candidate(sim, count, event->time_ns, NULL, event);
         return;
     }
 }

@@ -8,9 +8,12 @@
 
 #include "fabric_sim_cluster.h"
 
-/* Sends one checked operation of its endpoint's latest batch on its way now (SEND: to the endpoint that its connection names). */
-void fabric_sim_events_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_sim_conn *conn,
-                            struct fabric_op *op, struct fabric_wait *wait);
+/* A new event for an operation; `leader`: the first one of its batch on its connection, NULL when it is that itself. */
+struct fabric_sim_event *fabric_sim_events_new(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
+                                               struct fabric_wait *wait, struct fabric_sim_event *leader);
+/* Sends the event on to its next stage. */
+void fabric_sim_events_forward(struct fabric_sim *sim, struct fabric_sim_event *event, enum fabric_sim_stage stage,
+                               uint64_t time_ns);
 /* Completes an operation that never leaves, at the endpoint's present time. */
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
                               struct fabric_wait *wait, int32_t status);

@@ -71,38 +71,52 @@ static uint64_t sample(const uint8_t *bytes, uint64_t count)
     return first ^ (last << 1 | last >> 63);
 }
 
-static uint64_t atomic_result(const struct fabric_op *op, uint64_t old)
+bool fabric_sim_memory_matches(const struct fabric_op *op, uint64_t old)
 {
-    switch (op->kind) {
-    case FABRIC_CAS:
-        return old == op->compare ? op->swap : old;
-    case FABRIC_MASKED_CAS:
-        return ((old ^ op->compare) & op->compare_mask) == 0 ? (old & ~op->swap_mask) | (op->swap & op->swap_mask)
-                                                             : old;
-    default:
-        must(op->kind == FABRIC_FAA);
-        return old + op->swap;
-    }
+    if (op->kind == FABRIC_CAS) return old == op->compare;
+    return op->kind == FABRIC_FAA || ((old ^ op->compare) & op->compare_mask) == 0;
+}
+
+uint64_t fabric_sim_memory_atomic(const struct fabric_op *op, uint64_t old)
+{
+    if (op->kind == FABRIC_FAA) return old + op->swap;
+    if (!fabric_sim_memory_matches(op, old)) return old;
+    return op->kind == FABRIC_CAS ? op->swap : (old & ~op->swap_mask) | (op->swap & op->swap_mask);
+}
+
+static uint8_t *remote_of(const struct fabric_sim *sim, const struct fabric_op *op)
+{
+    return sim->nodes[fabric_addr_node(op->addr)].memory + fabric_addr_offset(op->addr);
+}
+
+uint64_t fabric_sim_memory_word(const struct fabric_sim *sim, const struct fabric_op *op)
+{
+    uint64_t word;
+    memcpy(&word, remote_of(sim, op), sizeof word);
+    return word;
+}
+
+void fabric_sim_memory_swap(struct fabric_sim *sim, const struct fabric_op *op, uint64_t old, bool answer)
+{
+    uint64_t word = fabric_sim_memory_atomic(op, old);
+    memcpy(remote_of(sim, op), &word, sizeof word);
+    if (answer) memcpy(op->local, &old, sizeof old);
 }
 
 uint64_t fabric_sim_memory_execute(struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, bool answer)
 {
-    uint8_t *remote = sim->nodes[fabric_addr_node(op->addr)].memory + fabric_addr_offset(op->addr);
-    uint8_t *local = op->local;
-    if (op->kind == FABRIC_READ || op->kind == FABRIC_WRITE) {
-        uint64_t from, to;
-        piece_range(sim, op, piece, &from, &to);
-        if (op->kind == FABRIC_WRITE) {
-            memcpy(remote + from, local + from, to - from);
-        } else if (answer) {
-            memcpy(local + from, remote + from, to - from);
-        }
-        return sample(remote + from, to - from);
+    uint8_t *remote = remote_of(sim, op), *local = op->local;
+    uint64_t from, to;
+    if (op->kind != FABRIC_READ && op->kind != FABRIC_WRITE) {
+        uint64_t old = fabric_sim_memory_word(sim, op);
+        fabric_sim_memory_swap(sim, op, old, answer);
+        return old;
     }
-    uint64_t old, new;
-    memcpy(&old, remote, sizeof old);
-    new = atomic_result(op, old);
-    memcpy(remote, &new, sizeof new);
-    if (answer) memcpy(local, &old, sizeof old);
-    return old;
+    piece_range(sim, op, piece, &from, &to);
+    if (op->kind == FABRIC_WRITE) {
+        memcpy(remote + from, local + from, to - from);
+    } else if (answer) {
+        memcpy(local + from, remote + from, to - from);
+    }
+    return sample(remote + from, to - from);
 }

@@ -19,11 +19,12 @@ struct fabric_sim_profile {
     /* network */
     uint32_t rtt_ns;       /* round trip without service, header bytes included */
     uint32_t message_ns;   /* one-way time of a SEND until the receiver may reap it */
+    uint32_t retarget_ns;  /* of a SEND to another receiver than the one before (dynamically connected transport) */
     uint32_t link_ps;      /* per byte on a link, each direction of each node; 0: infinitely fast */
     uint32_t header_bytes; /* of a packet, besides payload */
     /* a memory node's NIC */
-    uint32_t units;     /* processing units; 0: no limit */
-    uint32_t waiting;   /* atomics that may wait for a slot without holding a unit */
+    uint32_t units;     /* processing units, at most 64; 0: no limit */
+    uint32_t waiting;   /* atomics that may wait for a slot without holding a unit, at most 256 */
     uint32_t atomic_ns; /* slot and unit hold of an atomic */
     uint32_t miss_ns;   /* the same, of a CAS that does not match */
     uint32_t read_ns;   /* unit hold of a READ */
@@ -41,7 +42,6 @@ struct fabric_sim_profile {
     uint32_t switch_ns;     /* each coroutine resumed */
     uint32_t access_ns;     /* each unit of fabric_work */
     uint32_t byte_ps;       /* each payload byte copied */
-    uint32_t retarget_ns;   /* a SEND to another receiver than the one before (dynamically connected transport) */
 };
 
 /* NULL when there is no such profile. */

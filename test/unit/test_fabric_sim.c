@@ -49,12 +49,14 @@ static void setup(struct cluster *cluster, uint64_t seed)
     cluster->config.cn_count = WORKERS_MAX;
     cluster->config.mn_bytes = 1 << 20;
     cluster->config.seed = seed;
-    cluster->config.profile.rtt_ns = RTT;
-    cluster->config.profile.atomic_ns = ATOMIC;
-    cluster->config.profile.read_ns = cluster->config.profile.write_ns = SERVICE;
-    cluster->config.profile.message_ns = MESSAGE;
-    cluster->config.profile.post_ns = POST;
-    cluster->config.profile.op_ns = OP;
+    cluster->config.profile = (struct fabric_sim_profile){.rtt_ns = RTT,
+                                                          .atomic_ns = ATOMIC,
+                                                          .miss_ns = ATOMIC,
+                                                          .read_ns = SERVICE,
+                                                          .write_ns = SERVICE,
+                                                          .message_ns = MESSAGE,
+                                                          .post_ns = POST,
+                                                          .op_ns = OP};
 }
 
 static void worker_entry(void *arg)
