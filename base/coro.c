@@ -64,12 +64,12 @@ struct coro {
     coro_fn fn;
     void *arg;
 #if defined(CORO_ASAN)
-    const void *outside_stack;
-    size_t outside_stack_bytes;
+    const void *outside_stack, *inside_stack; /* inside: the stack it last yielded from, its own or a nested one */
+    size_t outside_stack_bytes, inside_stack_bytes;
     bool started, dropped;
 #endif
 #if defined(CORO_TSAN)
-    void *fiber, *outside_fiber;
+    void *fiber, *outside_fiber, *inside_fiber; /* inside: the fiber it last yielded from */
 #endif
 };
 
@@ -229,13 +229,13 @@ static inline void enter(struct coro *co)
 {
 #if defined(CORO_TSAN)
     co->outside_fiber = __tsan_get_current_fiber();
-    __tsan_switch_to_fiber(co->fiber, 0);
+    __tsan_switch_to_fiber(co->inside_fiber, 0);
 #endif
 #if defined(CORO_ASAN)
     void *fake_stack;
-    __sanitizer_start_switch_fiber(&fake_stack, co->stack, co->stack_bytes);
+    __sanitizer_start_switch_fiber(&fake_stack, co->inside_stack, co->inside_stack_bytes);
     context_enter(co);
-    __sanitizer_finish_switch_fiber(fake_stack, NULL, NULL);
+    __sanitizer_finish_switch_fiber(fake_stack, &co->inside_stack, &co->inside_stack_bytes);
 #else
     context_enter(co);
 #endif
@@ -257,6 +257,7 @@ __attribute__((noreturn)) static void leave_for_good(struct coro *co)
 static inline void leave(struct coro *co)
 {
 #if defined(CORO_TSAN)
+    co->inside_fiber = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(co->outside_fiber, 0);
 #endif
 #if defined(CORO_ASAN)
@@ -316,8 +317,12 @@ struct coro *coro_new(size_t stack_bytes, coro_fn fn, void *arg)
     if (!stack_map(co, stack_bytes)) goto fail;
     colour_bytes = ((uintptr_t)co->map / (co->map_bytes) % COLOURS) * COLOUR_BYTES;
     if (!context_init(co, colour_bytes)) goto fail;
+#if defined(CORO_ASAN)
+    co->inside_stack = co->stack;
+    co->inside_stack_bytes = co->stack_bytes;
+#endif
 #if defined(CORO_TSAN)
-    co->fiber = __tsan_create_fiber(0);
+    co->fiber = co->inside_fiber = __tsan_create_fiber(0);
 #endif
     return co;
 fail:
@@ -338,6 +343,14 @@ void coro_yield(struct coro *co)
     must(co->state == CORO_RUNNING);
     /* Within co: a coroutine that co has resumed must not yield in its name. */
     must((uintptr_t)__builtin_frame_address(0) - (uintptr_t)co->stack < co->stack_bytes);
+    co->state = CORO_SUSPENDED;
+    leave(co);
+}
+
+void coro_yield_nested(struct coro *co)
+{
+    /* The switch saves the stack that runs, whose it may be; what co itself waits for is on that stack. */
+    must(co->state == CORO_RUNNING);
     co->state = CORO_SUSPENDED;
     leave(co);
 }

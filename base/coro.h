@@ -19,6 +19,12 @@ struct coro *coro_new(size_t stack_bytes, coro_fn fn, void *arg);
 void coro_resume(struct coro *co);
 /* Returns to whoever resumed co; only from within co. */
 void coro_yield(struct coro *co);
+/*
+ * Returns to whoever resumed co, from within co or any coroutine that runs inside it: one that co has resumed, or that such a
+ * one has. All of them stand still until co is resumed again, which goes on here. Those inside count as running meanwhile: only co may
+ * be resumed, and none of them freed.
+ */
+void coro_yield_nested(struct coro *co);
 /* fn has returned. */
 bool coro_done(const struct coro *co);
 /* Frees a coroutine that is not running (done, or suspended: its stack is dropped as it is). NULL is allowed. */

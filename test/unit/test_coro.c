@@ -72,6 +72,71 @@ static void nest(struct coro *co, void *arg)
     relay->total += inner.total;
 }
 
+/* Three layers; the innermost one suspends any of those around it, and each time goes on where it was. */
+struct onion {
+    struct coro *layers[3];
+    uint32_t depth;
+    char trail[32];
+    uint64_t sum;
+};
+
+static void note(struct onion *onion, char what)
+{
+    size_t length = strlen(onion->trail);
+    assert_true(length + 1 < sizeof onion->trail);
+    onion->trail[length] = what;
+}
+
+static void peel_core(struct coro *co, struct onion *onion)
+{
+    note(onion, '1');
+    coro_yield_nested(onion->layers[0]);
+    note(onion, '2');
+    coro_yield(co);
+    note(onion, '3');
+    coro_yield_nested(onion->layers[1]);
+    note(onion, '4');
+    coro_yield_nested(onion->layers[0]);
+    note(onion, '5');
+    coro_yield_nested(co);
+    note(onion, '6');
+}
+
+static void peel(struct coro *co, void *arg)
+{
+    struct onion *onion = arg;
+    uint32_t depth = onion->depth++;
+    volatile uint64_t locals[64];
+    for (uint32_t i = 0; i < 64; i++) locals[i] = depth * 64 + i;
+    onion->layers[depth] = co;
+    if (depth == 2) {
+        peel_core(co, onion);
+    } else {
+        struct coro *inner = coro_of(peel, onion);
+        while (!coro_done(inner)) {
+            coro_resume(inner);
+            note(onion, (char)('a' + depth)); /* the inner one yielded, or has ended */
+        }
+        coro_free(inner);
+    }
+    for (uint32_t i = 0; i < 64; i++) onion->sum += locals[i];
+}
+
+static void outer_ones_yield_from_inner_ones(void **state)
+{
+    static const char *const trails[] = {"1", "12b3a4", "12b3a45b6ba"};
+    (void)state;
+    struct onion onion = {0};
+    struct coro *co = coro_of(peel, &onion);
+    for (uint32_t i = 0; i < 3; i++) {
+        coro_resume(co);
+        assert_string_equal(onion.trail, trails[i]);
+        assert_int_equal(coro_done(co), i == 2);
+    }
+    assert_int_equal(onion.sum, 192 * 191 / 2);
+    coro_free(co);
+}
+
 static void resumes_nest(void **state)
 {
     (void)state;
@@ -348,11 +413,17 @@ static void misuse_dies_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runs_between_resume_and_yield),      cmocka_unit_test(resumes_nest),
-        cmocka_unit_test(many_switches_keep_all_locals),      cmocka_unit_test(stacks_hold_deep_frames),
-        cmocka_unit_test(floating_point_is_preserved),        cmocka_unit_test(stack_is_aligned),
-        cmocka_unit_test(freed_while_suspended_or_never_run), cmocka_unit_test(runs_on_the_thread_that_resumes),
-        cmocka_unit_test(every_stack_ends_at_a_guard_page),   cmocka_unit_test(misuse_dies_at_once),
+        cmocka_unit_test(runs_between_resume_and_yield),
+        cmocka_unit_test(resumes_nest),
+        cmocka_unit_test(outer_ones_yield_from_inner_ones),
+        cmocka_unit_test(many_switches_keep_all_locals),
+        cmocka_unit_test(stacks_hold_deep_frames),
+        cmocka_unit_test(floating_point_is_preserved),
+        cmocka_unit_test(stack_is_aligned),
+        cmocka_unit_test(freed_while_suspended_or_never_run),
+        cmocka_unit_test(runs_on_the_thread_that_resumes),
+        cmocka_unit_test(every_stack_ends_at_a_guard_page),
+        cmocka_unit_test(misuse_dies_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
