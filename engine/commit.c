@@ -239,6 +239,12 @@ static void count_commit(struct txn *txn)
     for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
 }
 
+static inline void ended(const struct txn *txn, int code, uint64_t ts)
+{
+    const struct observer *observer = txn->home->observer;
+    if (observer) observer->ended(observer->arg, txn, code, ts);
+}
+
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
@@ -246,32 +252,39 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
     if (rc == -CELLAR_ERR_RETRY) return rc;
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
+    if (rc == 0) ended(txn, code, 0);
     return code;
 }
 
-int txn_commit(struct coro *co, struct txn *txn)
+/* Validated, but there is no log entry: what becomes of the attempt. */
+static int not_logged(struct coro *co, struct txn *txn, int rc)
 {
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
-    if (txn->error) return txn_fail(co, txn, txn->error);
-    txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
-
-    int rc = validate(co, txn);
-    if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
     if (rc == -CELLAR_ERR_RETRY) return rc;
-    txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    if (rc == -CELLAR_ERR_INDETERMINATE) {
+        gate_fail(txn->home->gate); /* its locks stay: recovery decides by what the log holds */
+        txn->ack_ns = fabric_now_ns(txn->home->ep);
+        return rc;
+    }
+    if (rc == -CELLAR_ERR_UNREACHABLE) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    txn_release(co, txn);
+    return rc;
+}
 
+/* Of a validated transaction: chooses TS_commit, logs, applies. */
+static int publish(struct coro *co, struct txn *txn)
+{
+    int rc = txn->index_count ? txn_index_change(co, txn) : 0;
     uint64_t ts = rc == 0 ? ts_choose(txn) : 0;
     if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
-    if (rc == 0 && ts) rc = log_write(co, txn, ts);
+    txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    if (rc == 0 && ts) {
+        const struct observer *observer = txn->home->observer;
+        if (observer) observer->logging(observer->arg, txn, ts);
+        rc = log_write(co, txn, ts);
+    }
     if (rc) {
-        if (rc == -CELLAR_ERR_INDETERMINATE) {
-            gate_fail(txn->home->gate); /* its locks stay: recovery decides by what the log holds */
-            txn->ack_ns = fabric_now_ns(txn->home->ep);
-            return rc;
-        }
-        if (rc == -CELLAR_ERR_UNREACHABLE) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-        txn_release(co, txn);
+        rc = not_logged(co, txn, rc);
+        ended(txn, rc, ts);
         return rc;
     }
     txn->ack_ns = fabric_now_ns(txn->home->ep);
@@ -283,7 +296,20 @@ int txn_commit(struct coro *co, struct txn *txn)
     } else {
         txn_release(co, txn);
     }
+    ended(txn, 0, ts);
     txn_phase_end(txn, CELLAR_PHASE_APPLY);
     count_commit(txn);
     return 0;
+}
+
+int txn_commit(struct coro *co, struct txn *txn)
+{
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
+    if (txn->error) return txn_fail(co, txn, txn->error);
+    txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
+    int rc = validate(co, txn);
+    if (rc == 0) return publish(co, txn);
+    if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+    return rc;
 }

@@ -34,6 +34,11 @@ void db_log(struct cellar *db, enum cellar_log_level level, const char *format, 
 
 struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
 
+void db_observe(struct cellar *db, const struct observer *observer)
+{
+    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.observer = observer;
+}
+
 /* ---- requests ---- */
 
 static void wait_for(struct cellar *db, uint32_t *pending)

@@ -86,6 +86,8 @@ struct cellar {
 NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
                          struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
+/* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
+void db_observe(struct cellar *db, const struct observer *observer);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
 /* The same as a call from outside: refused with CLOSED when the database is closing. */

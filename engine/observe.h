@@ -1,8 +1,8 @@
 /*
- * observe.h - watching transactions from inside: each attempt's begin, and its end with the exact versions that it read and wrote.
+ * observe.h - watching transactions from inside: each attempt's begin, what it fetched, what it is about to log, and its end.
  *
  * For checkers (history/). An observer is called on the worker's thread, must not suspend, and sees the attempt's objects as they are
- * (cache.h): images still hold the base versions and, for cells written, the new values. Costs one compare per attempt when absent.
+ * (cache.h). Costs a compare at each of these places when absent (`db_observe` sets it, at rest).
  */
 #pragma once
 
@@ -14,9 +14,17 @@ struct observer {
     void *arg;
     /* Before the attempt's first operation. */
     void (*begun)(void *arg, const struct txn *txn);
+    /* After each fetch, before the procedure goes on: what is new in the images are base versions and their values. */
+    void (*fetched)(void *arg, const struct txn *txn);
+    /*
+     * Validated, and about to be logged: from now on it may have its effect at `ts`, whatever becomes of its node. The images hold the
+     * base versions and, for cells written, the new values.
+     */
+    void (*logging)(void *arg, const struct txn *txn, uint64_t ts);
     /*
      * At its end, before the caller hears of it. code 0: committed at `ts` (0: nothing was written); INDETERMINATE: perhaps, at `ts`;
-     * another error: no effect, its reads were validated. Attempts that abort (RETRY) end without a call, or with the next begun.
+     * RETRY: aborted, no effect; another error: no effect, its reads were validated. An attempt that neither was about to be logged nor
+     * has a validated conclusion ends without a call.
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
 };

@@ -66,6 +66,8 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->begin_ns = fabric_now_ns(txn->home->ep);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
     if (sampled) memset(txn->phase_ns, 0, sizeof txn->phase_ns);
+    const struct observer *observer = txn->home->observer;
+    if (observer) observer->begun(observer->arg, txn);
 }
 
 void txn_phase_end(struct txn *txn, enum cellar_phase phase)
@@ -193,7 +195,10 @@ int cellar_fetch(struct cellar_txn *public_txn)
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     if (txn->error) return txn->error;
-    return txn_fetch(txn->co, txn);
+    int rc = txn_fetch(txn->co, txn);
+    const struct observer *observer = txn->home->observer;
+    if (observer && !txn->doomed) observer->fetched(observer->arg, txn);
+    return rc;
 }
 
 /* ---- reading and writing the own copy ---- */

@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "gate.h"
 #include "logseg.h"
+#include "observe.h"
 #include "plant.h"
 #include "space.h"
 
@@ -38,9 +39,10 @@ struct txn_home {
     struct gate *gate; /* of its compute node */
     uint32_t gate_worker;
     struct sched *sched;
-    uint32_t owner;     /* CN index: the tag less 1 */
-    bool whole_records; /* mode `record`: locks and checks widen to all cells */
-    uint64_t ts_last;   /* TS_commit of this worker's last transaction */
+    const struct observer *observer; /* NULL: none */
+    uint32_t owner;                  /* CN index: the tag less 1 */
+    bool whole_records;              /* mode `record`: locks and checks widen to all cells */
+    uint64_t ts_last;                /* TS_commit of this worker's last transaction */
     struct txn_stats stats;
 };
 

@@ -370,6 +370,46 @@ int loader_scan(struct coro *co, struct loader *loader, const struct cellar_tabl
     return rc;
 }
 
+static int run_slots(struct coro *co, struct heap_walk *walk, const struct cellar_table *table, loader_slot_fn fn,
+                     void *arg, struct cellar_error *error)
+{
+    uint8_t *slot;
+    uint64_t offset;
+    int rc;
+    while ((rc = heap_slot_next(co, walk, &slot, &offset, error)) > 0) {
+        if (record_header(slot)->table_id == 0) continue;
+        rc = fn(arg, table, fabric_addr_of(walk->node, offset), slot);
+        if (rc < 0) return rc;
+    }
+    return rc;
+}
+
+static int node_slots(struct coro *co, struct loader *loader, uint32_t node, loader_slot_fn fn, void *arg,
+                      struct cellar_error *error)
+{
+    struct heap_walk walk;
+    int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
+    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    while ((rc = heap_walk_next(co, &walk, error)) > 0) {
+        const struct chunk_wire *run = &walk.memory->run;
+        if (run->kind != LAYOUT_RUN_RECORDS) continue;
+        const struct cellar_table *table = loader->catalog->tables[run->table_id - 1];
+        rc = table ? run_slots(co, &walk, table, fn, arg, error) : 0;
+        if (rc < 0) return rc;
+    }
+    return rc;
+}
+
+int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void *arg, struct cellar_error *error)
+{
+    int rc = 0;
+    bool before = batch_bulk_enter(loader->ep);
+    for (uint32_t node = 0; rc == 0 && node < loader->catalog->mn_count; node++)
+        rc = node_slots(co, loader, node, fn, arg, error);
+    batch_bulk_leave(loader->ep, before);
+    return rc;
+}
+
 /* ---- measuring ---- */
 
 int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table, struct cellar_space *space,

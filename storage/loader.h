@@ -22,6 +22,14 @@ NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct c
                           void *arg, struct cellar_error *error);
 NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
                            struct cellar_space *space, struct cellar_error *error);
+/*
+ * Calls fn for each slot of all tables that was ever used, live or not, as the primary replica has it: nothing about its bytes is checked.
+ * A negative value from fn ends it.
+ */
+typedef int (*loader_slot_fn)(void *arg, const struct cellar_table *table, struct fabric_addr addr,
+                              const uint8_t *image);
+NODISCARD int loader_slots(struct coro *co, struct loader *loader, loader_slot_fn fn, void *arg,
+                           struct cellar_error *error);
 /* As cellar_audit: INV-STORE-n of docs/storage.md; the first violation names table, key, address. */
 NODISCARD int loader_audit(struct coro *co, struct loader *loader, struct cellar_error *error);
 /* Fixed regions and chunks in use of node 0..mns-1, summed. */

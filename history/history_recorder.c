@@ -1,0 +1,407 @@
+/*
+ * history_recorder.c - takes down what each attempt reads and writes, and keeps it when the attempt ends with a meaning.
+ *
+ *     begun -> fetched: READ, ABSENT as the images have them -> logging: WRITE, INSERT, DELETE over the base versions -> ended: kept
+ *
+ * Reads are taken down when they are fetched, because the procedure changes images afterwards; writes before they are logged, because the
+ * apply replaces the base versions. An attempt that was about to be logged and never ended has perhaps had its effect: it is
+ * kept as indeterminate.
+ */
+#include "history_recorder.h"
+
+#include "history_digest.h"
+#include "history_pool.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_BYTES (256u << 10)
+#define TAKEN_ABSENT (1u << 31) /* in lane->taken, above the bits of all cells */
+
+_Static_assert(CELLAR_CELLS_MAX < 31, "a bit of its own");
+
+/* Transactions of one coordinator, one behind the other: a history_txn and its accesses. */
+struct chunk {
+    struct chunk *next;
+    uint64_t used, bytes;
+    struct history_txn txns[];
+};
+
+/* One coordinator; its worker's thread only, until all is at rest. */
+struct lane {
+    uint32_t cn, coordinator;
+    struct chunk *first, *last;
+    uint64_t read; /* while merging: bytes of `first` that were taken */
+    /* of the running attempt */
+    uint64_t begin_ns, logging_ts;
+    struct history_access *accesses;
+    uint32_t count, capacity;
+    uint32_t reads;                    /* of these; writes follow */
+    uint32_t objects;                  /* that `taken` knows */
+    uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
+    uint64_t fence;
+} __attribute__((aligned(64)));
+
+struct history_recorder {
+    struct observer observer;
+    struct cellar *db;
+    history_clock_fn clock;
+    uint64_t txns_max;
+    atomic_uint_least64_t count;
+    atomic_bool incomplete;           /* no memory for some access */
+    uint64_t lost_ns[FABRIC_CNS_MAX]; /* UINT64_MAX: not lost */
+    uint32_t lane_count;
+    struct lane *lanes; /* by the index of their coordinator */
+};
+
+static uint64_t own_clock(const struct fabric_ep *ep) { return fabric_now_ns((struct fabric_ep *)(uintptr_t)ep); }
+
+static struct lane *lane_of(struct history_recorder *recorder, const struct txn *txn)
+{
+    const struct cellar_config *config = &recorder->db->config;
+    uint32_t per_cn = config->threads * config->coros;
+    return &recorder->lanes[(txn->log.cn - config->cn_index) * per_cn + txn->log.coordinator];
+}
+
+/* Reads the clock between what this thread did before and what it does after: a store still on its way would look later than it ends. */
+static uint64_t clock_read(const struct history_recorder *recorder, struct lane *lane, const struct txn *txn)
+{
+    __atomic_fetch_add(&lane->fence, 1, __ATOMIC_SEQ_CST);
+    uint64_t now_ns = recorder->clock(txn->home->ep);
+    __atomic_fetch_add(&lane->fence, 1, __ATOMIC_SEQ_CST);
+    return now_ns;
+}
+
+/* ---- taking down ---- */
+
+static void access_add(struct history_recorder *recorder, struct lane *lane, struct history_access access)
+{
+    if (lane->count == lane->capacity) {
+        uint32_t capacity = lane->capacity ? 2 * lane->capacity : 64;
+        struct history_access *accesses = realloc(lane->accesses, capacity * sizeof *accesses);
+        if (!accesses) {
+            atomic_store_explicit(&recorder->incomplete, true, memory_order_relaxed);
+            return;
+        }
+        lane->accesses = accesses;
+        lane->capacity = capacity;
+    }
+    lane->accesses[lane->count++] = access;
+}
+
+static void begun(void *arg, const struct txn *txn)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+
+    lane->count = lane->reads = lane->objects = 0;
+    lane->logging_ts = 0;
+    lane->begin_ns = clock_read(recorder, lane, txn);
+}
+
+static void cells_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
+                       uint32_t cells)
+{
+    const struct schema *schema = &object->table->schema;
+
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        access_add(recorder, lane,
+                   (struct history_access){.kind = HISTORY_READ,
+                                           .cell = (uint16_t)cell,
+                                           .table_id = object->table->id,
+                                           .key = object->key,
+                                           .version = record_version(schema, object->image, cell),
+                                           .digest = history_digest_cell(schema, object->image, cell)});
+    }
+}
+
+/* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
+static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn,
+                        const struct cache_object *object, uint32_t *taken)
+{
+    if (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT) {
+        uint32_t cells = object->fetched_cells & (object->read_cells | object->write_cells) & ~*taken;
+        cells_read(recorder, lane, object, cells);
+        *taken |= cells;
+    }
+    if (object->state == CACHE_ABSENT && !(*taken & TAKEN_ABSENT)) {
+        *taken |= TAKEN_ABSENT;
+        access_add(recorder, lane,
+                   (struct history_access){.kind = HISTORY_ABSENT,
+                                           .cell = HISTORY_PRESENCE,
+                                           .table_id = object->table->id,
+                                           .key = object->key,
+                                           .version = txn->cache.buckets[object->bucket].image->version});
+    }
+}
+
+static void fetched(void *arg, const struct txn *txn)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+
+    while (lane->objects < txn->cache.object_count) lane->taken[lane->objects++] = 0;
+    for (uint32_t i = 0; i < txn->cache.object_count; i++)
+        object_read(recorder, lane, txn, &txn->cache.objects[i], &lane->taken[i]);
+    lane->reads = lane->count;
+}
+
+static void object_written(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
+                           uint64_t ts)
+{
+    const struct schema *schema = &object->table->schema;
+    struct history_access access = {
+        .cell = HISTORY_PRESENCE, .table_id = object->table->id, .key = object->key, .version = ts};
+
+    if (object->kind != CACHE_ACCESS) {
+        access.kind = object->kind == CACHE_INSERT ? HISTORY_INSERT : HISTORY_DELETE;
+        access_add(recorder, lane, access);
+    }
+    access.kind = HISTORY_WRITE;
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        access.cell = (uint16_t)cell;
+        access.over = txn_version_below(object, cell);
+        access.version = layout_version_of((uint16_t)(layout_version_en(access.over) + 1), ts);
+        access.digest = object->kind == CACHE_DELETE ? 0 : history_digest_cell(schema, object->image, cell);
+        access_add(recorder, lane, access);
+    }
+}
+
+static void logging(void *arg, const struct txn *txn, uint64_t ts)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+
+    lane->logging_ts = ts;
+    for (uint32_t i = 0; i < txn->cache.object_count; i++)
+        if (txn_cells_to_apply(&txn->cache.objects[i])) object_written(recorder, lane, &txn->cache.objects[i], ts);
+}
+
+/* ---- keeping ---- */
+
+/* Room for one more transaction in the lane's last chunk, or a new one. */
+static struct history_txn *txn_room(struct lane *lane, uint64_t bytes)
+{
+    if (!lane->last || lane->last->bytes - lane->last->used < bytes) {
+        uint64_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
+        struct chunk *chunk = malloc(sizeof *chunk + capacity);
+        if (!chunk) return NULL;
+        *chunk = (struct chunk){.bytes = capacity};
+        if (lane->last)
+            lane->last->next = chunk;
+        else
+            lane->first = chunk;
+        lane->last = chunk;
+    }
+    void *room = (uint8_t *)lane->last->txns + lane->last->used;
+    lane->last->used += bytes;
+    return room;
+}
+
+static void keep(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome, uint64_t ts,
+                 uint64_t end_ns)
+{
+    uint32_t count = outcome == HISTORY_FAILED ? lane->reads : lane->count;
+    struct history_txn *txn = txn_room(lane, sizeof *txn + count * sizeof *lane->accesses);
+
+    if (!txn) {
+        atomic_store_explicit(&recorder->incomplete, true, memory_order_relaxed);
+        return;
+    }
+    *txn = (struct history_txn){.cn = lane->cn,
+                                .coordinator = lane->coordinator,
+                                .begin_ns = lane->begin_ns,
+                                .end_ns = end_ns,
+                                .ts = outcome == HISTORY_FAILED ? 0 : ts,
+                                .outcome = (uint8_t)outcome,
+                                .count = count};
+    if (count) memcpy(txn + 1, lane->accesses, count * sizeof *lane->accesses);
+    atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
+}
+
+static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+
+    /* Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. */
+    bool unknown = code == -CELLAR_ERR_INDETERMINATE || (code == -CELLAR_ERR_FENCED && ts);
+    if (code != -CELLAR_ERR_RETRY)
+        keep(recorder, lane,
+             code == 0 ? HISTORY_COMMITTED
+             : unknown ? HISTORY_INDETERMINATE
+                       : HISTORY_FAILED,
+             ts, clock_read(recorder, lane, txn));
+    lane->logging_ts = 0;
+}
+
+/* ---- opening ---- */
+
+int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max, struct history_recorder **out,
+                          struct cellar_error *error)
+{
+    const struct cellar_config *config = &db->config;
+    uint32_t per_cn = config->threads * config->coros;
+
+    *out = NULL;
+    struct history_recorder *recorder = calloc(1, sizeof *recorder);
+    struct lane *lanes = aligned_alloc(64, db->coordinator_count * sizeof *lanes);
+    if (!recorder || !lanes) {
+        free(recorder);
+        free(lanes);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
+    }
+    recorder->observer = (struct observer){recorder, begun, fetched, logging, ended};
+    recorder->db = db;
+    recorder->clock = clock ? clock : own_clock;
+    recorder->txns_max = txns_max;
+    memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
+    recorder->lane_count = db->coordinator_count;
+    recorder->lanes = lanes;
+    for (uint32_t i = 0; i < db->coordinator_count; i++)
+        lanes[i] = (struct lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
+    db_observe(db, &recorder->observer);
+    *out = recorder;
+    return 0;
+}
+
+uint64_t history_recorder_count(const struct history_recorder *recorder)
+{
+    return atomic_load_explicit(&recorder->count, memory_order_relaxed);
+}
+
+bool history_recorder_full(const struct history_recorder *recorder)
+{
+    return history_recorder_count(recorder) >= recorder->txns_max ||
+           atomic_load_explicit(&recorder->incomplete, memory_order_relaxed);
+}
+
+void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint64_t since_ns)
+{
+    recorder->lost_ns[cn] = since_ns;
+}
+
+/* ---- closing ---- */
+
+/* The lane's next transaction, or NULL; chunks that are done with are freed. */
+static const struct history_txn *lane_next(struct lane *lane)
+{
+    while (lane->first && lane->read == lane->first->used) {
+        struct chunk *done = lane->first;
+        lane->first = done->next;
+        lane->read = 0;
+        free(done);
+    }
+    return lane->first ? (const void *)((const uint8_t *)lane->first->txns + lane->read) : NULL;
+}
+
+/* The transaction that ended first among those left; of several the one of the lowest coordinator. */
+static const struct history_txn *first_ended(struct history_recorder *recorder, struct lane **from)
+{
+    const struct history_txn *first = NULL;
+
+    for (uint32_t i = 0; i < recorder->lane_count; i++) {
+        const struct history_txn *next = lane_next(&recorder->lanes[i]);
+        if (next && (!first || next->end_ns < first->end_ns)) {
+            first = next;
+            *from = &recorder->lanes[i];
+        }
+    }
+    return first;
+}
+
+/* As its callers know it: what a lost node's were told is void. False: it has no meaning any more. */
+static bool told(const struct history_recorder *recorder, struct history_txn *txn)
+{
+    if (txn->end_ns < recorder->lost_ns[txn->cn] || txn->outcome == HISTORY_INDETERMINATE) return true;
+    txn->outcome = HISTORY_INDETERMINATE;
+    return txn->ts != 0;
+}
+
+static int merge(struct history_recorder *recorder, struct history *history)
+{
+    struct lane *lane = NULL;
+    const struct history_txn *next;
+    int rc = 0;
+
+    while (rc == 0 && (next = first_ended(recorder, &lane)) != NULL) {
+        struct history_txn txn = *next;
+        txn.id = history->txn_count;
+        if (told(recorder, &txn)) rc = history_txn_add(history, &txn, (const struct history_access *)(next + 1));
+        lane->read += sizeof txn + txn.count * sizeof(struct history_access);
+    }
+    return rc;
+}
+
+/* Exactly the room that the transactions need; what cannot be had at once history_txn_add asks for bit by bit. */
+static void reserve(const struct history_recorder *recorder, struct history *history)
+{
+    uint64_t txns = history_recorder_count(recorder), bytes = 0;
+
+    for (uint32_t i = 0; i < recorder->lane_count; i++)
+        for (const struct chunk *chunk = recorder->lanes[i].first; chunk; chunk = chunk->next) bytes += chunk->used;
+    uint64_t accesses = (bytes - txns * sizeof *history->txns) / sizeof *history->accesses;
+    history->txns = txns ? malloc(txns * sizeof *history->txns) : NULL;
+    history->txn_capacity = history->txns ? txns : 0;
+    history->accesses = accesses ? malloc(accesses * sizeof *history->accesses) : NULL;
+    history->access_capacity = history->accesses ? accesses : 0;
+}
+
+static int tables_add(const struct cellar *db, struct history *history)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < db->catalog->table_count; i++)
+        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->name);
+    return rc;
+}
+
+/* On a compute node that is still there. A memory node that is not leaves the history without final versions. */
+static int finals_read(const struct history_recorder *recorder, struct history *history, struct cellar_error *error)
+{
+    const struct cellar_config *config = &recorder->db->config;
+    uint32_t cn = 0;
+
+    while (cn < config->cns && recorder->lost_ns[config->cn_index + cn] != UINT64_MAX) cn++;
+    if (cn == config->cns) return 0;
+    int rc = history_pool_read(recorder->db, cn * config->threads * config->coros, history, error);
+    return rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ? 0 : rc;
+}
+
+int history_recorder_close(struct history_recorder *recorder, struct history *history, struct cellar_error *error)
+{
+    db_observe(recorder->db, NULL);
+    for (uint32_t i = 0; i < recorder->lane_count; i++) {
+        struct lane *lane = &recorder->lanes[i];
+        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
+    }
+    reserve(recorder, history);
+    int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
+    if (rc == 0) rc = merge(recorder, history);
+    if (rc == 0) rc = tables_add(recorder->db, history);
+    if (rc)
+        err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %llu transactions",
+                (unsigned long long)history_recorder_count(recorder));
+    if (rc == 0) rc = finals_read(recorder, history, error);
+    history_recorder_free(recorder);
+    return rc;
+}
+
+void history_recorder_free(struct history_recorder *recorder)
+{
+    if (!recorder) return;
+    db_observe(recorder->db, NULL);
+    for (uint32_t i = 0; i < recorder->lane_count; i++) {
+        struct lane *lane = &recorder->lanes[i];
+        while (lane->first) {
+            struct chunk *done = lane->first;
+            lane->first = done->next;
+            free(done);
+        }
+        free(lane->accesses);
+    }
+    free(recorder->lanes);
+    free(recorder);
+}
