@@ -24,6 +24,7 @@ struct run {
     struct sizing sizing;
     struct driver driver;
     struct watch *watch;
+    struct fabric *fabric; /* a simulated one; NULL: the database has its own */
     struct cellar *db;
     struct workload_run *workload_run;
     struct processes processes;       /* db NULL: this one is alone */
@@ -61,7 +62,8 @@ static int open_all(struct run *run, struct cellar_error *error)
     settings->db.cc = !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
     settings->db.log = log_warning;
     settings->db.log_arg = run;
-    code = cellar_open(&settings->db, &run->db, error);
+    code = settings->sim ? simulation_open(settings, &run->fabric, &run->db, error)
+                         : cellar_open(&settings->db, &run->db, error);
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);
     if (!fabric->fresh && !together(run))
@@ -107,12 +109,25 @@ static int load(struct run *run, struct cellar_error *error)
     return code;
 }
 
+static void compare_counts(struct run *run, const struct simulation_counts *before,
+                           const struct simulation_counts *after)
+{
+    struct outcome *outcome = &run->outcome;
+    double units_ns = (double)(after->now_ns - before->now_ns) * after->units;
+    outcome->trace_hash = after->trace_hash;
+    outcome->virtual_s = (double)after->now_ns * 1e-9;
+    outcome->verbs_per_wall_s = outcome->run_s > 0 ? (double)(after->ops - before->ops) / outcome->run_s : 0;
+    outcome->nics_limited = units_ns > 0;
+    for (uint32_t node = 0; outcome->nics_limited && node < run->settings.db.mns; node++)
+        outcome->nic_utilization[node] = (double)(after->busy_ns[node] - before->busy_ns[node]) / units_ns;
+}
+
 static int measure(struct run *run, struct cellar_error *error)
 {
     const struct settings *settings = &run->settings;
     struct progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
-    if (settings->sim) simulation_read(run->db, &before);
+    if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns();
     run->watch->begin(run->watch,
                       &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
@@ -123,10 +138,8 @@ static int measure(struct run *run, struct cellar_error *error)
     run->outcome.interrupted = __atomic_load_n(&run->watch->stop, __ATOMIC_RELAXED);
     driver_totals(&run->driver, &run->outcome.totals);
     if (!settings->sim) return 0;
-    simulation_read(run->db, &after);
-    run->outcome.trace_hash = after.trace_hash;
-    run->outcome.virtual_s = (double)after.now_ns * 1e-9;
-    run->outcome.verbs_per_wall_s = run->outcome.run_s > 0 ? (double)(after.ops - before.ops) / run->outcome.run_s : 0;
+    simulation_read(run->fabric, &after);
+    compare_counts(run, &before, &after);
     return 0;
 }
 
@@ -265,6 +278,7 @@ static void finish(struct run *run)
     driver_free(&run->driver);
     if (run->workload_run) run->settings.workload->close(run->workload_run);
     cellar_close(run->db);
+    fabric_close(run->fabric);
 }
 
 /* One line, with what may help. */

@@ -64,6 +64,15 @@ static json_t *mn_ops_by_phase(const struct outcome *outcome)
     return object;
 }
 
+static json_t *nic_utilization(const struct outcome *outcome)
+{
+    if (!outcome->nics_limited) return json_null();
+    json_t *array = json_array();
+    for (uint32_t node = 0; node < outcome->settings->db.mns; node++)
+        json_array_append_new(array, json_real(outcome->nic_utilization[node]));
+    return array;
+}
+
 static json_t *phases_us(const struct outcome *outcome)
 {
     json_t *object = json_object();
@@ -112,6 +121,7 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "cellar", json_string(cellar_version()));
     json_object_set_new(root, "workload", json_string(settings->workload->name));
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
+    json_object_set_new(root, "nic", settings->sim ? json_string(settings->nic) : json_null());
     json_object_set_new(root, "cc", json_string(settings->cc));
     json_object_set_new(root, "lock", json_null());
     json_object_set_new(root, "cns", count(settings->db.cns));
@@ -141,7 +151,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "mn_ops_per_txn", mn_ops(outcome));
     json_object_set_new(root, "mn_ops_per_txn_by_phase", mn_ops_by_phase(outcome));
     json_object_set_new(root, "rtts_per_txn", json_real(outcome_round_trips(outcome)));
-    json_object_set_new(root, "mn_nic_utilization", json_null());
+    json_object_set_new(root, "mn_nic_utilization", nic_utilization(outcome));
     json_object_set_new(root, "fairness_jain", json_real(totals->fairness));
     json_object_set_new(root, "phases_us", phases_us(outcome));
     json_object_set_new(root, "space", space(outcome));

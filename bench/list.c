@@ -33,9 +33,9 @@ static int print_json(void)
     json_t *workloads = json_array();
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
-    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "modes",
-                             names_json(settings_modes), "locks", names_json(nothing), "workloads", workloads,
-                             "experiments", names_json(nothing));
+    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
+                             names_json(settings_nics), "modes", names_json(settings_modes), "locks",
+                             names_json(nothing), "workloads", workloads, "experiments", names_json(nothing));
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
@@ -45,7 +45,7 @@ static int print_json(void)
 
 static void print_names(const char *title, const char *const *names)
 {
-    printf("%-18s", title);
+    printf("%-20s", title);
     for (uint32_t i = 0; names[i]; i++) printf(" %s", names[i]);
     if (!names[0]) printf(" none yet");
     printf("\n");
@@ -54,6 +54,7 @@ static void print_names(const char *title, const char *const *names)
 static void print_text(void)
 {
     print_names("fabrics", settings_fabrics);
+    print_names("NICs of sim (--nic)", settings_nics);
     print_names("modes (--cc)", settings_modes);
     print_names("lock algorithms", nothing);
     print_names("experiments", nothing);
@@ -74,7 +75,8 @@ int bench_list_main(int count, char *const *arguments, struct watch *watch)
         return BENCH_EXIT_ERROR;
     }
     if (code == OPTIONS_HELP) {
-        fputs("Usage: cellar list [options]\n\nPrints the fabrics, modes, lock algorithms, workloads and experiments "
+        fputs("Usage: cellar list [options]\n\nPrints the fabrics, NICs, modes, lock algorithms, workloads and "
+              "experiments "
               "of this build.\n",
               stdout);
         options_print(&options, stdout);

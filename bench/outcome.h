@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver.h"
+#include "fabric.h"
 #include "machine.h"
 #include "settings.h"
 
@@ -25,6 +26,8 @@ struct outcome {
     /* sim only */
     uint64_t trace_hash;
     double virtual_s, verbs_per_wall_s;
+    bool nics_limited;                        /* else their utilization means nothing */
+    double nic_utilization[FABRIC_NODES_MAX]; /* busy share of the processing units, of each memory node */
 };
 
 uint32_t outcome_checks_failed(const struct outcome *outcome);

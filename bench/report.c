@@ -56,6 +56,7 @@ static void print_header(const struct page *page)
             page->style.end);
     print_workload(page);
     fprintf(page->out, "  engine     cc %s on %s, seed %" PRIu64, settings->cc, db->fabric, db->seed);
+    if (settings->sim) fprintf(page->out, ", %s NICs", settings->nic);
     if (db->rtt_ns) fprintf(page->out, ", completions delayed by %" PRIu64 " ns", db->rtt_ns);
     fprintf(page->out,
             "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n",
@@ -78,6 +79,20 @@ static void print_header(const struct page *page)
 
 /* ---- how fast ---- */
 
+static void print_nics(const struct page *page)
+{
+    double sum = 0, most = 0;
+    uint32_t mns = page->outcome->settings->db.mns;
+    char mean[STYLE_BYTES], peak[STYLE_BYTES];
+    for (uint32_t node = 0; node < mns; node++) {
+        double one = page->outcome->nic_utilization[node];
+        sum += one;
+        most = one > most ? one : most;
+    }
+    fprintf(page->out, "  memory nodes' NICs busy %s of the time, the busiest %s\n", style_percent(mean, sum / mns),
+            style_percent(peak, most));
+}
+
 static void print_throughput(const struct page *page)
 {
     const struct driver_totals *totals = &page->outcome->totals;
@@ -87,6 +102,7 @@ static void print_throughput(const struct page *page)
             style_count(rate, (uint64_t)outcome_tps(page->outcome)), page->style.end,
             style_count(committed, totals->committed), totals->elapsed_s,
             style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
+    if (page->outcome->nics_limited) print_nics(page);
     if (page->outcome->settings->sim)
         fprintf(page->out, "  %.4g s of virtual time in %.2f s, %s verbs/s simulated, trace %016" PRIx64 "\n",
                 page->outcome->virtual_s, page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_wall_s),

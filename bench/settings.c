@@ -11,6 +11,7 @@
 
 const char *const settings_fabrics[] = {"shm", "sim", NULL};
 const char *const settings_fabrics_not_built[] = {"verbs", NULL};
+const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
 const char *const settings_modes[] = {"record", "cell", NULL};
 const char *const settings_modes_not_built[] = {"crest", "cellar", "ford", "motor", "2pl", NULL};
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
@@ -32,6 +33,12 @@ static const struct option_def defs[] = {
      .offset = AT(db.fabric),
      .choices = settings_fabrics,
      .not_built = settings_fabrics_not_built},
+    {.name = "nic",
+     .help = "sim: the NICs and CPUs that it models",
+     .fallback = "cx5",
+     .kind = OPTION_CHOICE,
+     .offset = AT(nic),
+     .choices = settings_nics},
     {.name = "cc",
      .help = "concurrency control: locks on whole records or on cells",
      .fallback = "cell",
@@ -230,7 +237,6 @@ static const struct option_def defs[] = {
      .offset = AT(json)},
 
     {.name = "lock", .absent = true},
-    {.name = "nic", .absent = true},
     {.name = "faults", .absent = true},
     {.name = "plant", .absent = true},
     {.name = "history", .absent = true},
@@ -307,6 +313,8 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
     if (foreign) CONFLICT("--%s is no option of %s", foreign->name, settings->workload->name);
     if (options_given(&options, given, "seconds") && settings->txns)
         CONFLICT("--seconds and --txns exclude each other");
+    if (!settings->sim && options_given(&options, given, "nic"))
+        CONFLICT("--nic is for --fabric sim, not %s", settings->db.fabric);
     if (settings->sim) {
         int code = refuse_sim_conflicts(given, error);
         if (code < 0) return code;
@@ -334,6 +342,7 @@ static void fill_defaults(struct settings *settings, uint32_t cores)
 {
     settings->db = (struct cellar_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
     settings->cc = "cell";
+    settings->nic = "cx5";
     settings->mix = "standard";
     settings->scale = "full";
     settings->workload->defaults(&settings->workload_config);

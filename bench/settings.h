@@ -15,12 +15,14 @@ struct settings {
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;
     bool sim;
+    const char *nic; /* of sim: its profile */
     /* as written on the command line, before they become the above */
     const char *cc, *mix, *scale, *process_text;
 };
 
 /* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */
 extern const char *const settings_fabrics[], *const settings_fabrics_not_built[];
+extern const char *const settings_nics[]; /* profiles of the simulated fabric */
 extern const char *const settings_modes[], *const settings_modes_not_built[];
 extern const struct workload *const settings_workloads[];
 

@@ -1,11 +1,16 @@
-/* simulation.h - what only a simulated cluster knows about a run. */
+/* simulation.h - a run on a simulated cluster: opening it as the settings say, and what only it knows about the run. */
 #pragma once
 
-#include "cellar.h"
+#include "fabric.h"
+#include "settings.h"
 
 struct simulation_counts {
     uint64_t trace_hash, now_ns, ops;
+    uint64_t busy_ns[FABRIC_NODES_MAX]; /* of each memory node's NIC, all units together */
+    uint32_t units;                     /* of each NIC; 0: without limit */
 };
 
-/* Of a database opened on the fabric "sim". */
-void simulation_read(struct cellar *db, struct simulation_counts *counts);
+/* Opens a database on a simulated cluster of its own. The fabric is the caller's: fabric_close after cellar_close. */
+NODISCARD int simulation_open(const struct settings *settings, struct fabric **fabric, struct cellar **db,
+                              struct cellar_error *error);
+void simulation_read(const struct fabric *fabric, struct simulation_counts *counts);

@@ -401,3 +401,11 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
 uint64_t fabric_sim_trace_hash(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->hash; }
 uint64_t fabric_sim_now_ns(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->now_ns; }
 uint64_t fabric_sim_ops(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->ops_executed; }
+uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node)
+{
+    return ((const struct fabric_sim *)fabric)->nodes[node].nic.busy_ns;
+}
+uint32_t fabric_sim_units(const struct fabric *fabric)
+{
+    return ((const struct fabric_sim *)fabric)->config.profile.units;
+}

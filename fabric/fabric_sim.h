@@ -70,3 +70,6 @@ NODISCARD int fabric_sim_open(const struct fabric_sim_config *config, struct fab
 uint64_t fabric_sim_trace_hash(const struct fabric *fabric);
 uint64_t fabric_sim_now_ns(const struct fabric *fabric);
 uint64_t fabric_sim_ops(const struct fabric *fabric); /* operations executed */
+/* How long the processing units of a memory node's NIC were held, all together; and how many it has (0: no limit). */
+uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node);
+uint32_t fabric_sim_units(const struct fabric *fabric);

@@ -76,7 +76,7 @@ refused "--two-tables takes no value" bench smallbank --two-tables=yes
 for cc in crest cellar ford motor 2pl; do refused "not built yet; built: record, cell" bench smallbank --cc $cc; done
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "--fabric verbs is not built yet" bench smallbank --fabric verbs
-for option in lock nic faults plant history history-max; do refused "--$option is not built yet" bench smallbank --$option x; done
+for option in lock faults plant history history-max; do refused "--$option is not built yet" bench smallbank --$option x; done
 
 # bench: what does not go together
 refused "--seconds and --txns exclude each other" bench smallbank --seconds 1 --txns 1
@@ -86,6 +86,8 @@ refused "--accounts is no option of ycsb" bench ycsb --accounts 10
 refused "--records is no option of smallbank" bench smallbank --records 10
 refused "--pool holds one memory node" bench smallbank --pool "$folder/pool" --mns 2
 refused "--replicas 1 needs at least 2 memory nodes" bench smallbank --replicas 1
+refused "--nic knows no 'cx9'; it takes one of: cx4, cx5, cx6, ideal" bench smallbank --fabric sim --nic cx9
+refused "--nic is for --fabric sim, not shm" bench smallbank --nic cx4
 refused "--rtt-ns is for --fabric shm" bench smallbank --fabric sim --rtt-ns 1000
 refused "--pool is for --fabric shm" bench smallbank --fabric sim --pool "$folder/pool"
 refused "--cns must be from 1 to 255" bench smallbank --cns 256
