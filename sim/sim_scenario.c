@@ -10,6 +10,7 @@
 
 #define WIDE_WORDS 15 /* 120 bytes: more than two lines' worth of value */
 #define POOL_BYTES (2u << 20)
+#define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
 #define CALL_NS 100000000 /* virtual: hundreds of attempts */
 
@@ -267,6 +268,7 @@ static int open_cluster(struct lab *lab)
                                    .coros = per_cn,
                                    .replicas = options->replicas,
                                    .pool_bytes = POOL_BYTES,
+                                   .log_bytes = LOG_BYTES,
                                    .seed = options->seed};
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);
@@ -279,6 +281,7 @@ static int open_cluster(struct lab *lab)
     sim.steps_max = options->steps_max ? options->steps_max : STEPS_MAX;
     sim.choose = options->choose ? lab_choose : NULL;
     sim.choose_arg = lab;
+    if (options->unheld) sim.hold_round_trips = 0;
     sim.fault = lab_fault;
     sim.fault_arg = lab;
     int code = fabric_sim_open(&sim, &lab->fabric, &lab->error);

@@ -49,6 +49,7 @@ struct sim_scenario_options {
     /* asked from when the clients start until they have ended; NULL: by time alone */
     fabric_sim_choose_fn choose;
     void *choose_arg;
+    bool unheld;               /* what the chooser passes over is not held up (PCT) */
     fabric_sim_fault_fn fault; /* its index counts from when the clients start */
     void *fault_arg;
     bool ends_only; /* the faults are past mending without recovery: judge only that all calls end */

@@ -21,6 +21,18 @@
     {                                                                                                                  \
         .kind = SIM_SCENARIO_ACCESS, .key = k, .read = reads, .write = writes                                          \
     }
+#define THEN_LOOK(k, cells)                                                                                            \
+    {                                                                                                                  \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .optional = true, .block = true                          \
+    }
+#define TRY_UPDATE(k, reads, writes)                                                                                   \
+    {                                                                                                                  \
+        .kind = SIM_SCENARIO_ACCESS, .key = k, .read = reads, .write = writes, .optional = true                        \
+    }
+#define THEN_DELETE(k)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SIM_SCENARIO_DELETE, .key = k, .block = true                                                           \
+    }
 #define INSERT(k)                                                                                                      \
     {                                                                                                                  \
         .kind = SIM_SCENARIO_INSERT, .key = k                                                                          \
@@ -70,8 +82,68 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"delete_insert_reuse", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {LOOK(0, ALL)}}}},
     {"delete_insert_update", 1, {{0, {DELETE(0)}}, {0, {INSERT(0)}}, {1, {UPDATE(0, A, A)}}}},
     {"reuse_under_blind_write", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {WRITE(0, A)}}}},
+#define QUICK_SCENARIOS 26
+    /* one record: cells that are the same, that share some, that have nothing in common; read, written, both */
+    {"read_write", 1, {{0, {READ(0, A)}}, {1, {UPDATE(0, A, A)}}}},
+    {"read_write_wide", 1, {{0, {READ(0, C)}}, {1, {UPDATE(0, C, C)}}}},
+    {"read_neighbour", 1, {{0, {READ(0, B)}}, {1, {UPDATE(0, A, A)}}}},
+    {"read_blind_write", 1, {{0, {READ(0, ALL)}}, {1, {WRITE(0, ALL)}}}},
+    {"blind_write_blind_write", 1, {{0, {WRITE(0, ALL)}}, {1, {WRITE(0, ALL)}}}},
+    {"blind_neighbours", 1, {{0, {WRITE(0, A | B)}}, {1, {WRITE(0, B | C)}}}},
+    {"overlap", 1, {{0, {UPDATE(0, A | B, A | B)}}, {1, {UPDATE(0, B | C, B | C)}}}},
+    {"overlap_read_write", 1, {{0, {UPDATE(0, A | C, A)}}, {1, {UPDATE(0, B | C, C)}}}},
+    {"cross_cells", 1, {{0, {UPDATE(0, A, B)}}, {1, {UPDATE(0, B, A)}}}},
+    {"upgrade", 1, {{0, {READ(0, A), THEN_UPDATE(0, B, B)}}, {1, {READ(0, B), THEN_UPDATE(0, C, C)}}}},
+    {"upgrade_neighbour", 1, {{0, {READ(0, A), THEN_UPDATE(0, B, B)}}, {1, {READ(0, B), THEN_UPDATE(0, A, A)}}}},
+    {"write_twice", 1, {{0, {UPDATE(0, A, A), THEN_UPDATE(0, B, B)}}, {1, {UPDATE(0, A | B, A | B)}}}},
+    {"write_then_write_wide", 1, {{0, {UPDATE(0, A, A), THEN_UPDATE(0, C, C)}}, {1, {READ(0, A | C)}}}},
+    {"read_twice_wide", 1, {{0, {READ(0, A), THEN_READ(0, C)}}, {1, {UPDATE(0, A | C, A | C)}}}},
+    /* two records: in the same and in opposite order, at once and one after the other */
+    {"transfers", 3, {{0, {UPDATE(0, A, A), UPDATE(1, A, A)}}, {1, {UPDATE(1, A, A), UPDATE(0, A, A)}}}},
+    {"transfers_two_blocks",
+     3,
+     {{0, {UPDATE(0, A, A), THEN_UPDATE(1, A, A)}}, {1, {UPDATE(1, A, A), THEN_UPDATE(0, A, A)}}}},
+    {"transfers_neighbours", 3, {{0, {UPDATE(0, A, A), UPDATE(1, B, B)}}, {1, {UPDATE(1, A, A), UPDATE(0, B, B)}}}},
+    {"transfer_and_sum", 3, {{0, {UPDATE(0, A, A), THEN_UPDATE(1, A, A)}}, {1, {READ(0, A), THEN_READ(1, A)}}}},
+    {"sum_in_reverse", 3, {{0, {READ(1, A), THEN_READ(0, A)}}, {1, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
+    {"sum_into_third",
+     7,
+     {{0, {READ(0, A), READ(1, A), THEN_UPDATE(2, A, A)}}, {1, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
+    {"write_skew_wide", 3, {{0, {UPDATE(0, C, C), READ(1, C)}}, {1, {READ(0, C), UPDATE(1, C, C)}}}},
+    {"blind_skew", 3, {{0, {READ(0, A), WRITE(1, A)}}, {1, {READ(1, A), WRITE(0, A)}}}},
+    /* presence: inserts, deletes, absent reads, slots used again */
+    {"insert_neighbour", 0, {{0, {INSERT(0)}}, {1, {INSERT(1)}}}},
+    {"insert_both", 0, {{0, {INSERT(0), INSERT(1)}}, {1, {INSERT(1), INSERT(0)}}}},
+    {"insert_then_insert", 0, {{0, {INSERT(0), THEN_INSERT(1)}}, {1, {INSERT(1), THEN_INSERT(0)}}}},
+    {"insert_look_twice", 0, {{0, {INSERT(0), INSERT(1)}}, {1, {LOOK(0, A), THEN_LOOK(1, A)}}}},
+    {"insert_update_if_there", 0, {{0, {INSERT(0)}}, {1, {TRY_UPDATE(0, A, A)}}}},
+    {"insert_with_counter", 2, {{0, {INSERT(0), UPDATE(1, A, A)}}, {1, {LOOK(0, A), READ(1, A)}}}},
+    {"absent_skew", 3, {{0, {LOOK(2, A), UPDATE(0, A, A)}}, {1, {READ(0, A), INSERT(2)}}}},
+    {"insert_taken", 1, {{0, {INSERT(0)}}, {1, {UPDATE(0, A, A)}}}},
+    {"delete_look", 1, {{0, {DELETE(0)}}, {1, {LOOK(0, ALL)}}}},
+    {"delete_blind_write", 1, {{0, {DELETE(0)}}, {1, {WRITE(0, ALL)}}}},
+    {"delete_update_if_there", 1, {{0, {DELETE(0)}}, {1, {TRY_UPDATE(0, ALL, ALL)}}}},
+    {"delete_both", 3, {{0, {DELETE(0), DELETE(1)}}, {1, {DELETE(1), DELETE(0)}}}},
+    {"delete_skew", 3, {{0, {LOOK(0, A), THEN_DELETE(1)}}, {1, {LOOK(1, A), THEN_DELETE(0)}}}},
+    {"delete_insert", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}}},
+    {"delete_insert_other", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}}},
+    {"move", 1, {{0, {DELETE(0), INSERT(1)}}, {1, {LOOK(0, A), LOOK(1, A)}}}},
+    {"move_two_blocks", 1, {{0, {DELETE(0), THEN_INSERT(1)}}, {1, {LOOK(1, A), THEN_LOOK(0, A)}}}},
+    {"moves", 1, {{0, {DELETE(0), INSERT(1)}}, {1, {DELETE(0), INSERT(2)}}}},
+    /* three transactions */
+    {"three_way_skew",
+     7,
+     {{0, {READ(0, A), UPDATE(1, A, A)}}, {1, {READ(1, A), UPDATE(2, A, A)}}, {2, {READ(2, A), UPDATE(0, A, A)}}}},
+    {"two_writers_one_reader", 3, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(1, A, A)}}, {2, {READ(0, A), READ(1, A)}}}},
+    {"read_only_anomaly",
+     3,
+     {{0, {READ(0, A), UPDATE(1, A, A)}}, {1, {UPDATE(0, A, A)}}, {2, {READ(0, A), READ(1, A)}}}},
+    {"insert_delete_look", 0, {{0, {INSERT(0)}}, {0, {DELETE(0)}}, {1, {LOOK(0, ALL)}}}},
+    {"reinsert_under_update", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}, {2, {TRY_UPDATE(0, A, A)}}}},
+    {"slot_moves_under_look", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}, {2, {LOOK(0, ALL)}}}},
 };
 const uint32_t sim_scenarios_count = sizeof sim_scenarios_all / sizeof *sim_scenarios_all;
+const uint32_t sim_scenarios_quick = QUICK_SCENARIOS;
 
 const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"record", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true}},
@@ -81,5 +153,19 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
      {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
     {"cell-replicas", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .words = true}},
+#define QUICK_VARIANTS 6
+    {"cell-one-cn-replicas",
+     {.cc = CELLAR_CC_CELL,
+      .seed = 1,
+      .torn = true,
+      .warm = true,
+      .clients_per_cn = SIM_SCENARIO_CLIENTS,
+      .mns = 2,
+      .replicas = 1}},
+    {"record-one-cn",
+     {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
+    {"record-replicas", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"record-words", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .words = true}},
 };
 const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;
+const uint32_t sim_scenarios_variants_quick = QUICK_VARIANTS;

@@ -159,8 +159,8 @@ static void sweep_all(void **state)
 {
     const enum sweep *sweep = *state;
     struct tally tally = {0};
-    for (uint32_t v = 0; v < sim_scenarios_variant_count; v++) {
-        for (uint32_t i = 0; i < sim_scenarios_count; i++) {
+    for (uint32_t v = 0; v < sim_scenarios_variants_quick; v++) {
+        for (uint32_t i = 0; i < sim_scenarios_quick; i++) {
             struct sim_scenario scenario =
                 is_lasting(*sweep) ? first_call(&sim_scenarios_all[i]) : sim_scenarios_all[i];
             if (*sweep == RANDOM) {
