@@ -31,14 +31,14 @@ static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric
 
 static bool at_hand(const struct fabric_sim_ep *ep) { return ep->woken || ep->received || ep->done.head; }
 
-/* Inside a worker: lets others run; goes on when something is there for ep, or at until_ns. */
+/* Inside a worker, or a coroutine of its: lets others run; goes on when something is there for ep, or at until_ns. */
 static void sleep_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t until_ns)
 {
     struct coro *co = sim->running;
     must(!ep->sleeper);
     ep->sleeper = co;
     if (until_ns != FABRIC_SIM_NEVER) fabric_sim_events_ready(sim, ep, until_ns);
-    coro_yield(co);
+    coro_yield_nested(co);
 }
 
 /* Outside any worker: runs the cluster until something is there for ep, or until_ns, or nothing is left to happen. */
@@ -50,10 +50,11 @@ static void run_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t
     if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
 }
 
-static void sim_idle(struct fabric_ep *base, uint64_t until_ns)
+static void sim_idle(struct fabric_ep *base, uint64_t shown_ns)
 {
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
+    uint64_t until_ns = fabric_sim_clock_true(&sim->inject.cns[base->cn].clock, shown_ns);
     fabric_sim_cpu_catch_up(sim, ep);
     fabric_sim_cpu_settle(sim, ep);
     ep->vain_polls = 0;
@@ -101,7 +102,34 @@ static uint64_t sim_now_ns(struct fabric_ep *base)
     fabric_sim_cpu_catch_up(sim, ep);
     fabric_sim_cpu_settle(sim, ep);
     if (!base->bulk) ep->clock_ns += NOW_CPU_NS;
-    return ep->clock_ns;
+    return fabric_sim_clock_shown(&sim->inject.cns[base->cn].clock, ep->clock_ns);
+}
+
+/* ---- preemption ---- */
+
+/* Is there another worker that could find what this one is changing? */
+static bool has_sibling(const struct fabric_sim *sim, const struct fabric_sim_ep *ep)
+{
+    for (uint32_t i = 0; i < sim->ep_count; i++) {
+        const struct fabric_sim_ep *other = sim->eps[i];
+        if (other && other != ep && other->ep.cn == ep->ep.cn && other->sleeper) return true;
+    }
+    return false;
+}
+
+/* A fault, for a while; or (with a chooser) another way to go on. Nothing else wakes the worker before. */
+static void sim_preempt(struct fabric_ep *base)
+{
+    struct fabric_sim_ep *ep = ep_of(base);
+    struct fabric_sim *sim = sim_of(base->fabric);
+    uint64_t away_ns = 0;
+    if (sim->running_ep != ep) return;
+    bool away = fabric_sim_inject_preempts(sim, ep, &away_ns);
+    if (!away && !(sim->config.choose && has_sibling(sim, ep))) return;
+    ep->away_ns = ep->clock_ns + away_ns;
+    ep->preempted = true;
+    sleep_until(sim, ep, ep->away_ns);
+    ep->preempted = false;
 }
 
 /* ---- workers ---- */
@@ -185,6 +213,7 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
     ep->ep.cn = control->cn;
     ep->ep.worker = control->worker;
     prng_seed_stream(&ep->ep.prng, sim->fabric.seed, 1 + ((uint64_t)control->cn << 32 | control->worker));
+    if (sim->config.choose || sim->config.faults.rate[FABRIC_SIM_FAULT_preempt] > 0) ep->ep.preempt = sim_preempt;
     ep->addr = addr;
     ep->index = sim->ep_count;
     ep->clock_ns = sim->now_ns;
@@ -250,7 +279,7 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_FENCE_CN:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
-        sim->fenced[control->cn] = true;
+        fabric_sim_inject_lose_cn(sim, control->cn);
         return 0;
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
@@ -285,7 +314,7 @@ static void sim_close(struct fabric *fabric)
     free(sim->choices);
     free(sim->nodes);
     free(sim->links);
-    free(sim->fenced);
+    fabric_sim_inject_close(sim);
     free(sim->eps);
     free(sim->locals);
     free(sim);
@@ -351,9 +380,8 @@ static int check_config(const struct fabric_sim_config *config, struct cellar_er
 static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
 {
     sim->nodes = calloc(sim->fabric.mn_count, sizeof *sim->nodes);
-    sim->fenced = calloc(sim->fabric.cn_count, sizeof *sim->fenced);
     sim->links = calloc(sim->fabric.cn_count, sizeof *sim->links);
-    if (!sim->nodes || !sim->fenced || !sim->links)
+    if (!sim->nodes || !sim->links)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
         void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE,
@@ -389,7 +417,8 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .seed = config->seed,
     };
     prng_seed_stream(&sim->prng, config->seed, 0);
-    code = map_nodes(sim, error);
+    code = fabric_sim_inject_open(sim, error);
+    if (code == 0) code = map_nodes(sim, error);
     if (code != 0) {
         sim_close(&sim->fabric);
         return code;

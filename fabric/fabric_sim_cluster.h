@@ -9,6 +9,7 @@
 
 #include "fabric_sim.h"
 #include "fabric_sim_heap.h"
+#include "fabric_sim_inject.h"
 #include "fabric_sim_link.h"
 #include "fabric_sim_nic.h"
 
@@ -37,6 +38,12 @@ struct fabric_sim_event {
     uint32_t place;                  /* counted from the leader */
     uint64_t gap_ns;                 /* between pieces */
     uint64_t word;                   /* of a torn atomic: as it was read */
+    /* what faults do to it (fabric_sim_stall.h) */
+    bool met;                 /* it has been due to execute, since met_ns */
+    bool put_off;             /* and was held then */
+    bool slot_reserved;       /* a torn atomic that was held: its word is its own from when it is due */
+    uint64_t met_ns, hold_ns; /* not before hold_ns */
+    uint64_t late_ns;         /* so late its completion is */
     /* of a leader */
     uint32_t members, members_left;   /* in the batch; not yet reaped */
     uint32_t last_place;              /* the last one that executed */
@@ -54,9 +61,12 @@ struct fabric_sim_conn {
     /* no later operation may arrive or execute before these; a WRITE that passes looks at the second pair only */
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
-    bool used;                       /* its memory node counts it */
-    uint32_t outstanding;            /* READs and atomics that have left and not been answered */
-    struct fabric_sim_queue held;    /* what waits at the sender until there are fewer */
+    bool used;                    /* its memory node counts it */
+    uint32_t outstanding;         /* READs and atomics that have left and not been answered */
+    struct fabric_sim_queue held; /* what waits at the sender until there are fewer */
+    struct fabric_sim_queue
+        stalled; /* without one: what faults hold at its node; the first of them is due, or executes */
+    uint64_t slow_end_ns, slow_ns;   /* until then each operation is so late */
     struct fabric_sim_queue queue;   /* with a chooser: all that is not executed, oldest first */
     struct fabric_sim_event *leader; /* of the batch that was posted last */
     uint64_t leader_batch;           /* which one of the endpoint that was */
@@ -81,6 +91,8 @@ struct fabric_sim_ep {
     struct coro *sleeper;
     uint64_t run_ns;        /* when it does, FABRIC_SIM_NEVER while nothing is known */
     uint32_t heap_position; /* without a chooser: where that stands in the heap */
+    uint64_t away_ns;       /* preempted until then */
+    bool preempted;
     struct coro *worker;
     fabric_worker_fn worker_fn;
     void *worker_arg;
@@ -130,7 +142,7 @@ struct fabric_sim {
     uint32_t candidate_capacity, flow_count;
     struct fabric_sim_node *nodes;
     struct fabric_sim_links *links; /* by compute node */
-    bool *fenced;                   /* by compute node */
+    struct fabric_sim_inject inject;
     struct fabric_sim_ep **eps;
     uint32_t ep_count, ep_capacity;
     struct fabric_sim_local *locals; /* sorted, apart */

@@ -2,6 +2,7 @@
 #include "fabric_sim_events.h"
 
 #include "fabric_sim_memory.h"
+#include "fabric_sim_stall.h"
 #include "fabric_sim_transit.h"
 #include "must.h"
 
@@ -100,7 +101,12 @@ void fabric_sim_events_ready(struct fabric_sim *sim, struct fabric_sim_ep *ep, u
 static void run_worker(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 {
     struct coro *co = ep->sleeper;
+    uint64_t away_ns = fabric_sim_inject_away_ns(sim, ep);
     fabric_sim_events_unready(sim, ep);
+    if (away_ns > sim->now_ns) {
+        fabric_sim_events_ready(sim, ep, away_ns);
+        return;
+    }
     ep->sleeper = NULL;
     ep->began = true;
     if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
@@ -188,7 +194,7 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
 /* 0 when the operation may execute. */
 static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, const struct fabric_op *op)
 {
-    if (sim->fenced[ep->cn]) return -CELLAR_ERR_FENCED;
+    if (fabric_sim_inject_cn_lost(&sim->inject, ep->cn)) return -CELLAR_ERR_FENCED;
     return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
 }
 
@@ -201,10 +207,9 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     event->started = true;
     if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
     int32_t status = admit(sim, &event->ep->ep, event->op);
-    bool passed = leader->last_place > event->place; /* a WRITE behind it has executed: it must not fail alone */
-    if (fault == FABRIC_SIM_NOT_RUN && !passed && event->place < leader->not_run_from)
-        leader->not_run_from = event->place;
-    if (fault == FABRIC_SIM_REPLY_LOST && !passed && event->place < leader->lost_from) leader->lost_from = event->place;
+    bool passed = fabric_sim_stall_passed(event); /* a WRITE behind it has executed: it must not fail alone */
+    if (fault == FABRIC_SIM_NOT_RUN && !passed) fabric_sim_stall_unrun(event);
+    if (fault == FABRIC_SIM_REPLY_LOST && !passed) fabric_sim_stall_unknown(event);
     event->lost = event->place >= leader->lost_from;
     if (status == 0 && event->place >= leader->not_run_from) status = -CELLAR_ERR_UNREACHABLE;
     if (status != 0) return status;
@@ -223,9 +228,10 @@ static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_eve
 static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     if (sim->config.choose) fabric_sim_queue_remove(&event->conn->queue, event);
+    uint64_t late_ns = sim->inject.used ? fabric_sim_stall_reply(sim, event) : 0;
     if (event->lost && (event->status == 0 || event->status == -CELLAR_ERR_UNREACHABLE))
         event->status = -CELLAR_ERR_INDETERMINATE;
-    fabric_sim_transit_return(sim, event);
+    fabric_sim_transit_return(sim, event, late_ns);
 }
 
 /* A torn atomic reads its word, and writes it back later whatever else has changed it. */
@@ -246,6 +252,7 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     struct fabric_op *op = event->op;
     uint64_t result = 0;
+    if (sim->inject.used && !event->started && fabric_sim_stall_request(sim, event)) return;
     event->status = event->started ? proceed(sim, event) : start(sim, event);
     if (event->status == 0 && op->kind == FABRIC_SEND) {
         event->status = deliver_message(sim, &event->ep->ep, event->conn->node - FABRIC_NODES_MAX, op);
@@ -254,6 +261,7 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
     }
     trace(sim, TRACE_EXECUTE, op, event->ep->index, result ^ (uint64_t)(uint32_t)event->status);
     event->pieces_done++;
+    if (sim->inject.used && event->pieces > 1) fabric_sim_inject_line(sim, event);
     if (event->status != 0 || event->pieces_done == event->pieces) {
         finish(sim, event);
     } else {
@@ -265,6 +273,7 @@ static void complete(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     struct fabric_sim_ep *ep = event->ep;
     if (sim->config.choose) fabric_sim_queue_remove(&ep->undelivered, event);
+    if (event->conn && fabric_sim_inject_cn_lost(&sim->inject, ep->ep.cn)) event->status = -CELLAR_ERR_FENCED;
     trace(sim, TRACE_COMPLETE, event->op, ep->index, (uint64_t)(uint32_t)event->status);
     fabric_sim_queue_append(&ep->done, event);
     fabric_sim_events_ready(sim, ep, sim->now_ns);
@@ -368,7 +377,7 @@ static enum fabric_sim_choice_kind kind_of(const struct fabric_sim_candidate *ca
     const struct fabric_sim_event *event = candidate->event;
     const struct fabric_sim_ep *worker = candidate->worker;
     if (worker) {
-        bool busy = worker->woken || worker->received || worker->done.head || !worker->began;
+        bool busy = worker->woken || worker->received || worker->done.head || !worker->began || worker->preempted;
         return busy ? FABRIC_SIM_RUN : FABRIC_SIM_EXPIRE;
     }
     if (event->stage == FABRIC_SIM_COMPLETE) return FABRIC_SIM_REPLY;

@@ -51,9 +51,10 @@ struct fabric_sim_fault_event {
     bool dropped;
     uint32_t number;    /* among its kind, from 0 */
     uint32_t cn, mn;    /* victims; UINT32_MAX: none */
+    uint32_t peer;      /* of partition_cns: the other compute node; else UINT32_MAX */
     uint64_t op;        /* how many operations had been executed while armed */
     uint64_t time_ns;   /* virtual */
-    uint64_t length_ns; /* 0: at once, or for ever */
+    uint64_t length_ns; /* of clock_skew: how far it jumps. 0: at once, or for ever */
 };
 
 /* One fault that is to be left out. */
@@ -72,15 +73,18 @@ struct fabric_sim_faults {
     uint32_t dropped_count;
 };
 
+/* Of the menu, in its order. */
 const char *fabric_sim_fault_name(enum fabric_sim_fault_kind kind);
 const char *fabric_sim_fault_text(enum fabric_sim_fault_kind kind);
 /*
- * Reads "reply_lost=0.001,cn_pause=1e-5", "none" or "all=0.0001" into faults->rate; a later name overrides an earlier one.
- * An unknown name, or a rate that is no number from 0 to 1: -INVALID with one clear line that lists the names.
+ * Reads "reply_lost=0.001,cn_pause=1e-5", "none" or "all=0.0001" into faults->rate; what is not named is 0, and a later name overrides
+ * an earlier one. An unknown name, or a rate that is no number from 0 to 1: -INVALID with one clear line that lists the names.
  */
 NODISCARD int fabric_sim_faults_parse(const char *text, struct fabric_sim_faults *faults, struct cellar_error *error);
+/* Rates, dropped kinds: 0, or -INVALID with one clear line. fabric_sim_open asks too. */
+NODISCARD int fabric_sim_faults_check(const struct fabric_sim_faults *faults, struct cellar_error *error);
 
-/* Faults may happen from now on; and no more from now on, with everything that can end ended. Not armed at open. */
+/* Faults may happen from now on; and no more from now on, with all that can end ended. Not armed at open. From outside of workers. */
 void fabric_sim_arm(struct fabric *fabric);
 void fabric_sim_heal(struct fabric *fabric);
 /* Has it crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since when. */

@@ -73,6 +73,11 @@ void fabric_sim_heap_remove(struct fabric_sim_heap *heap, uint32_t position)
 
 void fabric_sim_heap_pop(struct fabric_sim_heap *heap) { fabric_sim_heap_remove(heap, 0); }
 
+void fabric_sim_heap_restore(struct fabric_sim_heap *heap)
+{
+    for (uint32_t at = 0; at < heap->count; at++) sift_up(heap, at, heap->entries[at]);
+}
+
 void fabric_sim_heap_free(struct fabric_sim_heap *heap)
 {
     free(heap->entries);

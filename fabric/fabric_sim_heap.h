@@ -31,4 +31,6 @@ static inline const struct fabric_sim_heap_entry *fabric_sim_heap_top(const stru
 void fabric_sim_heap_pop(struct fabric_sim_heap *heap);
 /* Takes out the entry at that position. */
 void fabric_sim_heap_remove(struct fabric_sim_heap *heap, uint32_t position);
+/* The times of entries were changed in place: puts all in order again. */
+void fabric_sim_heap_restore(struct fabric_sim_heap *heap);
 void fabric_sim_heap_free(struct fabric_sim_heap *heap);

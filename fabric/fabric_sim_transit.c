@@ -192,7 +192,7 @@ static void answered(struct fabric_sim *sim, struct fabric_sim_conn *conn, uint6
     }
 }
 
-void fabric_sim_transit_return(struct fabric_sim *sim, struct fabric_sim_event *event)
+void fabric_sim_transit_return(struct fabric_sim *sim, struct fabric_sim_event *event, uint64_t late_ns)
 {
     struct fabric_sim_conn *conn = event->conn;
     const struct fabric_op *op = event->op;
@@ -202,6 +202,6 @@ void fabric_sim_transit_return(struct fabric_sim *sim, struct fabric_sim_event *
     time_ns += way_back_ns(sim);
     if (!sim->config.choose && op->kind != FABRIC_SEND)
         time_ns = through(sim, &sim->links[event->ep->ep.cn].in, time_ns, reply_bytes(op));
-    fabric_sim_events_forward(sim, event, FABRIC_SIM_COMPLETE, time_ns);
+    fabric_sim_events_forward(sim, event, FABRIC_SIM_COMPLETE, time_ns + late_ns);
     if (!sim->config.choose && outstanding(op)) answered(sim, conn, time_ns);
 }

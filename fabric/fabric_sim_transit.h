@@ -12,7 +12,7 @@ void fabric_sim_transit_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, s
                              struct fabric_op *op, struct fabric_wait *wait);
 /* It has come to the end of the network: settles when it executes. */
 void fabric_sim_transit_arrive(struct fabric_sim *sim, struct fabric_sim_event *event);
-/* It has been executed, or refused: settles when it completes, and what may be sent then. */
-void fabric_sim_transit_return(struct fabric_sim *sim, struct fabric_sim_event *event);
+/* It has been executed, or refused: settles when it completes (so much later than it would), and what may be sent now. */
+void fabric_sim_transit_return(struct fabric_sim *sim, struct fabric_sim_event *event, uint64_t late_ns);
 /* May it execute before READs and atomics that were posted earlier? */
 bool fabric_sim_transit_may_pass(const struct fabric_sim *sim, const struct fabric_op *op);
