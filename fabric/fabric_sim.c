@@ -75,6 +75,7 @@ static void poll_in_vain(struct fabric_sim *sim, struct fabric_sim_ep *ep)
     ep->vain_polls++;
     if (!sim->running) {
         (void)fabric_sim_events_step(sim);
+        fabric_sim_cpu_catch_up(sim, ep);
         return;
     }
     if (ep->ep.bulk && ep->vain_polls < VAIN_POLLS_BULK) return;

@@ -1,7 +1,7 @@
 /* fabric_sim_link.c - windows of a link. */
 #include "fabric_sim_link.h"
 
-#define WINDOW_NS_LOG2 9
+#define WINDOW_NS_LOG2 7
 #define WINDOW_PS (1000ull << WINDOW_NS_LOG2)
 
 uint64_t fabric_sim_link_use(struct fabric_sim_link *link, uint64_t time_ns, uint64_t busy_ps)

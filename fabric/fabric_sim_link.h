@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define FABRIC_SIM_LINK_WINDOWS 512 /* a power of two: about a quarter of a millisecond */
+#define FABRIC_SIM_LINK_WINDOWS 2048 /* a power of two: a quarter of a millisecond */
 
 struct fabric_sim_link {
     struct {

@@ -1,4 +1,5 @@
 /* test_options.c - the option table: values, malformed values, and what `cellar bench` refuses in one line. */
+#include "fabric_sim_profile.h"
 #include "options.h"
 #include "settings.h"
 
@@ -279,6 +280,16 @@ static void bench_refusals(void **state)
     }
 }
 
+/* Each of the simulator's profiles can be named, and nothing else. */
+static void nics_are_the_profiles(void **state)
+{
+    uint32_t names = 0, profiles = 0;
+    (void)state;
+    while (fabric_sim_profile_at(profiles)) profiles++;
+    for (; settings_nics[names]; names++) assert_non_null(fabric_sim_profile_find(settings_nics[names]));
+    assert_int_equal(names, profiles);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +300,7 @@ int main(void)
         cmocka_unit_test(help_shows_what_is_built),
         cmocka_unit_test(bench_defaults),
         cmocka_unit_test(bench_refusals),
+        cmocka_unit_test(nics_are_the_profiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
