@@ -1,0 +1,480 @@
+/*
+ * history_scan.c - the rules for one record: which version follows which, who read what, and whether that can be (docs/history.md).
+ *
+ * Each cell is walked from its oldest version to its newest, then the pool at rest; then the presence likewise. The same walk decides which
+ * indeterminate transactions take part: where a version that only one of those can have written was seen, it is counted in, and the walk
+ * is made again, until nothing changes.
+ */
+#include "history_items.h"
+
+#include <stdlib.h>
+
+struct scan {
+    struct history_items *items;
+    const struct history_sink *sink;
+    bool deciding, changed; /* deciding: nothing is told; `changed` when another transaction was counted in */
+    uint32_t table_id;
+    uint64_t key;
+    const struct history_visit *visits, *presence_end; /* the presence's visits come first */
+    const struct history_visit *loaded; /* saw a version that was loaded: the record was there from the start */
+    /* of the item being walked */
+    const struct history_visit *first, *end;
+    const struct history_visit *below;   /* the newest version so far; NULL: what was loaded */
+    const struct history_visit *readers; /* those of it lie from here on */
+    bool meant;                          /* some of the visits are no more than meant */
+};
+
+/* ---- small questions ---- */
+
+static const struct history_access *access_of(const struct scan *scan, const struct history_visit *visit)
+{
+    return history_items_access(scan->items, visit->entry);
+}
+
+static enum history_part part_of(const struct scan *scan, const struct history_visit *visit)
+{
+    return (enum history_part)scan->items->parts[history_visit_rank(visit)];
+}
+
+static bool indeterminate(const struct scan *scan, const struct history_visit *visit)
+{
+    return history_items_txn(scan->items, history_visit_rank(visit))->outcome == HISTORY_INDETERMINATE;
+}
+
+static uint64_t begin_of(const struct scan *scan, const struct history_visit *visit)
+{
+    return history_items_txn(scan->items, history_visit_rank(visit))->begin_ns;
+}
+
+/* The epoch number behind `en`. Test builds count it in 4 bits (docs/history.md). */
+static bool en_follows(uint16_t en, uint16_t next) { return next == (uint16_t)(en + 1) || (en == 15 && next == 0); }
+
+/* The first visit in [first, end) not below this place. */
+static const struct history_visit *lower_bound(const struct history_visit *first, const struct history_visit *end,
+                                               uint64_t place, uint64_t rest)
+{
+    while (first < end) {
+        const struct history_visit *middle = first + (end - first) / 2;
+        if (middle->place < place || (middle->place == place && middle->rest < rest))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* Does this cell's version come from an insert or delete of the whole record? HISTORY_WRITE: no. */
+static enum history_kind write_kind(const struct scan *scan, const struct history_visit *visit)
+{
+    const struct history_visit *at = lower_bound(scan->visits, scan->presence_end, history_visit_ts(visit), 0);
+    for (; at < scan->presence_end && history_visit_ts(at) == history_visit_ts(visit); at++) {
+        if (history_visit_role(at) <= HISTORY_MEANT && history_visit_rank(at) == history_visit_rank(visit))
+            return (enum history_kind)access_of(scan, at)->kind;
+    }
+    return HISTORY_WRITE;
+}
+
+/* Who meant to write this version: of several the one that began last, for it cannot have found an earlier one's effect. */
+static const struct history_visit *who_meant(const struct scan *scan, uint64_t version)
+{
+    const struct history_visit *best = NULL;
+    uint64_t place = (scan->first->place & ~LAYOUT_TS_MAX) | layout_version_ts(version);
+    uint64_t en = (uint64_t)layout_version_en(version) << LAYOUT_TS_BITS;
+
+    if (!scan->meant) return NULL;
+    for (const struct history_visit *at = lower_bound(scan->first, scan->end, place, en);
+         at < scan->end && at->place == place && history_visit_version(at) == version; at++) {
+        if (history_visit_role(at) == HISTORY_WRITES) return NULL;
+        if (history_visit_role(at) != HISTORY_MEANT) continue;
+        if (!best ||
+            (indeterminate(scan, at) && (!indeterminate(scan, best) || begin_of(scan, at) >= begin_of(scan, best))))
+            best = at;
+    }
+    return best;
+}
+
+/* ---- telling ---- */
+
+static void edge(const struct scan *scan, enum history_edge kind, const struct history_visit *from,
+                 const struct history_visit *to)
+{
+    if (!scan->deciding && scan->sink->edge && history_visit_rank(from) != history_visit_rank(to))
+        scan->sink->edge(scan->sink->arg, kind, from, to);
+}
+
+static void found(const struct scan *scan, enum history_finding_kind kind, const struct history_visit *a,
+                  const struct history_visit *b)
+{
+    if (scan->deciding) return;
+    const struct history_finding finding = {.kind = kind,
+                                            .table_id = scan->table_id,
+                                            .key = scan->key,
+                                            .place = (a ? a : b)->place,
+                                            .a = a ? a->entry : HISTORY_NONE,
+                                            .b = b ? b->entry : HISTORY_NONE};
+    scan->sink->finding(scan->sink->arg, &finding);
+}
+
+/* ---- counting indeterminate transactions in ---- */
+
+static bool count_in(struct scan *scan, const struct history_visit *visit)
+{
+    if (!visit || part_of(scan, visit) != HISTORY_LEFT_OUT) return false;
+    scan->items->parts[history_visit_rank(visit)] = HISTORY_SEEN;
+    return scan->changed = true;
+}
+
+/* Somebody saw this version of the cell: its writer takes part, and the one whose version that one overwrote, and so on. */
+static bool seen(struct scan *scan, uint64_t version)
+{
+    bool any = false;
+
+    if (!scan->deciding) return false;
+    for (;;) {
+        const struct history_visit *writer = who_meant(scan, version);
+        if (!count_in(scan, writer)) return any;
+        any = true;
+        if (write_kind(scan, writer) == HISTORY_INSERT) return any;
+        version = access_of(scan, writer)->over;
+    }
+}
+
+/* ---- cells ---- */
+
+/* What was loaded, as far as the accesses of a cell tell. */
+struct loaded {
+    bool known;
+    uint64_t version;
+    const struct history_visit *witness; /* an access that saw it */
+    const struct history_visit *value;   /* a read that tells its bytes */
+};
+
+static void cell_value(const struct scan *scan, const struct history_visit *reader, const struct history_visit *other)
+{
+    uint64_t read = access_of(scan, reader)->digest, wrote = other ? access_of(scan, other)->digest : 0;
+    if (read && wrote && read != wrote) found(scan, HISTORY_FOUND_VALUE, reader, other);
+}
+
+static void cell_loaded_read(struct scan *scan, const struct history_visit *reader, struct loaded *loaded)
+{
+    uint64_t version = history_visit_version(reader);
+
+    if (!loaded->known) *loaded = (struct loaded){.known = true, .version = version, .witness = reader};
+    if (version != loaded->version) {
+        found(scan, HISTORY_FOUND_UNWRITTEN, reader, loaded->witness);
+        return;
+    }
+    if (!scan->loaded) scan->loaded = reader;
+    cell_value(scan, reader, loaded->value);
+    if (!loaded->value && access_of(scan, reader)->digest) loaded->value = reader;
+}
+
+static void cell_read(struct scan *scan, const struct history_visit *reader, struct loaded *loaded)
+{
+    uint64_t version = history_visit_version(reader);
+    bool known = scan->below && history_visit_version(scan->below) == version;
+
+    if (!known) {
+        if (seen(scan, version)) return;
+        const struct history_visit *writer = who_meant(scan, version);
+        if (writer) {
+            found(scan, HISTORY_FOUND_FAILED, reader, writer);
+        } else if (scan->below) {
+            found(scan, HISTORY_FOUND_UNWRITTEN, reader, scan->below);
+        } else {
+            cell_loaded_read(scan, reader, loaded);
+        }
+        return;
+    }
+    edge(scan, HISTORY_WR, scan->below, reader);
+    if (write_kind(scan, scan->below) == HISTORY_DELETE) {
+        found(scan, HISTORY_FOUND_PRESENT, reader, scan->below);
+        return;
+    }
+    cell_value(scan, reader, scan->below);
+}
+
+/* Is what an access overwrote the version below it? An insert takes any slot, with the versions of whatever was in it. */
+static void cell_over(struct scan *scan, const struct history_visit *writer, enum history_kind kind,
+                      const struct loaded *loaded)
+{
+    const struct history_access *access = access_of(scan, writer);
+
+    if (!en_follows(layout_version_en(access->over), layout_version_en(access->version)) ||
+        layout_version_ts(access->over) >= layout_version_ts(access->version))
+        found(scan, HISTORY_FOUND_EN, writer, NULL);
+    if (kind == HISTORY_INSERT) return;
+    if (scan->below) {
+        if (write_kind(scan, scan->below) == HISTORY_DELETE) found(scan, HISTORY_FOUND_PRESENT, writer, scan->below);
+        if (access->over == history_visit_version(scan->below)) return;
+    } else if (loaded->known && access->over == loaded->version) {
+        if (!scan->loaded) scan->loaded = writer;
+        return;
+    }
+    if (!seen(scan, access->over)) found(scan, HISTORY_FOUND_OVER, writer, scan->below ? scan->below : loaded->witness);
+}
+
+/* A version: behind the one below it, and behind all who read that. */
+static void item_write(struct scan *scan, const struct history_visit *writer)
+{
+    if (scan->below) edge(scan, HISTORY_WW, scan->below, writer);
+    for (const struct history_visit *reader = scan->readers; reader < writer; reader++)
+        if (history_visit_role(reader) == HISTORY_READING) edge(scan, HISTORY_RW, reader, writer);
+    if (scan->below && scan->below->place == writer->place) found(scan, HISTORY_FOUND_TWICE, scan->below, writer);
+    scan->below = writer;
+    scan->readers = writer + 1;
+}
+
+/* ---- cells of the pool at rest ---- */
+
+/* The version below another one in the same item; NULL: what was loaded. */
+static const struct history_visit *version_below(const struct scan *scan, const struct history_visit *version)
+{
+    while (version > scan->first)
+        if (history_visit_role(--version) == HISTORY_WRITES) return version;
+    return NULL;
+}
+
+/* With nodes lost, was somebody perhaps interrupted while he wrote over this? Then its bytes are anybody's guess. */
+static bool interrupted(const struct scan *scan, uint64_t version)
+{
+    if (scan->items->settled) return false;
+    for (const struct history_visit *at = scan->first; at < scan->end; at++) {
+        if (history_visit_role(at) > HISTORY_MEANT || !indeterminate(scan, at)) continue;
+        if (history_visit_version(at) == version || access_of(scan, at)->over == version) return true;
+    }
+    return false;
+}
+
+/* The version of the item that the pool shows, if it may: the last one; with nodes lost, or what an interrupted one was to replace. */
+static bool final_version(const struct scan *scan, uint64_t version, const struct loaded *loaded,
+                          const struct history_visit **shown)
+{
+    const struct history_visit *at = scan->below;
+
+    for (;; at = version_below(scan, at)) {
+        *shown = at;
+        if (!at) return !loaded->known || loaded->version == version;
+        if (history_visit_version(at) == version || write_kind(scan, at) == HISTORY_DELETE) return true;
+        if (scan->items->settled || !indeterminate(scan, at)) return false;
+    }
+}
+
+static void cell_final(struct scan *scan, const struct history_visit *at_rest, const struct loaded *loaded)
+{
+    const struct history_final *final = history_items_final(scan->items, at_rest->entry);
+    const struct history_visit *shown;
+
+    if (scan->below && write_kind(scan, scan->below) == HISTORY_DELETE)
+        return; /* whether the record is there is judged by its presence */
+    if (!final_version(scan, final->version, loaded, &shown)) {
+        if (!seen(scan, final->version))
+            found(scan, HISTORY_FOUND_FINAL_VERSION, at_rest, scan->below ? scan->below : loaded->witness);
+        return;
+    }
+    if (seen(scan, final->version)) return;
+    if (!shown && loaded->known) shown = loaded->value; /* a deleted one below has no digest */
+    uint64_t digest = shown ? access_of(scan, shown)->digest : 0;
+    if (digest && final->digest && digest != final->digest && !interrupted(scan, final->version))
+        found(scan, HISTORY_FOUND_FINAL_VALUE, at_rest, shown);
+}
+
+/* ---- the walk of one cell ---- */
+
+static void item_begin(struct scan *scan, const struct history_visit *first, const struct history_visit *end)
+{
+    scan->first = scan->readers = first;
+    scan->end = end;
+    scan->below = NULL;
+    scan->meant = false;
+    for (const struct history_visit *at = first; at < end && !scan->meant; at++)
+        scan->meant = history_visit_role(at) == HISTORY_MEANT;
+}
+
+/* What the first to overwrite it says, since every read of it must agree with that. */
+static struct loaded loaded_find(const struct scan *scan)
+{
+    const struct history_visit *at = scan->first;
+
+    while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
+    if (at == scan->end || write_kind(scan, at) == HISTORY_INSERT || who_meant(scan, access_of(scan, at)->over))
+        return (struct loaded){0};
+    return (struct loaded){.known = true, .version = access_of(scan, at)->over, .witness = at};
+}
+
+static void scan_cell(struct scan *scan, const struct history_visit *first, const struct history_visit *end)
+{
+    item_begin(scan, first, end);
+    struct loaded loaded = loaded_find(scan);
+    bool at_rest = false;
+
+    for (const struct history_visit *at = first; at < end; at++) {
+        switch (history_visit_role(at)) {
+        case HISTORY_WRITES:
+            cell_over(scan, at, write_kind(scan, at), &loaded);
+            item_write(scan, at);
+            break;
+        case HISTORY_READING:
+            cell_read(scan, at, &loaded);
+            break;
+        case HISTORY_AT_REST:
+            cell_final(scan, at, &loaded);
+            at_rest = true;
+            break;
+        case HISTORY_MEANT:
+            break;
+        }
+    }
+    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final &&
+        write_kind(scan, scan->below) != HISTORY_DELETE)
+        found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
+}
+
+/* ---- the presence ---- */
+
+enum presence { PRESENCE_UNKNOWN, PRESENCE_NO, PRESENCE_YES };
+
+struct presence_walk {
+    enum presence now;
+    const struct history_visit *why; /* a visit that shows it */
+};
+
+/* Before the first insert or delete: what the cells saw, or what that one must have found. */
+static struct presence_walk presence_begin(const struct scan *scan)
+{
+    const struct history_visit *at = scan->first;
+
+    if (scan->loaded) return (struct presence_walk){PRESENCE_YES, scan->loaded};
+    while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
+    if (at == scan->end) return (struct presence_walk){PRESENCE_UNKNOWN, NULL};
+    return (struct presence_walk){access_of(scan, at)->kind == HISTORY_INSERT ? PRESENCE_NO : PRESENCE_YES, at};
+}
+
+/* An insert or delete, meant by an indeterminate transaction, that would explain what `visit` found. */
+static const struct history_visit *explanation(const struct scan *scan, const struct history_visit *visit,
+                                               enum presence found_so)
+{
+    enum history_kind wanted = found_so == PRESENCE_YES ? HISTORY_INSERT : HISTORY_DELETE;
+    const struct history_visit *least = scan->below ? scan->below : scan->first;
+
+    while (visit > least) {
+        const struct history_visit *at = --visit;
+        if (history_visit_role(at) == HISTORY_MEANT && access_of(scan, at)->kind == wanted &&
+            part_of(scan, at) == HISTORY_LEFT_OUT)
+            return at;
+    }
+    return NULL;
+}
+
+/* Somebody found the record so. */
+static void presence_found(struct scan *scan, const struct history_visit *visit, struct presence_walk *walk,
+                           enum presence found_so)
+{
+    if (walk->now == found_so) return;
+    if (walk->now == PRESENCE_UNKNOWN) {
+        *walk = (struct presence_walk){found_so, visit};
+        return;
+    }
+    if (scan->deciding && !scan->changed && count_in(scan, explanation(scan, visit, found_so))) return;
+    found(scan, found_so == PRESENCE_YES ? HISTORY_FOUND_PRESENT : HISTORY_FOUND_ABSENT, visit, walk->why);
+}
+
+static void presence_final(struct scan *scan, const struct history_visit *at_rest, const struct presence_walk *walk)
+{
+    enum presence shown = history_items_final(scan->items, at_rest->entry)->digest ? PRESENCE_YES : PRESENCE_NO;
+
+    if (walk->now == PRESENCE_UNKNOWN || walk->now == shown) return;
+    if (scan->deciding && !scan->changed && count_in(scan, explanation(scan, at_rest, shown))) return;
+    if (!scan->items->settled && scan->below && indeterminate(scan, scan->below)) return; /* perhaps half done */
+    found(scan, HISTORY_FOUND_FINAL_PRESENCE, at_rest, walk->why);
+}
+
+static void presence_change(struct scan *scan, const struct history_visit *at, struct presence_walk *walk)
+{
+    bool insert = access_of(scan, at)->kind == HISTORY_INSERT;
+
+    presence_found(scan, at, walk, insert ? PRESENCE_NO : PRESENCE_YES);
+    item_write(scan, at);
+    *walk = (struct presence_walk){insert ? PRESENCE_YES : PRESENCE_NO, at};
+}
+
+static void scan_presence(struct scan *scan)
+{
+    item_begin(scan, scan->visits, scan->presence_end);
+    struct presence_walk walk = presence_begin(scan);
+
+    for (const struct history_visit *at = scan->first; at < scan->end; at++) {
+        switch (history_visit_role(at)) {
+        case HISTORY_WRITES:
+            presence_change(scan, at, &walk);
+            break;
+        case HISTORY_READING:
+            if (scan->below) edge(scan, HISTORY_WR, scan->below, at);
+            presence_found(scan, at, &walk, access_of(scan, at)->kind == HISTORY_ABSENT ? PRESENCE_NO : PRESENCE_YES);
+            break;
+        case HISTORY_AT_REST:
+            presence_final(scan, at, &walk);
+            break;
+        case HISTORY_MEANT:
+            break;
+        }
+    }
+}
+
+/* ---- one record ---- */
+
+static void identity(const struct history_items *items, const struct history_visit *visit, struct scan *scan)
+{
+    if (history_visit_role(visit) == HISTORY_AT_REST) {
+        scan->table_id = history_items_final(items, visit->entry)->table_id;
+        scan->key = history_items_final(items, visit->entry)->key;
+    } else {
+        scan->table_id = history_items_access(items, visit->entry)->table_id;
+        scan->key = history_items_access(items, visit->entry)->key;
+    }
+}
+
+static int scan_record(struct scan *scan, uint32_t record)
+{
+    struct history_items *items = scan->items;
+    uint32_t count;
+    int rc = history_items_gather(items, record, &count);
+    if (rc || !count) return rc;
+
+    const struct history_visit *visits = items->visits, *end = visits + count, *at = visits;
+    identity(items, visits, scan);
+    scan->visits = visits;
+    scan->loaded = NULL;
+    while (at < end && history_visit_is_presence(at)) at++;
+    scan->presence_end = at;
+    if (!scan->deciding) items->item_count += at > visits;
+    while (at < end) {
+        const struct history_visit *first = at;
+        while (at < end && at->place >> LAYOUT_TS_BITS == first->place >> LAYOUT_TS_BITS) at++;
+        if (!scan->deciding) items->item_count++;
+        scan_cell(scan, first, at);
+    }
+    if (scan->presence_end > visits) scan_presence(scan);
+    return 0;
+}
+
+int history_scan_record(struct history_items *items, uint32_t record, const struct history_sink *sink)
+{
+    struct scan scan = {.items = items, .sink = sink};
+    return scan_record(&scan, record);
+}
+
+int history_scan_decide(struct history_items *items)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t record = 0; record < items->record_count; record++) {
+            struct scan scan = {.items = items, .deciding = true};
+            if (!items->uncertain[record]) continue;
+            int rc = scan_record(&scan, record);
+            if (rc) return rc;
+            changed = changed || scan.changed;
+        }
+    }
+    return 0;
+}
