@@ -37,7 +37,8 @@ struct sim_plan {
     bool torn, words; /* words: the fabric is not line-atomic */
     enum sim_schedule schedule;
     uint32_t pct_depth;
-    uint32_t roll; /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
+    uint32_t
+        roll; /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
     bool en_small; /* epoch numbers of 4 bits (test builds only) */
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
@@ -80,6 +81,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed);
 NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error);
 /* The arguments of `cellar sim` that make exactly this plan: the replay line. */
 void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out);
+const char *sim_plan_schedule_name(enum sim_schedule schedule);
 /* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5". */
 NODISCARD int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error);
 NODISCARD int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error);

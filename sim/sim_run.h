@@ -9,17 +9,18 @@
 #include "sim_plan.h"
 
 #define SIM_VERDICT_BYTES 4096
+#define SIM_CULPRITS_MAX 16
 
 struct sim_report {
     const char *
-        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, progress, crash */
+        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, outcome, progress, crash */
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;
     uint64_t committed, failed, indeterminate;
     uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
     /* of a failed run, for shrinking: what is known to take part */
-    uint64_t culprits[16]; /* plan numbers of transactions */
+    uint64_t culprits[SIM_CULPRITS_MAX]; /* plan numbers of transactions */
     uint32_t culprit_count;
 };
 

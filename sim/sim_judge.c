@@ -1,0 +1,139 @@
+/*
+ * sim_judge.c - what a simulated run proves, and what it does not.
+ *
+ * The rule about losses, in one place. A crashed or fenced compute node, one that stopped of itself because it cannot know what became of its
+ * log, and a crashed memory node leave locks, half applied changes and unknown outcomes behind, and nobody recovers them in this version. So:
+ *
+ *     nobody lost          every call ends with a conclusion once all is healed (progress); the history must explain the pool exactly; audit,
+ *                          logs and the workload's own check must hold
+ *     a compute node lost  calls of the others end, if only by their deadline; the history must be serializable as far as it is known, what
+ *                          the lost node was told last being unknown
+ *     a memory node lost   likewise, and its part of the pool cannot be read
+ */
+#include "sim_state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...)
+{
+    va_list args;
+    if (report->checker) return;
+    report->checker = checker;
+    va_start(args, format);
+    vsnprintf(report->verdict, sizeof report->verdict, format, args);
+    va_end(args);
+}
+
+/* ---- losses ---- */
+
+static bool cn_stopped(const struct sim_state *state, uint32_t cn) { return atomic_load(&state->db->gates[cn].failed); }
+
+bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn)
+{
+    return fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX || cn_stopped(state, cn);
+}
+
+static bool any_cn_lost(const struct sim_state *state)
+{
+    bool lost = false;
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) lost = lost || sim_judge_cn_lost(state, cn);
+    return lost;
+}
+
+static bool any_mn_lost(const struct sim_state *state)
+{
+    bool lost = false;
+    for (uint32_t mn = 0; mn < state->plan->mns; mn++) lost = lost || fabric_sim_mn_lost(state->fabric, mn);
+    return lost;
+}
+
+static bool any_lost(const struct sim_state *state) { return any_cn_lost(state) || any_mn_lost(state); }
+
+/* ---- while clients run ---- */
+
+/* A call that ended with a conclusion: committed, or the procedure's own doing. */
+static bool concluded(const struct sim_state *state, int code)
+{
+    if (code == 0 || code == -CELLAR_ERR_FULL) return true;
+    if (state->load->ops != &sim_load_cells) return false;
+    return code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_DUPLICATE ||
+           code == -CELLAR_ERR_USER_ABORT;
+}
+
+static bool excused(const struct sim_state *state, uint32_t cn, int code)
+{
+    if (code == -CELLAR_ERR_FENCED) return sim_judge_cn_lost(state, cn);
+    if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
+        return false;
+    return !state->healing || any_lost(state);
+}
+
+void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts)
+{
+    if (concluded(state, code) || excused(state, cn, code)) return;
+    bool slow = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    state->report->culprits[0] = txn;
+    state->report->culprit_count = 1;
+    sim_judge_complain(state->report, slow ? "progress" : "outcome",
+                       "transaction %u on compute node %u ended after %u attempts with: %s%s", txn, cn, attempts,
+                       cellar_error_text(code),
+                       slow ? "; but all faults had ended and nobody was lost" : ", which no transaction here may");
+}
+
+void sim_judge_hang(struct sim_state *state, uint32_t clients)
+{
+    sim_judge_complain(state->report, "progress",
+                       "%u of %u clients never end: nothing is left to happen that they could wait for", clients,
+                       state->db->coordinator_count);
+}
+
+/* ---- history ---- */
+
+static int judge_history(struct sim_state *state)
+{
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
+        uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn);
+        if (lost_ns != UINT64_MAX) history_recorder_lost(state->recorder, cn, lost_ns);
+    }
+    struct history_recorder *recorder = state->recorder;
+    state->recorder = NULL;
+    int code = history_recorder_close(recorder, &state->history, state->error);
+    return code;
+}
+
+/* ---- the pool at rest ---- */
+
+static int audit_pool(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct sim_state *state = arg;
+    struct cellar_error error = {0};
+    (void)co;
+    int code = cellar_audit(coordinator->session, &error);
+    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "audit", "%s", error.text);
+    if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
+    return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+}
+
+static int check_load(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct sim_state *state = arg;
+    char verdict[SIM_LOAD_VERDICT_BYTES] = "";
+    (void)co;
+    if (state->load->ops->check(state->load, coordinator->session, verdict) < 0)
+        sim_judge_complain(state->report, "workload", "%s", verdict);
+    return 0;
+}
+
+int sim_judge(struct sim_state *state)
+{
+    int code = judge_history(state);
+    if (code) return code;
+    if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
+    if (any_lost(state)) return 0;
+    code = db_run_on(state->db, 0, audit_pool, state);
+    if (code == 0 && !state->report->checker && state->report->indeterminate == 0)
+        code = db_run_on(state->db, 0, check_load, state);
+    return code;
+}

@@ -1,0 +1,130 @@
+/* sim_load.c - the whole workloads (tpcc, smallbank, ycsb) as loads of a simulated run, through the contract of workload.h. */
+#include "sim_load.h"
+
+#include "prng.h"
+#include "workload.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct whole {
+    struct sim_load load;
+    const struct workload *workload;
+    struct workload_run *run;
+    struct workload_client **clients;
+    uint32_t client_count;
+    uint64_t rows;
+};
+
+static struct whole *whole_of(struct sim_load *load) { return (struct whole *)load; }
+
+const struct sim_load_ops *sim_load_find(const char *workload)
+{
+    return strcmp(workload, "cells") == 0 ? &sim_load_cells : &sim_load_whole;
+}
+
+void sim_load_complain(struct sim_load *load, const char *format, ...)
+{
+    va_list args;
+    if (load->verdict[0]) return;
+    va_start(args, format);
+    vsnprintf(load->verdict, sizeof load->verdict, format, args);
+    va_end(args);
+}
+
+static struct workload_config config_of(const struct sim_plan *plan, const struct workload *workload)
+{
+    struct workload_config config = {0};
+    workload->defaults(&config);
+    config.seed = plan->seed;
+    config.warehouses = config.accounts = config.records = plan->keys;
+    config.small_scale = true;
+    config.two_tables = plan->tables > 1;
+    config.write_ratio = plan->accesses_max > 4 ? 1 : 0.5;
+    config.per_txn = plan->accesses_max < plan->keys ? plan->accesses_max : plan->keys;
+    config.theta = plan->theta;
+    return config;
+}
+
+static void whole_close(struct sim_load *load)
+{
+    struct whole *whole = whole_of(load);
+    for (uint32_t i = 0; i < whole->client_count; i++) free(whole->clients[i]);
+    free(whole->clients);
+    if (whole->run) whole->workload->close(whole->run);
+    free(whole);
+}
+
+static int clients_make(struct whole *whole, uint32_t count)
+{
+    whole->clients = calloc(count, sizeof *whole->clients);
+    if (!whole->clients) return -CELLAR_ERR_NOMEM;
+    for (; whole->client_count < count; whole->client_count++) {
+        struct workload_client *client = calloc(1, whole->workload->client_bytes);
+        if (!client) return -CELLAR_ERR_NOMEM;
+        workload_client_begin(client, whole->load.plan->seed, whole->client_count, count);
+        whole->clients[whole->client_count] = client;
+    }
+    return 0;
+}
+
+static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
+{
+    static const struct workload *const all[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload};
+    struct whole *whole = calloc(1, sizeof *whole);
+    if (!whole) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
+    whole->load.ops = &sim_load_whole;
+    whole->load.plan = plan;
+    for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(all[i]->name, plan->workload) == 0) whole->workload = all[i];
+    struct workload_config config = config_of(plan, whole->workload);
+    uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
+    int code = whole->workload->open(db, &config, txns, &whole->run, error);
+    if (code == 0 && (code = clients_make(whole, sim_plan_clients(plan))) < 0)
+        (void)err_set(error, CELLAR_ERR_NOMEM, "no memory for clients");
+    if (code < 0)
+        whole_close(&whole->load);
+    else
+        *out = &whole->load;
+    return code;
+}
+
+static int whole_fill(struct sim_load *load, struct cellar_session *session, struct cellar_error *error)
+{
+    struct whole *whole = whole_of(load);
+    int code = whole->workload->load(whole->run, session, &whole->rows, error);
+    if (code < 0) return code;
+    return whole->workload->client_init(whole->run, session, whole->clients[cellar_session_index(session)]);
+}
+
+static int whole_next(struct sim_load *load, struct cellar_session *session, uint32_t index,
+                      const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct whole *whole = whole_of(load);
+    struct workload_client *client = whole->clients[cellar_session_index(session)];
+    uint32_t type;
+    prng_seed_stream(&client->prng, load->plan->seed, (uint64_t)index << 32 | (client->index + 1));
+    return whole->workload->next(whole->run, session, client, &type, options, result);
+}
+
+static int whole_check(struct sim_load *load, struct cellar_session *session, char verdict[SIM_LOAD_VERDICT_BYTES])
+{
+    struct whole *whole = whole_of(load);
+    struct workload_report report = {0};
+    struct cellar_error error = {0};
+    int code = whole->workload->check(whole->run, session, whole->clients, whole->client_count, &report, &error);
+    if (code < 0) {
+        snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "the check ends with: %s", error.text);
+        return -CELLAR_ERR_CORRUPT;
+    }
+    for (uint32_t i = 0; i < report.check_count; i++) {
+        if (report.checks[i].ok) continue;
+        snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s: %s", report.checks[i].name, report.checks[i].text);
+        return -CELLAR_ERR_CORRUPT;
+    }
+    return 0;
+}
+
+const struct sim_load_ops sim_load_whole = {
+    .open = whole_open, .fill = whole_fill, .next = whole_next, .check = whole_check, .close = whole_close};

@@ -1,0 +1,39 @@
+/*
+ * sim_load.h - what the clients of a simulated run do: transactions that follow from (seed, client, index) alone, so that leaving one
+ * out changes none of the others, and a check of what they leave behind.
+ */
+#pragma once
+
+#include "sim_plan.h"
+
+#define SIM_LOAD_VERDICT_BYTES 320
+
+struct sim_load;
+
+struct sim_load_ops {
+    /* Makes tables and procedures. */
+    int (*open)(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error);
+    /* By each session, before anything else: its share of the rows, in bulk. */
+    int (*fill)(struct sim_load *load, struct cellar_session *session, struct cellar_error *error);
+    /* Runs one transaction; returns its code. */
+    int (*next)(struct sim_load *load, struct cellar_session *session, uint32_t index,
+                const struct cellar_call_options *options, struct cellar_result *result);
+    /* By one session, at rest, with nobody lost: 0, or CORRUPT with a verdict in words. */
+    int (*check)(struct sim_load *load, struct cellar_session *session, char verdict[SIM_LOAD_VERDICT_BYTES]);
+    void (*close)(struct sim_load *load);
+};
+
+/* Implementations embed it as their first member. */
+struct sim_load {
+    const struct sim_load_ops *ops;
+    const struct sim_plan *plan;
+    /* The first impossible thing that a client saw; empty: none */
+    char verdict[SIM_LOAD_VERDICT_BYTES];
+};
+
+/* Of that workload; the name is one of sim_plan_workloads. */
+const struct sim_load_ops *sim_load_find(const char *workload);
+/* Keeps the first verdict. */
+void sim_load_complain(struct sim_load *load, const char *format, ...) CELLAR_PRINTF(2, 3);
+
+extern const struct sim_load_ops sim_load_cells, sim_load_whole; /* sim_cells.c; sim_load.c: tpcc, smallbank, ycsb */

@@ -1,0 +1,420 @@
+/* sim_plan.c - draws a plan from a seed, judges whether its parts fit together, and says it again as a command line. */
+#include "sim_plan.h"
+
+#include "fabric.h"
+#include "layout.h"
+#include "prng.h"
+#include "workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM_PLAN 0x706c616eull /* apart from every other use of the seed */
+#define STREAM_WORKLOAD 0x776f726bull
+#define CNS_DRAWN 6 /* 20 cells leave tags of 3 bits: 7 compute nodes */
+#define MNS_DRAWN 4
+#define THREADS_DRAWN 3
+#define COROS_DRAWN 8
+#define REPLICAS_DRAWN 2
+#define CLIENTS_MAX 65536
+#define TOTAL_TXNS_DRAWN 2500    /* of all clients, so that every one of them has a number that can be left out */
+#define ROW_VALUE_BYTES_MAX 2800 /* so that SIM_ACCESSES_MAX of them fit half of the smallest log */
+#define LOG_BYTES_BIG (128u << 10)
+
+const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", NULL};
+
+#define DRAW(prng, table) ((table)[prng_below(prng, sizeof(table) / sizeof((table)[0]))])
+
+/* ---- drawing ---- */
+
+static void draw_shape(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
+{
+    uint32_t cns = (uint32_t)prng_between(prng, 1, CNS_DRAWN), mns = (uint32_t)prng_between(prng, 1, MNS_DRAWN);
+    uint32_t threads = (uint32_t)prng_between(prng, 1, THREADS_DRAWN);
+    uint32_t coros = (uint32_t)prng_between(prng, 1, COROS_DRAWN);
+    uint32_t replicas = (uint32_t)prng_between(prng, 0, REPLICAS_DRAWN);
+
+    if (!(fixed & SIM_FIXED_CNS)) plan->cns = cns;
+    if (!(fixed & SIM_FIXED_THREADS)) plan->threads = threads;
+    if (!(fixed & SIM_FIXED_COROS)) plan->coros = coros;
+    if (!(fixed & SIM_FIXED_MNS))
+        plan->mns = fixed & SIM_FIXED_REPLICAS && mns <= plan->replicas ? plan->replicas + 1 : mns;
+    if (!(fixed & SIM_FIXED_REPLICAS)) plan->replicas = replicas < plan->mns ? replicas : plan->mns - 1;
+}
+
+static void draw_hardware(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
+{
+    static const enum sim_schedule schedules[] = {SIM_SCHEDULE_RANDOM, SIM_SCHEDULE_RANDOM,  SIM_SCHEDULE_RANDOM,
+                                                  SIM_SCHEDULE_PCT,    SIM_SCHEDULE_PREEMPT, SIM_SCHEDULE_TIME};
+    uint32_t profiles = 0;
+    while (fabric_sim_profile_at(profiles)) profiles++;
+    const struct fabric_sim_profile *profile = fabric_sim_profile_at((uint32_t)prng_below(prng, profiles));
+    enum sim_schedule schedule = DRAW(prng, schedules);
+    bool torn = prng_below(prng, 2);
+
+    if (!(fixed & SIM_FIXED_PROFILE)) plan->profile = profile;
+    if (!(fixed & SIM_FIXED_SCHEDULE)) plan->schedule = schedule;
+    plan->pct_depth = (uint32_t)prng_between(prng, 2, 3);
+    plan->words = prng_below(prng, 4) == 0;
+    plan->torn = plan->schedule == SIM_SCHEDULE_RANDOM || (plan->schedule != SIM_SCHEDULE_TIME && torn);
+}
+
+/* Compute nodes that the tags of a table of so many cells can name (cellar.h). */
+static uint32_t nodes_nameable(uint32_t cells)
+{
+    uint32_t bits = 60 / cells < 8 ? 60 / cells : 8;
+    return (1u << bits) - 1;
+}
+
+/* Sizes of the workload; the records of cells are so few that everybody meets everybody. */
+static void draw_load(struct sim_plan *plan, struct prng *prng)
+{
+    static const uint32_t keys[] = {1, 2, 3, 4, 6, 8, 12, 20, 40};
+    static const uint32_t widths[] = {8, 8, 16, 40, 56, 64, 120, 300, 1000};
+    static const uint32_t banks[] = {2, 4, 10, 50, 300}, records[] = {4, 6, 10, 40, 300};
+
+    plan->keys = DRAW(prng, keys);
+    plan->tables = (uint32_t)prng_between(prng, 1, SIM_TABLES_MAX);
+    plan->cells = (uint32_t)prng_between(prng, 1, CELLAR_CELLS_MAX);
+    while (nodes_nameable(plan->cells) < plan->cns) plan->cells--;
+    plan->cell_bytes = DRAW(prng, widths);
+    if (plan->cells * plan->cell_bytes > ROW_VALUE_BYTES_MAX)
+        plan->cell_bytes = ROW_VALUE_BYTES_MAX / plan->cells / 8 * 8;
+    plan->accesses_max = (uint32_t)prng_between(prng, 1, SIM_ACCESSES_MAX);
+    plan->theta = (double)prng_below(prng, 6) / 4;
+    uint32_t bank = DRAW(prng, banks), record = DRAW(prng, records), warehouses = (uint32_t)prng_between(prng, 1, 2);
+    if (!strcmp(plan->workload, "smallbank")) plan->keys = bank;
+    if (!strcmp(plan->workload, "ycsb")) plan->keys = record;
+    if (!strcmp(plan->workload, "tpcc")) plan->keys = warehouses;
+}
+
+static void draw_txns(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
+{
+    static const uint32_t totals[] = {30, 60, 120, 250, 500, 1000, TOTAL_TXNS_DRAWN};
+    uint32_t total = DRAW(prng, totals), clients = sim_plan_clients(plan);
+    if (!strcmp(plan->workload, "tpcc") && total > 250) total = 250;
+    uint32_t txns = total / clients;
+    if (!(fixed & SIM_FIXED_TXNS)) plan->txns = txns < 2 ? 2 : txns;
+}
+
+/* ---- memory ---- */
+
+static const struct workload *workload_of(const struct sim_plan *plan)
+{
+    static const struct workload *const all[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload};
+    for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (!strcmp(all[i]->name, plan->workload)) return all[i];
+    return NULL;
+}
+
+/* Chunks of one memory node's primary area that the run needs at least: logs, indexes, and what is loaded. */
+static uint64_t chunks_least(const struct sim_plan *plan)
+{
+    uint64_t per_cn = (plan->threads * plan->coros + plan->mns - 1) / plan->mns;
+    uint64_t chunks = 1 + plan->cns * per_cn * ((plan->log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES);
+    if (!strcmp(plan->workload, "cells")) {
+        uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX);
+        return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);
+    }
+    return chunks;
+}
+
+/* Every worker takes chunks of its own for the records that it inserts: with few to spare some inserts find the pool FULL. */
+static void draw_memory(struct sim_plan *plan, struct prng *prng)
+{
+    static const uint32_t logs[] = {64, 64, 80, 128, 256}, spare[] = {0, 1, 2, 4, 16, 64, 256};
+    uint64_t chunks = DRAW(prng, spare);
+
+    plan->log_bytes = (uint64_t)DRAW(prng, logs) << 10;
+    if (strcmp(plan->workload, "cells") != 0) {
+        if (plan->log_bytes < LOG_BYTES_BIG) plan->log_bytes = LOG_BYTES_BIG;
+        struct workload_config config = {0};
+        const struct workload *workload = workload_of(plan);
+        workload->defaults(&config);
+        config.warehouses = config.accounts = config.records = plan->keys;
+        config.small_scale = true;
+        uint64_t workers = (uint64_t)plan->cns * plan->threads;
+        chunks = 64 + workload->pool_bytes(&config) * 2 / LAYOUT_CHUNK_BYTES + workers * 16;
+    }
+    chunks += chunks_least(plan);
+    plan->pool_bytes = (LAYOUT_HEAP_OFFSET + (chunks + 1) * LAYOUT_CHUNK_BYTES) / LAYOUT_CHUNK_BYTES *
+                       LAYOUT_CHUNK_BYTES * (plan->replicas + 1);
+    if (plan->pool_bytes < 1 << 20) plan->pool_bytes = 1 << 20;
+}
+
+/* ---- faults ---- */
+
+/* Those after which somebody is missing for good. */
+static bool loses_node(enum fabric_sim_fault_kind kind)
+{
+    return kind == FABRIC_SIM_FAULT_cn_crash || kind == FABRIC_SIM_FAULT_cn_suspect ||
+           kind == FABRIC_SIM_FAULT_mn_crash;
+}
+
+/* Half of the kinds, each at a rate of its own; in half of the runs nobody is lost, and so nothing is hidden from the checkers. */
+static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
+{
+    static const double rates[] = {1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2};
+    static const uint64_t lengths_us[] = {5, 20, 100, 1000, 10000, 1000000, 10000000}, retries_us[] = {10, 100, 1000};
+    bool losses = prng_below(prng, 2), quiet = prng_below(prng, 8) == 0;
+    struct fabric_sim_faults *faults = &plan->faults;
+
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        bool on = prng_below(prng, 2);
+        double rate = DRAW(prng, rates);
+        if (quiet || (loses_node((enum fabric_sim_fault_kind)kind) && !losses)) on = false;
+        if (!(fixed & SIM_FIXED_FAULTS)) faults->rate[kind] = on ? rate : 0;
+    }
+    uint32_t cn_losses = (uint32_t)prng_between(prng, 1, CNS_DRAWN - 1), mn_losses = (uint32_t)prng_between(prng, 1, 2);
+    faults->cn_losses_max = cn_losses < plan->cns ? cn_losses : plan->cns - 1;
+    faults->mn_losses_max = mn_losses < plan->mns ? mn_losses : plan->mns - 1;
+    faults->length_max_ns = DRAW(prng, lengths_us) * 1000;
+    faults->retry_ns = DRAW(prng, retries_us) * 1000;
+    plan->heal = prng_below(prng, 3) != 0;
+}
+
+static const char *workload_draw(uint64_t seed)
+{
+    static const uint8_t weights[] = {12, 4, 3, 1};
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_WORKLOAD);
+    uint64_t at = prng_below(&prng, 20);
+    uint32_t i = 0;
+    for (; at >= weights[i]; i++) at -= weights[i];
+    return sim_plan_workloads[i];
+}
+
+void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    struct prng prng;
+    plan->seed = seed;
+    if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
+    prng_seed_stream(&prng, seed, STREAM_PLAN);
+    enum cellar_cc cc = prng_below(&prng, 2) ? CELLAR_CC_CELL : CELLAR_CC_RECORD;
+    if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
+    draw_shape(plan, &prng, fixed);
+    draw_hardware(plan, &prng, fixed);
+    draw_load(plan, &prng);
+    draw_txns(plan, &prng, fixed);
+    draw_memory(plan, &prng);
+    draw_faults(plan, &prng, fixed);
+    if (!(fixed & SIM_FIXED_EN)) plan->en_small = false;
+}
+
+/* ---- judging ---- */
+
+#define REFUSE(...) return err_set(error, CELLAR_ERR_INVALID, __VA_ARGS__)
+
+static bool workload_known(const char *name)
+{
+    for (uint32_t i = 0; sim_plan_workloads[i]; i++)
+        if (!strcmp(name, sim_plan_workloads[i])) return true;
+    return false;
+}
+
+static int shape_check(const struct sim_plan *plan, struct cellar_error *error)
+{
+    if (plan->cns < 1 || plan->cns > FABRIC_CNS_MAX)
+        REFUSE("%u compute nodes: from 1 to %d are possible", plan->cns, FABRIC_CNS_MAX);
+    if (plan->mns < 1 || plan->mns > FABRIC_NODES_MAX)
+        REFUSE("%u memory nodes: from 1 to %d are possible", plan->mns, FABRIC_NODES_MAX);
+    if (plan->replicas >= plan->mns)
+        REFUSE("--replicas %u needs at least %u memory nodes; there are %u", plan->replicas, plan->replicas + 1,
+               plan->mns);
+    if (plan->threads < 1 || plan->coros < 1 || plan->threads > 256 || plan->coros > 256)
+        REFUSE("%u threads of %u coordinators: from 1 to 256 of each are possible", plan->threads, plan->coros);
+    uint64_t clients = (uint64_t)plan->cns * plan->threads * plan->coros;
+    if (clients > CLIENTS_MAX)
+        REFUSE("%llu coordinators (--cns x --threads x --coros) are too many; at most %d are possible",
+               (unsigned long long)clients, CLIENTS_MAX);
+    return 0;
+}
+
+int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
+{
+    if (!workload_known(plan->workload))
+        REFUSE("unknown workload '%.60s'; one of: cells, smallbank, ycsb, tpcc, all", plan->workload);
+    int code = shape_check(plan, error);
+    if (code < 0) return code;
+    if (plan->txns < 1 || (uint64_t)plan->txns * sim_plan_clients(plan) > UINT32_MAX / 2)
+        REFUSE("%u transactions of each of %u clients: at least 1, and fewer than 2^31 in all", plan->txns,
+               sim_plan_clients(plan));
+    if (plan->cells < 1 || plan->cells > CELLAR_CELLS_MAX || plan->cell_bytes < 8 || plan->keys < 1 ||
+        plan->tables < 1 || plan->tables > SIM_TABLES_MAX)
+        REFUSE("a table of %u cells of %u bytes and %u records cannot be made", plan->cells, plan->cell_bytes,
+               plan->keys);
+    for (uint32_t i = 0; i < plan->dropped_txn_count; i++)
+        if (plan->dropped_txns[i] >=
+            sim_plan_txn(plan, 0, plan->txns) + (uint64_t)sim_plan_clients(plan) * sim_plan_heal_txns(plan))
+            REFUSE("--drop-txns names transaction %u; this seed has %u", plan->dropped_txns[i],
+                   sim_plan_txn(plan, 0, plan->txns) + sim_plan_clients(plan) * sim_plan_heal_txns(plan));
+    return 0;
+}
+
+/* ---- numbers of transactions ---- */
+
+uint32_t sim_plan_clients(const struct sim_plan *plan) { return plan->cns * plan->threads * plan->coros; }
+
+uint32_t sim_plan_heal_txns(const struct sim_plan *plan) { return plan->heal ? (plan->txns + 3) / 4 : 0; }
+
+uint32_t sim_plan_txn(const struct sim_plan *plan, uint32_t client, uint32_t index)
+{
+    if (index < plan->txns) return client * plan->txns + index;
+    return sim_plan_clients(plan) * plan->txns + client * sim_plan_heal_txns(plan) + index - plan->txns;
+}
+
+bool sim_plan_dropped(const struct sim_plan *plan, uint32_t txn)
+{
+    uint32_t low = 0, high = plan->dropped_txn_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (plan->dropped_txns[middle] < txn)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < plan->dropped_txn_count && plan->dropped_txns[low] == txn;
+}
+
+/* ---- lists of numbers: "0-5,9" ---- */
+
+/* Calls add(plan, kind, number) for each; false at the first thing that is no such list. *text moves behind it. */
+static bool numbers_parse(struct sim_plan *plan, uint32_t kind, const char **text,
+                          bool (*add)(struct sim_plan *plan, uint32_t kind, uint32_t number))
+{
+    char *end;
+    unsigned long first = strtoul(*text, &end, 10), last = first;
+    if (**text < '0' || **text > '9' || first > UINT32_MAX - 1) return false;
+    if (*end == '-') {
+        const char *second = end + 1;
+        last = strtoul(second, &end, 10);
+        if (*second < '0' || *second > '9' || last < first || last > UINT32_MAX - 1) return false;
+    }
+    for (unsigned long number = first; number <= last; number++)
+        if (!add(plan, kind, (uint32_t)number)) return false;
+    *text = end;
+    return true;
+}
+
+static bool txn_add(struct sim_plan *plan, uint32_t kind, uint32_t number)
+{
+    uint32_t count = plan->dropped_txn_count;
+    (void)kind;
+    if (count == SIM_DROPS_MAX || (count > 0 && plan->dropped_txns[count - 1] >= number)) return false;
+    plan->dropped_txns[plan->dropped_txn_count++] = number;
+    return true;
+}
+
+static bool fault_add(struct sim_plan *plan, uint32_t kind, uint32_t number)
+{
+    if (plan->dropped_fault_count == SIM_DROPS_MAX) return false;
+    plan->dropped_faults[plan->dropped_fault_count++] =
+        (struct fabric_sim_fault_id){.kind = (uint8_t)kind, .number = number};
+    return true;
+}
+
+int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error)
+{
+    const char *at = text;
+    plan->dropped_txn_count = 0;
+    while (numbers_parse(plan, 0, &at, txn_add)) {
+        if (*at == 0) return 0;
+        if (*at++ != ',') break;
+    }
+    REFUSE("--drop-txns needs at most %d ascending numbers such as 0-5,9, not '%.60s'", SIM_DROPS_MAX, text);
+}
+
+/* The kind whose name stands at *text before a colon; KINDS when there is none. */
+static uint32_t kind_parse(const char **text)
+{
+    size_t bytes = strcspn(*text, ":");
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        const char *name = fabric_sim_fault_name((enum fabric_sim_fault_kind)kind);
+        if (strlen(name) != bytes || memcmp(name, *text, bytes) != 0 || (*text)[bytes] != ':') continue;
+        *text += bytes + 1;
+        return kind;
+    }
+    return FABRIC_SIM_FAULT_KINDS;
+}
+
+int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error)
+{
+    const char *at = text;
+    plan->dropped_fault_count = 0;
+    for (;;) {
+        uint32_t kind = kind_parse(&at);
+        if (kind == FABRIC_SIM_FAULT_KINDS || !numbers_parse(plan, kind, &at, fault_add)) break;
+        if (*at == 0) return 0;
+        if (*at++ != ',') break;
+    }
+    REFUSE("--drop-faults needs names and numbers such as cn_crash:0,delay:3-5, not '%.60s'", text);
+}
+
+/* ---- the replay line ---- */
+
+const char *sim_plan_schedule_name(enum sim_schedule schedule)
+{
+    static const char *const names[] = {[SIM_SCHEDULE_RANDOM] = "random",
+                                        [SIM_SCHEDULE_PCT] = "pct",
+                                        [SIM_SCHEDULE_TIME] = "time",
+                                        [SIM_SCHEDULE_PREEMPT] = "preempt"};
+    return names[schedule];
+}
+
+static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
+{
+    if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", plan->cc == CELLAR_CC_RECORD ? "record" : "cell");
+    if (fixed & SIM_FIXED_CNS) fprintf(out, " --cns %u", plan->cns);
+    if (fixed & SIM_FIXED_MNS) fprintf(out, " --mns %u", plan->mns);
+    if (fixed & SIM_FIXED_THREADS) fprintf(out, " --threads %u", plan->threads);
+    if (fixed & SIM_FIXED_COROS) fprintf(out, " --coros %u", plan->coros);
+    if (fixed & SIM_FIXED_REPLICAS) fprintf(out, " --replicas %u", plan->replicas);
+    if (fixed & SIM_FIXED_PROFILE) fprintf(out, " --nic %s", plan->profile->name);
+    if (fixed & SIM_FIXED_SCHEDULE) fprintf(out, " --schedule %s", sim_plan_schedule_name(plan->schedule));
+    if (fixed & SIM_FIXED_TXNS) fprintf(out, " --txns %u", plan->txns);
+}
+
+/* The faults that are on, so that they are parsed again to the very same rates. */
+static void print_faults(const struct sim_plan *plan, FILE *out)
+{
+    const char *before = " --faults ";
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        if (!(plan->faults.rate[kind] > 0)) continue;
+        fprintf(out, "%s%s=%.17g", before, fabric_sim_fault_name((enum fabric_sim_fault_kind)kind),
+                plan->faults.rate[kind]);
+        before = ",";
+    }
+    if (*before == ' ') fprintf(out, " --faults none");
+}
+
+static void print_dropped_txns(const struct sim_plan *plan, FILE *out)
+{
+    for (uint32_t i = 0, end; i < plan->dropped_txn_count; i = end) {
+        for (end = i + 1; end < plan->dropped_txn_count; end++)
+            if (plan->dropped_txns[end] != plan->dropped_txns[end - 1] + 1) break;
+        fprintf(out, "%s%u", i ? "," : " --drop-txns ", plan->dropped_txns[i]);
+        if (end > i + 1) fprintf(out, "-%u", plan->dropped_txns[end - 1]);
+    }
+}
+
+static void print_dropped_faults(const struct sim_plan *plan, FILE *out)
+{
+    const struct fabric_sim_fault_id *ids = plan->dropped_faults;
+    for (uint32_t i = 0, end; i < plan->dropped_fault_count; i = end) {
+        for (end = i + 1; end < plan->dropped_fault_count; end++)
+            if (ids[end].kind != ids[i].kind || ids[end].number != ids[end - 1].number + 1) break;
+        fprintf(out, "%s%s:%u", i ? "," : " --drop-faults ",
+                fabric_sim_fault_name((enum fabric_sim_fault_kind)ids[i].kind), ids[i].number);
+        if (end > i + 1) fprintf(out, "-%u", ids[end - 1].number);
+    }
+}
+
+void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out)
+{
+    fprintf(out, "cellar sim --workload %s --seed %llu", plan->workload, (unsigned long long)plan->seed);
+    print_shape(plan, fixed, out);
+    if (fixed & SIM_FIXED_FAULTS) print_faults(plan, out);
+    if (plan->roll) fprintf(out, " --roll %u", plan->roll);
+    print_dropped_txns(plan, out);
+    print_dropped_faults(plan, out);
+}

@@ -1,0 +1,199 @@
+/* sim_run.c - builds the cluster of a plan, runs its clients in a phase with faults and one without, and hands over to the judge. */
+#include "sim_run.h"
+
+#include "sim_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Virtual time that a call may take. While there are faults a call that meets a lock of somebody who stands still should give up soon; once all is
+ * healed it has as long as nobody but a livelock would need.
+ */
+#define CALL_NS 5000000
+#define HEALED_CALL_NS 5000000000
+#define STEPS_MAX 60000000 /* of one phase */
+#define TXNS_RECORDED_MAX (1ull << 32)
+
+/* ---- clients ---- */
+
+static void count_call(struct sim_report *report, int code)
+{
+    if (code == 0)
+        report->committed++;
+    else if (code == -CELLAR_ERR_INDETERMINATE)
+        report->indeterminate++;
+    else
+        report->failed++;
+}
+
+/* Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up. */
+static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct sim_state *state = arg;
+    const struct sim_plan *plan = state->plan;
+    struct sim_client *client = &state->clients[coordinator->index];
+    const struct cellar_call_options options = {.timeout_ns = state->healing ? HEALED_CALL_NS : CALL_NS};
+    uint32_t first = state->healing ? plan->txns : 0;
+    uint32_t end = state->healing ? plan->txns + sim_plan_heal_txns(plan) : plan->txns;
+    (void)co;
+
+    for (uint32_t index = first; index < end && !client->fenced; index++) {
+        struct cellar_result result = {0};
+        uint32_t txn = sim_plan_txn(plan, coordinator->index, index);
+        if (sim_plan_dropped(plan, txn)) continue;
+        struct fabric_ep *ep = coordinator->worker->ep;
+        uint64_t begin_ns = fabric_sim_true_ns(ep);
+        int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);
+        state->spans[txn] = (struct sim_span){begin_ns, fabric_sim_true_ns(ep)};
+        client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
+        sim_judge_call(state, txn, client->cn, code, result.attempts);
+        count_call(state->report, code);
+    }
+    return 0;
+}
+
+/* As cellar_run, but a cluster in which nothing more happens is a verdict. */
+static int run_phase(struct sim_state *state)
+{
+    struct cellar *db = state->db;
+    uint32_t count = db->coordinator_count, pending = count;
+    struct db_request *requests = calloc(count, sizeof *requests);
+    if (!requests) return err_set(state->error, CELLAR_ERR_NOMEM, "no memory for the clients' requests");
+    state->choosing = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct worker *worker = &db->workers[i / db->config.coros];
+        requests[i] = (struct db_request){.fn = run_client, .arg = state, .pending = &pending};
+        requests[i].target = &worker->coordinators[i % db->config.coros];
+        worker_submit(worker, &requests[i]);
+    }
+    int code = state->fabric->ops->wait(state->fabric, &pending);
+    state->choosing = false;
+    if (code == 0) {
+        free(requests);
+        return 0;
+    }
+    state->hung = true; /* the requests too stay with whoever hangs */
+    sim_judge_hang(state, pending);
+    return 0;
+}
+
+/* ---- the cluster ---- */
+
+static uint32_t choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct sim_state *state = arg;
+    return state->choosing ? state->schedule.choose(&state->schedule, choices, count) : 0;
+}
+
+static int open_cluster(struct sim_state *state)
+{
+    const struct sim_plan *plan = state->plan;
+    uint64_t seed = plan->seed + ((uint64_t)plan->roll << 40); /* of times and ties; the load follows from the plan's */
+    struct cellar_config config = {.cc = plan->cc,
+                                   .cns = plan->cns,
+                                   .mns = plan->mns,
+                                   .threads = plan->threads,
+                                   .coros = plan->coros,
+                                   .replicas = plan->replicas,
+                                   .pool_bytes = plan->pool_bytes,
+                                   .log_bytes = plan->log_bytes,
+                                   .seed = seed};
+    struct fabric_sim_config sim;
+    fabric_sim_config_default(&sim);
+    sim.mn_count = plan->mns;
+    sim.cn_count = plan->cns;
+    sim.mn_bytes = plan->pool_bytes;
+    sim.seed = seed;
+    sim.profile = *plan->profile;
+    sim.torn = plan->torn;
+    sim.line_atomic = !plan->words;
+    sim.steps_max = STEPS_MAX;
+    sim.faults = state->faults;
+    sim_schedule_begin(&state->schedule, plan);
+    sim.choose = state->schedule.choose ? choose : NULL;
+    sim.choose_arg = state;
+    sim.hold_round_trips = state->schedule.hold_round_trips;
+    int code = fabric_sim_open(&sim, &state->fabric, state->error);
+    return code ? code : db_open_on(state->fabric, &config, &state->db, state->error);
+}
+
+static int fill_client(struct cellar_session *session, void *arg)
+{
+    struct sim_state *state = arg;
+    return state->load->ops->fill(state->load, session, state->error);
+}
+
+static int fill(struct sim_state *state)
+{
+    const struct sim_plan *plan = state->plan;
+    uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
+    state->clients = calloc(state->db->coordinator_count, sizeof *state->clients);
+    state->spans = calloc(txns, sizeof *state->spans);
+    if (!state->clients || !state->spans) return err_set(state->error, CELLAR_ERR_NOMEM, "no memory for clients");
+    for (uint32_t i = 0; i < state->db->coordinator_count; i++)
+        state->clients[i].cn = i / (plan->threads * plan->coros);
+    int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
+    if (code == 0) code = cellar_run(state->db, fill_client, state);
+    if (code == 0)
+        code = history_recorder_open(state->db, fabric_sim_true_ns, TXNS_RECORDED_MAX, &state->recorder, state->error);
+    return code;
+}
+
+static int run_phases(struct sim_state *state)
+{
+    fabric_sim_arm(state->fabric);
+    int code = run_phase(state);
+    if (code || state->hung) return code;
+    fabric_sim_heal(state->fabric);
+    if (!state->plan->heal) return 0;
+    state->healing = true;
+    return run_phase(state);
+}
+
+static void read_counts(struct sim_state *state)
+{
+    uint32_t count;
+    if (!state->fabric) return;
+    const struct fabric_sim_fault_event *events = fabric_sim_fault_events(state->fabric, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (!events[i].dropped) state->report->fault_counts[events[i].kind]++;
+    state->report->trace_hash = fabric_sim_trace_hash(state->fabric);
+    state->report->ops = fabric_sim_ops(state->fabric);
+    state->report->virtual_ns = fabric_sim_now_ns(state->fabric);
+}
+
+/* Whoever hangs keeps what he uses; only the fabric can go, and with it the workers. */
+static void close_all(struct sim_state *state)
+{
+    if (!state->hung) {
+        history_recorder_free(state->recorder);
+        if (state->load) state->load->ops->close(state->load);
+        cellar_close(state->db);
+        free(state->clients);
+        free(state->spans);
+    }
+    if (state->fabric) fabric_close(state->fabric);
+    history_free(&state->history);
+}
+
+int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cellar_error *error)
+{
+    struct sim_state *state = calloc(1, sizeof *state);
+    if (!state) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a run");
+    memset(report, 0, sizeof *report);
+    state->plan = plan;
+    state->report = report;
+    state->error = error;
+    state->faults = plan->faults;
+    state->faults.dropped = plan->dropped_faults;
+    state->faults.dropped_count = plan->dropped_fault_count;
+    int code = open_cluster(state);
+    if (code == 0) code = fill(state);
+    if (code == 0) code = run_phases(state);
+    read_counts(state);
+    if (code == 0 && !state->hung) code = sim_judge(state);
+    close_all(state);
+    if (!state->hung) free(state);
+    return code == 0 && report->checker ? -CELLAR_ERR_CORRUPT : code;
+}

@@ -1,0 +1,55 @@
+/*
+ * sim_state.h - one run of the simulator while it lasts; shared by the files that make it (sim_run.c) and judge it (sim_judge.c).
+ */
+#pragma once
+
+#include "db.h"
+#include "history.h"
+#include "history_check.h"
+#include "history_recorder.h"
+#include "sim_load.h"
+#include "sim_run.h"
+#include "sim_schedule.h"
+
+/* One client: a coordinator that runs its list of transactions. */
+struct sim_client {
+    uint32_t cn;
+    bool fenced; /* it was told that its node is dead or has stopped: it gave up */
+};
+
+/* When a call was made, and when it had returned; end 0: it was not made. */
+struct sim_span {
+    uint64_t begin_ns, end_ns;
+};
+
+struct sim_state {
+    const struct sim_plan *plan;
+    struct sim_report *report;
+    struct cellar_error *error;
+    struct fabric_sim_faults faults; /* the plan's, and what it has dropped */
+    struct sim_schedule_state schedule;
+    bool choosing; /* the chooser is asked: while clients run */
+    struct fabric *fabric;
+    struct cellar *db;
+    struct sim_load *load;
+    struct sim_client *clients;
+    struct sim_span *spans; /* by plan number */
+    struct history_recorder *recorder;
+    struct history history;
+    struct history_verdict verdict;
+    bool healing;
+    bool hung; /* clients that never end: nothing may be closed */
+};
+
+/* ---- sim_judge.c ---- */
+
+/* What a call that ended so means; complains to the report when it may not end so. Called while clients run. */
+void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts);
+/* Some clients never ended. */
+void sim_judge_hang(struct sim_state *state, uint32_t clients);
+/* All is at rest: every checker that can say something, the first complaint into the report. An error: nothing could be judged. */
+NODISCARD int sim_judge(struct sim_state *state);
+/* Notes the first complaint of all. */
+void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
+/* Has this compute node crashed, been fenced, or stopped of itself? */
+bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
