@@ -4,24 +4,25 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const names[] = {
-#define X(name, text) #name,
-    PLANT_MAP(X)
-#undef X
-};
+#define EN_BITS 16
+#define EN_BITS_SMALL 4
 
-/* The one global of the tree: chosen once, before anything runs, in builds that are never shipped. */
-static const char *chosen;
+struct plant_choice plant_choice = {PLANT_none, EN_BITS};
 
 bool plant_choose(const char *name)
 {
-    chosen = NULL;
-    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0) chosen = names[i];
-    return !name || chosen;
+    static const char *const names[] = {"none",
+#define X(name, text) #name,
+                                        PLANT_MAP(X)
+#undef X
+    };
+    plant_choice.plant = PLANT_none;
+    for (size_t i = 1; name && i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) plant_choice.plant = (enum plant)i;
+    return !name || plant_choice.plant != PLANT_none;
 }
 
-bool plant_active(const char *name) { return chosen && strcmp(chosen, name) == 0; }
+void plant_choose_en_small(bool small) { plant_choice.en_bits = small ? EN_BITS_SMALL : EN_BITS; }
 #else
 /* ISO C forbids an empty translation unit. */
 typedef int plant_absent;

@@ -1,31 +1,95 @@
 /*
  * plant.h - planted bugs: code that is wrong on purpose, compiled in only with CELLAR_PLANTS (CMake: PLANTS=ON), and active only when
  * chosen by name. test/xfail shows that each is caught; a checker that misses one is too weak.
+ *
+ * The same builds can run with epoch numbers of 4 bits, so that they come full circle within a short run.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* X(name, what it breaks) */
 #define PLANT_MAP(X)                                                                                                   \
+    /* validation */                                                                                                   \
     X(validation_skipped, "reads are not validated")                                                                   \
-    X(validation_ignores_locks, "validation compares epoch numbers but not tags (H4)")                                 \
+    X(validation_ignores_locks, "validation compares epoch numbers but not tags")                                      \
+    X(validation_before_locks, "what earlier blocks read is validated before the last block locks")                    \
+    X(behind_lock_unchecked, "what is read behind a lock of the same record is not validated")                         \
+    X(widened_unchecked, "what one block reads and a later one's wider lock covers is not validated")                  \
+    X(snapshot_of_two, "two records read at once count as one snapshot")                                               \
+    X(snapshot_on_words, "one record counts as a snapshot where lines can be torn")                                    \
+    X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
+    X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
+    /* locks and reads */                                                                                              \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
-    X(unlock_foreign, "an abort clears tags that it never took")                                                       \
-    X(unlock_early, "locks are cleared before the cells are written")                                                  \
-    X(read_tags_ignored, "cells are read although another transaction holds them, and never checked again")            \
+    X(lock_behind_read, "a record is read first, then locked")                                                         \
+    X(lock_mask_wide, "a lock takes its own tags and clears its neighbours'")                                          \
+    X(read_tags_ignored, "tags on cells to read are ignored")                                                          \
     X(torn_accepted, "an image whose lines differ in epoch number is accepted")                                        \
+    X(unlock_foreign, "an abort clears tags that it never took")                                                       \
+    X(unlock_by_write, "a lock word is cleared by WRITE: the neighbours' tags too")                                    \
+    X(unlock_early, "locks are cleared before the cells are written")                                                  \
+    X(abort_forgets_locks, "an abort forgets the locks taken behind the one that failed")                              \
+    /* commit and apply */                                                                                             \
+    X(ts_not_above, "TS_commit is not above the versions overwritten")                                                 \
     X(en_kept, "an apply writes the cell but not a new epoch number")                                                  \
-    X(neighbour_en, "an apply writes the epoch numbers of all cells, as it read them")                                 \
+    X(neighbour_en, "an apply writes the epoch numbers of all cells")                                                  \
+    X(backup_en_missed, "an epoch number is not written to the backups")                                               \
+    X(unlock_before_backups, "locks are cleared before the backups are written")                                       \
+    X(insert_untagged, "a new record is not tagged while its backups are written")                                     \
+    /* redo log */                                                                                                     \
+    X(log_with_apply, "the apply is posted with the log entry, not behind it")                                         \
+    X(log_one_replica, "the log entry is written to one memory node only")                                             \
+    X(log_reply_lost_ignored, "a log WRITE without a reply counts as durable")                                         \
+    X(log_checksum_ignored, "a log entry counts although its checksum does not hold")                                  \
+    X(log_past_end, "a log entry may run over the end of its ring")                                                    \
+    /* index and space */                                                                                              \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
+    X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \
+    X(chain_head_only, "a key is absent when the head of its chain lacks it")                                          \
     X(insert_unlocked, "an insert does not lock its bucket")                                                           \
-    X(slot_en_reset, "a used slot starts again at epoch number 1")
+    X(insert_present_unchecked, "an insert does not look for its key")                                                 \
+    X(bucket_version_kept, "an insert or delete does not raise the bucket's version")                                  \
+    X(bucket_torn, "a bucket's version is written before its entries where lines can be torn")                         \
+    X(address_key_unchecked, "a record at a remembered address is taken for the one meant")                            \
+    X(deleted_ignored, "a deleted record is read as if it were there")                                                 \
+    X(deleted_kept, "a used slot's lock word keeps DELETED")                                                           \
+    X(delete_keeps_en, "a delete leaves epoch numbers and timestamps as they were")                                    \
+    X(slot_en_reset, "a used slot starts again at epoch number 1")                                                     \
+    X(slot_given_early, "a slot is handed out before the delete of its record is applied")                             \
+    /* lost replies */                                                                                                 \
+    X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \
+    X(unlock_reply_lost_ignored, "an unlock whose reply was lost counts as done")                                      \
+    X(apply_reply_lost_ignored, "an apply whose reply was lost counts as done")                                        \
+    X(apply_sent_again, "an apply without a reply is sent again without asking whose the lock is")                     \
+    X(gate_open_early, "who settles a lost reply does not wait for the others of its compute node")                    \
+    X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \
+    /* scheduler */                                                                                                    \
+    X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
+    X(ready_forgotten, "a coroutine made ready while others run is never resumed")
+
+enum plant {
+    PLANT_none,
+#define X(name, text) PLANT_##name,
+    PLANT_MAP(X)
+#undef X
+};
 
 #ifdef CELLAR_PLANTS
-bool plant_active(const char *name);
-/* NULL: none. False when there is no such plant. For a test's main, before anything runs. */
+/* The one global of the tree: set before anything runs, in builds that are never shipped. */
+extern struct plant_choice {
+    enum plant plant;
+    uint32_t en_bits;
+} plant_choice;
+
+/* By name; NULL: none. False when there is no such plant. */
 bool plant_choose(const char *name);
-#define PLANT(name) plant_active(#name)
+/* Epoch numbers of 4 bits, or of 16 again. */
+void plant_choose_en_small(bool small);
+#define PLANT(name) (plant_choice.plant == PLANT_##name)
+#define PLANT_EN_BITS plant_choice.en_bits
 #else
-#define PLANT(name) false
+#define PLANT(name) (PLANT_##name == PLANT_none)
+#define PLANT_EN_BITS 16u
 #endif

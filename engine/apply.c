@@ -49,6 +49,9 @@ static int index_delete(struct txn *txn, struct cache_object *object)
     if (at < 0) /* the record was reached through this chain, under its lock */
         return txn_error(txn, -CELLAR_ERR_CORRUPT);
     txn_bucket(txn, at)->dirty = true;
+    if (PLANT(slot_given_early))
+        space_slot_give(txn->home->space, object->table,
+                        (struct space_slot){.addr = object->addr, .used_before = true});
     return 0;
 }
 
@@ -72,7 +75,7 @@ static inline void apply_write(struct coro *co, struct txn *txn, struct fabric_a
     const struct catalog *catalog = txn->home->catalog;
 
     txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
-    for (uint32_t i = 1; i <= catalog->replicas; i++)
+    for (uint32_t i = 1; i <= catalog->replicas && !(PLANT(backup_en_missed) && bytes == 2); i++)
         txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(catalog_replica(catalog, addr, i), offset), local,
                   bytes);
 }
@@ -118,7 +121,7 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
 {
     const struct schema *schema = &object->table->schema;
 
-    if (txn_is_insert(object) && txn->home->catalog->replicas) {
+    if (txn_is_insert(object) && txn->home->catalog->replicas && !PLANT(insert_untagged)) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
         object->locked_cells = schema->all_cells;
@@ -131,9 +134,11 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
 static void versions_set(struct cache_object *object, uint64_t ts)
 {
+    if (PLANT(delete_keeps_en) && txn_is_delete(object)) return;
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        uint16_t en = (uint16_t)(layout_version_en(txn_version_below(object, cell)) + !PLANT(en_kept));
+        uint16_t below = layout_version_en(txn_version_below(object, cell));
+        uint16_t en = PLANT(en_kept) ? below : layout_en_next(below);
         record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
     }
 }
@@ -156,7 +161,7 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
         const struct cache_bucket *part = txn_bucket(txn, at);
         if (part->dirty) apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     }
-    if (txn->home->ep->fabric->line_atomic) {
+    if (txn->home->ep->fabric->line_atomic || PLANT(bucket_torn)) {
         apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
         return;
     }
@@ -176,13 +181,17 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
     if (txn_is_delete(object)) {
         swap = LOCKWORD_DELETED;
         swap_mask |= LOCKWORD_DELETED;
-    } else if (txn_is_insert(object) && object->slot_used_before) {
+    } else if (txn_is_insert(object) && object->slot_used_before && !PLANT(deleted_kept)) {
         compare |= LOCKWORD_DELETED;
         mask |= LOCKWORD_DELETED;
         swap_mask |= LOCKWORD_DELETED;
     }
-    if (swap_mask)
+    if (PLANT(unlock_by_write) && object->kind == CACHE_ACCESS) {
+        object->lock_old = 0;
+        txn_write(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, sizeof object->lock_old);
+    } else if (swap_mask) {
         txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, compare, mask, swap, swap_mask);
+    }
 }
 
 static void unlock_all(struct coro *co, struct txn *txn)
@@ -226,6 +235,7 @@ static bool tags_ours(struct coro *co, struct txn *txn, const struct cache_objec
  */
 static bool object_open(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
+    if (PLANT(apply_sent_again)) return true;
     if (!txn_is_insert(object)) return tags_ours(co, txn, object);
     if (!bucket_ours(co, txn, txn_bucket(txn, object->bucket))) return false;
     return insert_missing(co, txn, object) || tags_ours(co, txn, object) ||
@@ -284,8 +294,9 @@ static void remember(struct txn *txn)
             addrcache_put(txn->home->addrs, object->table->id, object->key, object->addr);
         } else if (txn_is_delete(object)) {
             addrcache_drop(txn->home->addrs, object->table->id, object->key);
-            space_slot_give(txn->home->space, object->table,
-                            (struct space_slot){.addr = object->addr, .used_before = true});
+            if (!PLANT(slot_given_early))
+                space_slot_give(txn->home->space, object->table,
+                                (struct space_slot){.addr = object->addr, .used_before = true});
         }
     }
 }
@@ -306,16 +317,16 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
         if (!head->head || !head->dirty) continue;
-        uint16_t en = (uint16_t)(layout_version_en(head->image->version) + 1);
-        head->image->version = layout_version_of(en, ts);
+        if (!PLANT(bucket_version_kept))
+            head->image->version = layout_version_of(layout_en_next(layout_version_en(head->image->version)), ts);
         bucket_post(co, txn, head);
     }
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
-    if (txn->home->catalog->replicas) failed = txn_await(co, txn);
+    if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = txn_await(co, txn);
     if (!failed) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
     }
-    if (failed) apply_settle(co, txn);
+    if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn);
     remember(txn);
 }

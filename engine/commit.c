@@ -18,12 +18,26 @@
 
 /* ---- validation ---- */
 
+/* Those, too, that a later block has locked since: they were not ours when they were read. */
+static inline uint32_t cells_to_check(const struct cache_object *object)
+{
+    return PLANT(widened_unchecked) ? object->check_cells & ~object->locked_cells : object->check_cells;
+}
+
+/* Is it so long since the first read that epoch numbers may have come full circle? */
+static bool en_may_wrap(const struct txn *txn)
+{
+    uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS;
+    return fabric_now_ns(txn->home->ep) - txn->begin_ns >= wrap_ns && !PLANT(en_wrap_unchecked);
+}
+
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
-    return txn->home->ep->fabric->line_atomic && txn->cache.object_count == 1 && txn->cache.objects[0].read_at_once &&
-           txn->cache.objects[0].state == CACHE_PRESENT &&
-           txn->cache.objects[0].fetching == txn->cache.objects[0].image;
+    return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
+           (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
+           txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
+           txn->cache.objects[0].fetching == txn->cache.objects[0].image && !en_may_wrap(txn);
 }
 
 /* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
@@ -34,7 +48,7 @@ static int validation_post(struct coro *co, struct txn *txn)
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (object->check_cells) {
+        if (cells_to_check(object)) {
             object->fetching = line;
             txn_read(co, txn, CELLAR_PHASE_VALIDATE, object->addr, line, LAYOUT_LINE);
             line += LAYOUT_LINE;
@@ -53,9 +67,7 @@ static inline bool record_unchanged(const struct cache_object *object, uint32_t 
     const struct record_wire *now = record_header(object->fetching);
     const struct record_wire *then = record_header(object->image);
 
-    if (now->key != object->key || now->table_id != object->table->id || (now->flags & LAYOUT_RECORD_DELETED) ||
-        (now->lock & LOCKWORD_DELETED))
-        return false;
+    if (!txn_is_live(object, now)) return false;
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
     if ((now->lock & object->check_mask & ~object->held) && !PLANT(validation_ignores_locks) &&
         !PLANT(read_tags_ignored))
@@ -71,11 +83,12 @@ static bool absence_unchanged(const struct txn *txn, const struct cache_object *
 {
     const struct cache_bucket *then = txn_bucket((struct txn *)txn, object->absent_bucket);
     uint64_t lock = record_word(object->absence, 0), version = record_word(object->absence, 8);
-    bool ours = (lock & TXN_BUCKET_TAG_MASK) == 0 || cache_bucket_held(&txn->cache, then->addr) >= 0;
+    bool ours = (lock & TXN_BUCKET_TAG_MASK) == 0 || PLANT(absence_ignores_locks) ||
+                cache_bucket_held(&txn->cache, then->addr) >= 0;
     return ours && version == then->image->version;
 }
 
-/* Epoch numbers may have come full circle since the first read: compare whole versions, which never repeat. */
+/* Epoch numbers may have come full circle: compare whole versions, which never repeat. */
 static bool versions_unchanged(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -101,8 +114,7 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
     return true;
 }
 
-/* 0, RETRY (released), or an error of the procedure's doing. */
-static int validate(struct coro *co, struct txn *txn)
+int txn_validate(struct coro *co, struct txn *txn)
 {
     if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
     int rc = validation_post(co, txn);
@@ -111,14 +123,12 @@ static int validate(struct coro *co, struct txn *txn)
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        uint32_t cells = object->check_cells;
+        uint32_t cells = cells_to_check(object);
         if (cells && !record_unchanged(object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
     }
-    uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << 16;
-    if (fabric_now_ns(txn->home->ep) - txn->begin_ns >= wrap_ns && !versions_unchanged(co, txn))
-        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    if (en_may_wrap(txn) && !versions_unchanged(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     return 0;
 }
 
@@ -141,6 +151,7 @@ static uint64_t ts_choose(const struct txn *txn)
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
         if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
+    if (PLANT(ts_not_above)) below = 0;
     return any ? max_of(below, txn->home->ts_last) + 1 : 0;
 }
 
@@ -201,6 +212,7 @@ static int await_log(struct coro *co, struct txn *txn)
         uint32_t kept = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (!txn->ops[i].status) continue;
+            if (PLANT(log_reply_lost_ignored) && txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
             if (worst != -CELLAR_ERR_INDETERMINATE) worst = txn->ops[i].status;
             txn->ops[kept++] = txn->ops[i];
         }
@@ -220,8 +232,9 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
     /* All earlier entries of this coordinator were applied before this transaction began. */
     int rc = logseg_entry_finish(&txn->log, &entry, ts, txn->log.sequence, &at);
     if (rc) return txn_error(txn, rc);
-    for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++)
+    for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : txn->home->catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
+    if (PLANT(log_with_apply)) return 0; /* txn_apply posts the batch */
     rc = await_log(co, txn);
     if (rc && txn->home->catalog->replicas) /* some replica may have it */
         rc = -CELLAR_ERR_INDETERMINATE;
@@ -248,7 +261,7 @@ static inline void ended(const struct txn *txn, int code, uint64_t ts)
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    int rc = validate(co, txn);
+    int rc = PLANT(failed_txn_unvalidated) ? 0 : txn_validate(co, txn);
     if (rc == -CELLAR_ERR_RETRY) return rc;
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
@@ -308,7 +321,7 @@ int txn_commit(struct coro *co, struct txn *txn)
     if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
-    int rc = validate(co, txn);
+    int rc = txn_validate(co, txn);
     if (rc == 0) return publish(co, txn);
     if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
     return rc;

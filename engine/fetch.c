@@ -82,7 +82,7 @@ static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
         for (uint32_t i = first; i < end; i++) {
             struct cache_bucket *part = txn_bucket(txn, (int32_t)i);
             uint64_t offset = index_next(part->image);
-            if (!offset) continue;
+            if (!offset || (PLANT(chain_head_only) && part->head && !part->held)) continue;
             struct fabric_addr addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
             if (!catalog_in_heap(catalog, addr, sizeof *part->image)) return txn_error(txn, -CELLAR_ERR_CORRUPT);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
@@ -134,7 +134,8 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
         return slot.used_before ? VERDICT_AGAIN : VERDICT_DONE;
     }
     if (!bucket->held) {
-        if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && cache_bucket_held(&txn->cache, bucket->addr) < 0)
+        if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && !PLANT(absence_ignores_locks) &&
+            cache_bucket_held(&txn->cache, bucket->addr) < 0)
             return VERDICT_BUSY; /* perhaps an insert of this very key */
         object->absent_bucket = object->bucket;
         txn->check_count++;
@@ -148,7 +149,8 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
 static enum verdict bucket_judge(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     if (object->slot_taken || object->addr.bits) return VERDICT_AGAIN;
-    if (candidate_next(txn, object)) return VERDICT_AGAIN;
+    bool search = object->kind != CACHE_INSERT || !PLANT(insert_present_unchecked);
+    if (search && candidate_next(txn, object)) return VERDICT_AGAIN;
     enum verdict verdict = key_absent(co, txn, object);
     if (verdict == VERDICT_DONE && object->kind == CACHE_INSERT) {
         object->state = CACHE_PRESENT;
@@ -211,6 +213,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 
     object->locking_cells = lock;
+    if (PLANT(lock_behind_read)) record_read(co, txn, object, object->fetching_cells);
     if (lock) {
         const struct schema *schema = &object->table->schema;
         uint64_t ones = txn_lock_ones(schema, lock);
@@ -218,16 +221,11 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
         object->lock_tags = lockword_tags(ones, txn->home->owner);
         object->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
         txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, object->addr, &object->lock_old, 0,
-                       object->lock_mask | LOCKWORD_DELETED, object->lock_tags, object->lock_mask);
+                       object->lock_mask | LOCKWORD_DELETED, object->lock_tags,
+                       PLANT(lock_mask_wide) ? lockword_mask(schema->tag_bits, schema->all_ones) : object->lock_mask);
     }
-    record_read(co, txn, object, object->fetching_cells);
+    if (!PLANT(lock_behind_read)) record_read(co, txn, object, object->fetching_cells);
     return 0;
-}
-
-static inline bool is_live(const struct cache_object *object, const struct record_wire *header)
-{
-    return header->key == object->key && header->table_id == object->table->id &&
-           !(header->flags & LAYOUT_RECORD_DELETED) && !(header->lock & LOCKWORD_DELETED);
 }
 
 /* Notes whether this round's CAS took the lock. For every object of the round, so that an abort frees all. */
@@ -236,7 +234,7 @@ static inline bool lock_judge(struct cache_object *object)
     if (!object->locking_cells) return true;
     uint32_t cells = object->locking_cells;
     object->locking_cells = 0;
-    if (object->lock_old == UINT64_MAX) { /* no reply: it may have run */
+    if (object->lock_old == UINT64_MAX && !PLANT(lock_reply_lost_ignored)) { /* no reply: it may have run */
         object->unsettled = object->lock_tags;
         object->unsettled_addr = object->addr;
     }
@@ -283,7 +281,7 @@ static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
         object->fetched_cells = object->table->schema.all_cells;
         return VERDICT_DONE;
     }
-    if (!is_live(object, record_header(object->fetching))) {
+    if (!txn_is_live(object, record_header(object->fetching))) {
         object->addr.bits = 0;
         return VERDICT_AGAIN;
     }
@@ -299,7 +297,7 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
 
     const struct schema *schema = &object->table->schema;
     const struct record_wire *header = record_header(object->fetching);
-    if (!is_live(object, header)) {
+    if (!txn_is_live(object, header)) {
         if (object->fetched_cells)
             return VERDICT_BUSY; /* deleted under this transaction's feet: its earlier read cannot validate */
         address_stale(co, txn, object);
@@ -310,9 +308,11 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
     if (unlocked) {
         uint64_t mask = txn_lock_mask(schema, unlocked);
         if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) return VERDICT_READ_LOCKED;
-        txn->check_count += object->check_cells == 0;
-        object->check_cells |= unlocked;
-        object->check_mask |= mask;
+        if (object->locked_cells == 0 || !PLANT(behind_lock_unchecked)) {
+            txn->check_count += object->check_cells == 0;
+            object->check_cells |= unlocked;
+            object->check_mask |= mask;
+        }
     }
     if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted)) return VERDICT_AGAIN;
 
@@ -391,7 +391,8 @@ static int records_round(struct coro *co, struct txn *txn)
         bool locked = lock_judge(object);
         enum verdict verdict = failed ? VERDICT_AGAIN : record_judge(co, txn, object, locked);
         if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED) {
-            while (++i < txn->block_count) /* whatever ends the attempt must know what it holds */
+            while (++i < txn->block_count &&
+                   !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
                 lock_judge(txn->block[i]);
             return verdict_end(co, txn, object, verdict);
         }
@@ -428,6 +429,11 @@ int txn_fetch(struct coro *co, struct txn *txn)
 {
     bool known = addresses_known(txn);
 
+    if (PLANT(validation_before_locks)) {
+        int rc = txn_validate(co, txn);
+        if (rc) return rc;
+        txn->check_count = 0;
+    }
     while (txn->block_count) {
         int rc = known ? 0 : buckets_round(co, txn);
         if (rc == 0) rc = records_round(co, txn);

@@ -1,5 +1,7 @@
 #include "gate.h"
 
+#include "plant.h"
+
 static void active_add(struct gate *gate, uint32_t worker, uint32_t n)
 {
     atomic_uint *active = &gate->workers[worker].active;
@@ -44,8 +46,8 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
         expected = 0;
         sched_sleep(co, sched, task, GATE_POLL_NS);
     }
-    while (active_sum(gate) > 0) sched_sleep(co, sched, task, GATE_POLL_NS);
-    *alone = atomic_fetch_sub(&gate->waiting, 1) == 1;
+    while (active_sum(gate) > 0 && !PLANT(gate_open_early)) sched_sleep(co, sched, task, GATE_POLL_NS);
+    *alone = atomic_fetch_sub(&gate->waiting, 1) == 1 || PLANT(gate_two_settle);
     active_add(gate, worker, 1);
 }
 

@@ -1,6 +1,7 @@
 #include "sched.h"
 
 #include "must.h"
+#include "plant.h"
 
 #include <stddef.h>
 
@@ -58,6 +59,8 @@ static void wake_sleepers(struct sched *sched)
     while (sched->sleepers && sched->sleepers->wake_ns <= now) {
         struct sched_task *task = sched->sleepers;
         sched->sleepers = task->next;
+        if (PLANT(sleeper_forgotten) && task->next && task->next->wake_ns == task->wake_ns)
+            sched->sleepers = task->next->next;
         sched_ready(sched, task);
     }
 }
@@ -76,6 +79,7 @@ bool sched_round(struct sched *sched)
         coro_resume(task->co);
         task = next;
     }
+    if (PLANT(ready_forgotten)) sched->ready_head = sched->ready_tail = NULL;
     return any;
 }
 

@@ -285,7 +285,7 @@ void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
     txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, mask, 0, mask);
-    object->unsettled |= object->held; /* until the batch has returned */
+    if (!PLANT(unlock_reply_lost_ignored)) object->unsettled |= object->held; /* until the batch has returned */
     object->unsettled_addr = object->addr;
     object->held = 0;
     object->locked_cells = 0;

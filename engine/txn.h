@@ -95,6 +95,8 @@ NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
 /* ---- between txn.c, fetch.c, commit.c ---- */
 
+/* Checks what was read and is not locked (commit.c): 0, RETRY (released), or an error of the procedure's doing. */
+NODISCARD int txn_validate(struct coro *co, struct txn *txn);
 /* Fetches the block (fetch.c): 0 or RETRY. */
 NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
@@ -174,6 +176,14 @@ static inline bool txn_is_insert(const struct cache_object *object)
 static inline bool txn_is_delete(const struct cache_object *object)
 {
     return object->kind == CACHE_DELETE && object->state == CACHE_PRESENT;
+}
+
+/* Does a header show the record that is meant, and that it is there? */
+static inline bool txn_is_live(const struct cache_object *object, const struct record_wire *header)
+{
+    bool deleted = (header->flags & LAYOUT_RECORD_DELETED) || (header->lock & LOCKWORD_DELETED);
+    return (header->key == object->key || PLANT(address_key_unchecked)) && header->table_id == object->table->id &&
+           (!deleted || PLANT(deleted_ignored));
 }
 
 /* The version under a cell that is about to change: of an insert, what its slot held before. */

@@ -164,7 +164,7 @@ static void object_written(struct history_recorder *recorder, struct lane *lane,
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         access.cell = (uint16_t)cell;
         access.over = txn_version_below(object, cell);
-        access.version = layout_version_of((uint16_t)(layout_version_en(access.over) + 1), ts);
+        access.version = layout_version_of(layout_en_next(layout_version_en(access.over)), ts);
         access.digest = object->kind == CACHE_DELETE ? 0 : history_digest_cell(schema, object->image, cell);
         access_add(recorder, lane, access);
     }

@@ -29,6 +29,7 @@
 #pragma once
 
 #include "cellar.h"
+#include "plant.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -142,6 +143,9 @@ LAYOUT_AT(record_wire, en, 24);
 #define LAYOUT_TS_MAX ((1ull << LAYOUT_TS_BITS) - 1)
 static inline uint64_t layout_version_of(uint16_t en, uint64_t ts) { return (uint64_t)en << LAYOUT_TS_BITS | ts; }
 static inline uint16_t layout_version_en(uint64_t version) { return (uint16_t)(version >> LAYOUT_TS_BITS); }
+/* Epoch numbers count modulo 2^LAYOUT_EN_BITS: all 16 bits of their field, but for tests that want to see them come full circle. */
+#define LAYOUT_EN_BITS PLANT_EN_BITS
+static inline uint16_t layout_en_next(uint16_t en) { return (uint16_t)((en + 1u) & ((1u << LAYOUT_EN_BITS) - 1)); }
 static inline uint64_t layout_version_ts(uint64_t version) { return version & LAYOUT_TS_MAX; }
 
 #define LAYOUT_VALUE_PER_LINE (LAYOUT_LINE - 8)

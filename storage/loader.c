@@ -140,7 +140,7 @@ static int image_versions(struct coro *co, struct loader *loader, const struct s
     for (uint32_t cell = 0; rc == 0 && cell < schema->cell_count; cell++) {
         uint64_t last = slot->used_before ? record_version(schema, before, cell) : 0;
         uint16_t en = slot->used_before ? record_header(before)->en[cell] : 0;
-        record_version_set(schema, image, cell, layout_version_of((uint16_t)(en + 1), layout_version_ts(last) + 1));
+        record_version_set(schema, image, cell, layout_version_of(layout_en_next(en), layout_version_ts(last) + 1));
     }
     return rc;
 }
@@ -206,7 +206,7 @@ static int publish(struct coro *co, struct loader *loader, const struct schema *
 {
     struct bucket_wire *bucket = &loader->memory->chain[0];
     bucket->version =
-        layout_version_of((uint16_t)(layout_version_en(bucket->version) + 1), layout_version_ts(bucket->version) + 1);
+        layout_version_of(layout_en_next(layout_version_en(bucket->version)), layout_version_ts(bucket->version) + 1);
     uint64_t old, record_old;
     uint32_t count = 0;
     for (uint32_t i = 0; i <= loader->catalog->replicas; i++)

@@ -48,7 +48,7 @@ static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)
 {
     if (seg->tail + bytes <= half) return seg->tail;
     if (seg->tail < half) return half;
-    return seg->tail + bytes <= 2 * half ? seg->tail : 0;
+    return seg->tail + bytes <= 2 * half || (PLANT(log_past_end) && seg->tail < 2 * half) ? seg->tail : 0;
 }
 
 int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
@@ -111,7 +111,7 @@ const struct log_entry_wire *logseg_parse(const uint8_t *bytes, uint64_t availab
     if (available < sizeof(*entry) || entry->magic != LAYOUT_LOG_MAGIC) return NULL;
     if (entry->bytes < sizeof(*entry) || entry->bytes % 8 || entry->bytes > available) return NULL;
     if (entry->dep_count > (entry->bytes - sizeof(*entry)) / sizeof(struct log_dep_wire)) return NULL;
-    return checksum_holds(entry) && writes_fit(entry) ? entry : NULL;
+    return (checksum_holds(entry) || PLANT(log_checksum_ignored)) && writes_fit(entry) ? entry : NULL;
 }
 
 const struct log_write_wire *logseg_next_write(const struct log_entry_wire *entry, const struct log_write_wire *after)
