@@ -42,6 +42,7 @@ struct sim_scenario {
 struct sim_scenario_options {
     enum cellar_cc cc;
     uint32_t clients_per_cn; /* 0: each client is a compute node of its own */
+    bool threads;            /* the clients of a compute node are threads, not coroutines of one */
     uint32_t mns, replicas;  /* mns 0: 1 */
     bool torn, words;        /* words: not line-atomic */
     uint64_t seed;
