@@ -91,8 +91,37 @@ void sim_judge_hang(struct sim_state *state, uint32_t clients)
 
 /* ---- history ---- */
 
+/* The plan's number of the transaction that this one was; false when it is none of a client's. */
+static bool plan_number(const struct sim_state *state, const struct history_txn *txn, uint32_t *number)
+{
+    const struct sim_plan *plan = state->plan;
+    uint32_t client = txn->cn * plan->threads * plan->coros + txn->coordinator;
+    uint32_t end = plan->txns + sim_plan_heal_txns(plan);
+    for (uint32_t index = 0; index < end; index++) {
+        const struct sim_span *span = &state->spans[sim_plan_txn(plan, client, index)];
+        if (span->end_ns == 0 || span->begin_ns > txn->begin_ns || txn->begin_ns > span->end_ns) continue;
+        *number = sim_plan_txn(plan, client, index);
+        return true;
+    }
+    return false;
+}
+
+static void note_culprits(struct sim_state *state, const struct history_verdict *verdict)
+{
+    struct sim_report *report = state->report;
+    for (uint32_t i = 0; i < verdict->cycle_count; i++) {
+        uint32_t number;
+        const struct history *history = &state->history;
+        if (verdict->cycle[i] >= history->txn_count || report->culprit_count == SIM_CULPRITS_MAX) continue;
+        if (plan_number(state, &history->txns[verdict->cycle[i]], &number))
+            report->culprits[report->culprit_count++] = number;
+    }
+}
+
 static int judge_history(struct sim_state *state)
 {
+    struct history_verdict *verdict = &state->verdict;
+    const struct history_check_options options = {.realtime = true, .settled = !any_lost(state)};
     for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
         uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn);
         if (lost_ns != UINT64_MAX) history_recorder_lost(state->recorder, cn, lost_ns);
@@ -100,7 +129,13 @@ static int judge_history(struct sim_state *state)
     struct history_recorder *recorder = state->recorder;
     state->recorder = NULL;
     int code = history_recorder_close(recorder, &state->history, state->error);
-    return code;
+    if (code) return code;
+    code = history_check(&state->history, &options, verdict);
+    if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",
+                       verdict->kind, verdict->text);
+    note_culprits(state, verdict);
+    return 0;
 }
 
 /* ---- the pool at rest ---- */
