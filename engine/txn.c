@@ -64,6 +64,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->doomed = false;
     txn->unsettled = false;
     txn->begin_ns = fabric_now_ns(txn->home->ep);
+    fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
     if (sampled) memset(txn->phase_ns, 0, sizeof txn->phase_ns);
     const struct observer *observer = txn->home->observer;
@@ -113,6 +114,7 @@ static inline int declare(struct txn *txn, const struct cellar_table *table, uin
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     if (!table) return txn_error(txn, -CELLAR_ERR_INVALID);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
+    fabric_work(txn->home->ep, 1);
     if (ref < 0 || (*made && ++txn->record_count > txn->records_max)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     return ref;
 }
