@@ -57,7 +57,8 @@ struct fabric_sim_fault_event {
     uint64_t length_ns; /* of clock_skew: how far it jumps. 0: at once, or for ever */
 };
 
-/* One fault that is to be left out. */
+/* One fault that is to be left out, or all of its kind. */
+#define FABRIC_SIM_FAULT_ALL UINT32_MAX
 struct fabric_sim_fault_id {
     uint8_t kind;
     uint32_t number;

@@ -69,8 +69,10 @@ void fabric_sim_inject_close(struct fabric_sim *sim)
 
 static bool is_dropped(const struct fabric_sim_inject *inject, uint32_t kind, uint32_t number)
 {
-    for (uint32_t i = 0; i < inject->dropped_count; i++)
-        if (inject->dropped[i].kind == kind && inject->dropped[i].number == number) return true;
+    for (uint32_t i = 0; i < inject->dropped_count; i++) {
+        uint32_t left_out = inject->dropped[i].number;
+        if (inject->dropped[i].kind == kind && (left_out == number || left_out == FABRIC_SIM_FAULT_ALL)) return true;
+    }
     return false;
 }
 

@@ -324,17 +324,25 @@ int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_er
     REFUSE("--drop-txns needs at most %d ascending numbers such as 0-5,9, not '%.60s'", SIM_DROPS_MAX, text);
 }
 
-/* The kind whose name stands at *text before a colon; KINDS when there is none. */
+/* The kind whose name stands at *text before a colon, a comma or the end; KINDS when there is none. */
 static uint32_t kind_parse(const char **text)
 {
-    size_t bytes = strcspn(*text, ":");
+    size_t bytes = strcspn(*text, ":,");
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
         const char *name = fabric_sim_fault_name((enum fabric_sim_fault_kind)kind);
-        if (strlen(name) != bytes || memcmp(name, *text, bytes) != 0 || (*text)[bytes] != ':') continue;
-        *text += bytes + 1;
+        if (strlen(name) != bytes || memcmp(name, *text, bytes) != 0) continue;
+        *text += bytes;
         return kind;
     }
     return FABRIC_SIM_FAULT_KINDS;
+}
+
+/* What stands behind a kind: ":3-5", or nothing, which means all of them. */
+static bool fault_numbers_parse(struct sim_plan *plan, uint32_t kind, const char **text)
+{
+    if (**text != ':') return fault_add(plan, kind, FABRIC_SIM_FAULT_ALL);
+    ++*text;
+    return numbers_parse(plan, kind, text, fault_add);
 }
 
 int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error)
@@ -343,11 +351,11 @@ int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_
     plan->dropped_fault_count = 0;
     for (;;) {
         uint32_t kind = kind_parse(&at);
-        if (kind == FABRIC_SIM_FAULT_KINDS || !numbers_parse(plan, kind, &at, fault_add)) break;
+        if (kind == FABRIC_SIM_FAULT_KINDS || !fault_numbers_parse(plan, kind, &at)) break;
         if (*at == 0) return 0;
         if (*at++ != ',') break;
     }
-    REFUSE("--drop-faults needs names and numbers such as cn_crash:0,delay:3-5, not '%.60s'", text);
+    REFUSE("--drop-faults needs names and numbers such as cn_crash:0,delay:3-5,reorder, not '%.60s'", text);
 }
 
 /* ---- the replay line ---- */
@@ -403,8 +411,9 @@ static void print_dropped_faults(const struct sim_plan *plan, FILE *out)
     for (uint32_t i = 0, end; i < plan->dropped_fault_count; i = end) {
         for (end = i + 1; end < plan->dropped_fault_count; end++)
             if (ids[end].kind != ids[i].kind || ids[end].number != ids[end - 1].number + 1) break;
-        fprintf(out, "%s%s:%u", i ? "," : " --drop-faults ",
-                fabric_sim_fault_name((enum fabric_sim_fault_kind)ids[i].kind), ids[i].number);
+        fprintf(out, "%s%s", i ? "," : " --drop-faults ",
+                fabric_sim_fault_name((enum fabric_sim_fault_kind)ids[i].kind));
+        if (ids[i].number != FABRIC_SIM_FAULT_ALL) fprintf(out, ":%u", ids[i].number);
         if (end > i + 1) fprintf(out, "-%u", ids[end - 1].number);
     }
 }

@@ -82,7 +82,7 @@ NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *e
 /* The arguments of `cellar sim` that make exactly this plan: the replay line. */
 void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out);
 const char *sim_plan_schedule_name(enum sim_schedule schedule);
-/* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5". */
+/* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5,reorder": without a number all of them. */
 NODISCARD int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error);
 NODISCARD int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error);
 

@@ -156,8 +156,11 @@ static void read_counts(struct sim_state *state)
     uint32_t count;
     if (!state->fabric) return;
     const struct fabric_sim_fault_event *events = fabric_sim_fault_events(state->fabric, &count);
-    for (uint32_t i = 0; i < count; i++)
-        if (!events[i].dropped) state->report->fault_counts[events[i].kind]++;
+    for (uint32_t i = 0; i < count; i++) {
+        if (events[i].dropped) continue;
+        state->report->fault_counts[events[i].kind]++;
+        state->report->fault_numbers[events[i].kind] = events[i].number + 1;
+    }
     state->report->trace_hash = fabric_sim_trace_hash(state->fabric);
     state->report->ops = fabric_sim_ops(state->fabric);
     state->report->virtual_ns = fabric_sim_now_ns(state->fabric);

@@ -19,6 +19,8 @@ struct sim_report {
     uint64_t ops, virtual_ns;
     uint64_t committed, failed, indeterminate;
     uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
+    uint32_t
+        fault_numbers[FABRIC_SIM_FAULT_KINDS]; /* one more than that of the last one of the kind that acted; 0: none */
     /* of a failed run, for shrinking: what is known to take part */
     uint64_t culprits[SIM_CULPRITS_MAX]; /* plan numbers of transactions */
     uint32_t culprit_count;

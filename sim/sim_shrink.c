@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAULTS_MARGIN 16 /* a smaller run may come to a few faults that the larger one did not */
 #define ROUNDS_MAX 4
 
-/* Numbers of transactions, or faults as kind << 24 | number. */
+/* Numbers of transactions; or kinds of faults; or faults as kind << 24 | number. */
 struct items {
     uint32_t list[SIM_DROPS_MAX];
     uint32_t count;
@@ -23,8 +22,8 @@ struct shrink {
     struct sim_report *report;
     struct sim_plan trial; /* what is tried now */
     struct sim_report trial_report;
-    struct items txns, faults; /* kept by the smallest */
-    struct items txns_all, faults_all;
+    struct items txns, kinds, faults; /* kept by the smallest */
+    struct items txns_all, kinds_all, faults_all;
     const char *checker;
     uint32_t runs, runs_max;
     sim_shrink_run_fn run;
@@ -47,6 +46,7 @@ static bool run_trial(struct shrink *shrink)
     memset(&shrink->trial_report, 0, sizeof shrink->trial_report);
     int code = shrink->run(shrink->arg, &shrink->trial, &shrink->trial_report, &error);
     shrink->runs++;
+    if (code != 0 && code != -CELLAR_ERR_CORRUPT) shrink->runs_max = shrink->runs; /* no run: the user has enough */
     bool fails = code == -CELLAR_ERR_CORRUPT && shrink->trial_report.checker &&
                  strcmp(shrink->trial_report.checker, shrink->checker) == 0;
     if (fails) {
@@ -96,19 +96,63 @@ static void apply_txns(struct shrink *shrink, const struct items *kept)
     qsort(trial->dropped_txns, trial->dropped_txn_count, sizeof *trial->dropped_txns, compare_numbers);
 }
 
+static bool fault_dropped(const struct sim_plan *plan, uint32_t kind, uint32_t number)
+{
+    for (uint32_t i = 0; i < plan->dropped_fault_count; i++)
+        if (plan->dropped_faults[i].kind == kind && plan->dropped_faults[i].number == number) return true;
+    return false;
+}
+
+static bool kind_dropped(const struct sim_plan *plan, uint32_t kind)
+{
+    return fault_dropped(plan, kind, FABRIC_SIM_FAULT_ALL);
+}
+
+static void drop_fault(struct sim_plan *plan, uint32_t kind, uint32_t number)
+{
+    if (plan->dropped_fault_count == SIM_DROPS_MAX) return;
+    plan->dropped_faults[plan->dropped_fault_count++] =
+        (struct fabric_sim_fault_id){.kind = (uint8_t)kind, .number = number};
+}
+
+static void drop_kind(struct sim_plan *plan, uint32_t kind)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < plan->dropped_fault_count; i++)
+        if (plan->dropped_faults[i].kind != kind) plan->dropped_faults[others++] = plan->dropped_faults[i];
+    plan->dropped_fault_count = others;
+    drop_fault(plan, kind, FABRIC_SIM_FAULT_ALL);
+}
+
+static void apply_kinds(struct shrink *shrink, const struct items *kept)
+{
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < shrink->kinds_all.count; i++) {
+        uint32_t kind = shrink->kinds_all.list[i];
+        if (next < kept->count && kept->list[next] == kind) {
+            next++;
+        } else {
+            drop_kind(&shrink->trial, kind);
+        }
+    }
+}
+
+/* Those of the kinds that are left; kinds that are not stay left out. */
 static void apply_faults(struct shrink *shrink, const struct items *kept)
 {
     struct sim_plan *trial = &shrink->trial;
-    uint32_t next = 0;
-    trial->dropped_fault_count = 0;
+    uint32_t next = 0, kinds = 0;
+    for (uint32_t i = 0; i < trial->dropped_fault_count; i++)
+        if (trial->dropped_faults[i].number == FABRIC_SIM_FAULT_ALL)
+            trial->dropped_faults[kinds++] = trial->dropped_faults[i];
+    trial->dropped_fault_count = kinds;
     for (uint32_t i = 0; i < shrink->faults_all.count; i++) {
         uint32_t fault = shrink->faults_all.list[i];
         if (next < kept->count && kept->list[next] == fault) {
             next++;
-            continue;
+        } else {
+            drop_fault(trial, fault >> 24, fault & 0xffffff);
         }
-        trial->dropped_faults[trial->dropped_fault_count++] =
-            (struct fabric_sim_fault_id){.kind = (uint8_t)(fault >> 24), .number = fault & 0xffffff};
     }
 }
 
@@ -127,18 +171,25 @@ static void list_txns(struct shrink *shrink)
     }
 }
 
-static bool fault_dropped(const struct sim_plan *plan, uint32_t kind, uint32_t number)
+static void list_kinds(struct shrink *shrink)
 {
-    for (uint32_t i = 0; i < plan->dropped_fault_count; i++)
-        if (plan->dropped_faults[i].kind == kind && plan->dropped_faults[i].number == number) return true;
-    return false;
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        if (!(shrink->plan->faults.rate[kind] > 0)) continue;
+        shrink->kinds_all.list[shrink->kinds_all.count++] = kind;
+        if (!kind_dropped(shrink->plan, kind)) shrink->kinds.list[shrink->kinds.count++] = kind;
+    }
 }
 
+/* The faults of the kinds that are left, which acted in the smallest run so far, and those that were left out already. */
 static void list_faults(struct shrink *shrink)
 {
     const struct sim_plan *plan = shrink->plan;
-    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
-        uint32_t numbers = plan->faults.rate[kind] > 0 ? shrink->report->fault_counts[kind] + FAULTS_MARGIN : 0;
+    shrink->faults_all.count = shrink->faults.count = 0;
+    for (uint32_t i = 0; i < shrink->kinds.count; i++) {
+        uint32_t kind = shrink->kinds.list[i], numbers = shrink->report->fault_numbers[kind];
+        for (uint32_t j = 0; j < plan->dropped_fault_count; j++)
+            if (plan->dropped_faults[j].kind == kind && plan->dropped_faults[j].number >= numbers)
+                numbers = plan->dropped_faults[j].number + 1;
         for (uint32_t number = 0; number < numbers && shrink->faults_all.count < SIM_DROPS_MAX; number++) {
             uint32_t fault = kind << 24 | number;
             shrink->faults_all.list[shrink->faults_all.count++] = fault;
@@ -191,13 +242,16 @@ static void keep_culprits(struct shrink *shrink)
 
 static void search(struct shrink *shrink)
 {
+    uint32_t before = UINT32_MAX;
     keep_culprits(shrink);
-    for (uint32_t round = 0, before = UINT32_MAX; round < ROUNDS_MAX; round++) {
+    for (uint32_t round = 0; round < ROUNDS_MAX; round++) {
+        minimize(shrink, &shrink->kinds, apply_kinds);
+        minimize(shrink, &shrink->txns, apply_txns);
+        list_faults(shrink);
+        minimize(shrink, &shrink->faults, apply_faults);
         uint32_t left = shrink->txns.count + shrink->faults.count;
         if (left >= before) return;
         before = left;
-        minimize(shrink, &shrink->faults, apply_faults);
-        minimize(shrink, &shrink->txns, apply_txns);
     }
 }
 
@@ -215,7 +269,7 @@ uint32_t sim_shrink(struct sim_plan *plan, struct sim_report *report, uint32_t r
     shrink->progress = progress;
     shrink->arg = arg;
     list_txns(shrink);
-    list_faults(shrink);
+    list_kinds(shrink);
     search(shrink);
     uint32_t runs = shrink->runs;
     free(shrink);
