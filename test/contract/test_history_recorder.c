@@ -410,7 +410,7 @@ static void what_a_lost_node_told(void **state)
 static int add_one(struct cellar_txn *txn, struct api_call *call)
 {
     struct script *script = (struct script *)call;
-    uint64_t a;
+    uint64_t a = 0;
     int ref = cellar_access(txn, call->items, script->steps->key, CELL_A, CELL_A, 0);
     if (ref < 0) return ref;
     int rc = cellar_fetch(txn);
