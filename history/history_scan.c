@@ -214,6 +214,16 @@ static void cell_over(struct scan *scan, const struct history_visit *writer, enu
     if (!seen(scan, access->over)) found(scan, HISTORY_FOUND_OVER, writer, scan->below ? scan->below : loaded->witness);
 }
 
+/* Who meant to overwrite what was loaded, and had locked it, shows at least that the record was there. */
+static void cell_meant(struct scan *scan, const struct history_visit *writer, const struct loaded *loaded)
+{
+    uint64_t over = access_of(scan, writer)->over;
+
+    if (!scan->below && !scan->loaded && indeterminate(scan, writer) && write_kind(scan, writer) != HISTORY_INSERT &&
+        !who_meant(scan, over) && (!loaded->known || loaded->version == over))
+        scan->loaded = writer;
+}
+
 /* A version: behind the one below it, and behind all who read that. */
 static void item_write(struct scan *scan, const struct history_visit *writer)
 {
@@ -322,6 +332,7 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
             at_rest = true;
             break;
         case HISTORY_MEANT:
+            cell_meant(scan, at, &loaded);
             break;
         }
     }
@@ -350,20 +361,33 @@ static struct presence_walk presence_begin(const struct scan *scan)
     return (struct presence_walk){access_of(scan, at)->kind == HISTORY_INSERT ? PRESENCE_NO : PRESENCE_YES, at};
 }
 
-/* An insert or delete, meant by an indeterminate transaction, that would explain what `visit` found. */
-static const struct history_visit *explanation(const struct scan *scan, const struct history_visit *visit,
-                                               enum presence found_so)
+/* Inserts or deletes, meant by indeterminate transactions, that would explain what `visit` found: the only one, and how many there are. */
+static uint32_t explanations(const struct scan *scan, const struct history_visit *visit, enum presence found_so,
+                             const struct history_visit **only)
 {
     enum history_kind wanted = found_so == PRESENCE_YES ? HISTORY_INSERT : HISTORY_DELETE;
     const struct history_visit *least = scan->below ? scan->below : scan->first;
+    uint32_t count = 0;
 
-    while (visit > least) {
-        const struct history_visit *at = --visit;
-        if (history_visit_role(at) == HISTORY_MEANT && access_of(scan, at)->kind == wanted &&
-            part_of(scan, at) == HISTORY_LEFT_OUT)
-            return at;
+    for (const struct history_visit *at = least; at < visit; at++) {
+        if (history_visit_role(at) != HISTORY_MEANT || access_of(scan, at)->kind != wanted ||
+            part_of(scan, at) != HISTORY_LEFT_OUT)
+            continue;
+        *only = at;
+        count++;
     }
-    return NULL;
+    return count;
+}
+
+/* Against what is known, somebody found the record so. Where several may be the reason nobody knows which: then none is counted in. */
+static bool presence_explained(struct scan *scan, const struct history_visit *visit, enum presence found_so)
+{
+    const struct history_visit *only = NULL;
+
+    if (scan->deciding && scan->changed) return true; /* the walk is made again */
+    uint32_t count = explanations(scan, visit, found_so, &only);
+    if (count == 1 && scan->deciding) count_in(scan, only);
+    return count > 0;
 }
 
 /* Somebody found the record so. */
@@ -371,20 +395,18 @@ static void presence_found(struct scan *scan, const struct history_visit *visit,
                            enum presence found_so)
 {
     if (walk->now == found_so) return;
-    if (walk->now == PRESENCE_UNKNOWN) {
-        *walk = (struct presence_walk){found_so, visit};
+    if (walk->now != PRESENCE_UNKNOWN && !presence_explained(scan, visit, found_so)) {
+        found(scan, found_so == PRESENCE_YES ? HISTORY_FOUND_PRESENT : HISTORY_FOUND_ABSENT, visit, walk->why);
         return;
     }
-    if (scan->deciding && !scan->changed && count_in(scan, explanation(scan, visit, found_so))) return;
-    found(scan, found_so == PRESENCE_YES ? HISTORY_FOUND_PRESENT : HISTORY_FOUND_ABSENT, visit, walk->why);
+    *walk = (struct presence_walk){found_so, visit};
 }
 
 static void presence_final(struct scan *scan, const struct history_visit *at_rest, const struct presence_walk *walk)
 {
     enum presence shown = history_items_final(scan->items, at_rest->entry)->digest ? PRESENCE_YES : PRESENCE_NO;
 
-    if (walk->now == PRESENCE_UNKNOWN || walk->now == shown) return;
-    if (scan->deciding && !scan->changed && count_in(scan, explanation(scan, at_rest, shown))) return;
+    if (walk->now == PRESENCE_UNKNOWN || walk->now == shown || presence_explained(scan, at_rest, shown)) return;
     if (!scan->items->settled && scan->below && indeterminate(scan, scan->below)) return; /* perhaps half done */
     found(scan, HISTORY_FOUND_FINAL_PRESENCE, at_rest, walk->why);
 }

@@ -358,6 +358,21 @@ static void two_antidependencies_in_time(void **state)
     expect(&history, &strict, "G2-item-realtime", "a cycle of 3 transactions\n");
 }
 
+/* A longer way round is told, because it needs one antidependency less. */
+static void the_worst_class_in_time_is_told(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN(1, 60, 100, rd(1, 0, V(1, 5)));
+    TXN(2, 40, 80, wr(1, 0, V(1, 5), V(2, 10)), rd(2, 0, V(1, 5)));
+    TXN(3, 0, 50, wr(2, 0, V(1, 5), V(2, 10)));
+    TXN(4, 60, 100, rd(3, 0, V(1, 5)));
+    TXN(5, 30, 100, wr(3, 0, V(1, 5), V(2, 10)), wr(4, 0, V(1, 5), V(2, 10)));
+    TXN(6, 30, 100, rd(4, 0, V(2, 10)), wr(5, 0, V(1, 5), V(2, 10)));
+    TXN(7, 30, 50, rd(5, 0, V(2, 10)));
+    expect(&history, &strict, "G-single-realtime", "a cycle of 4 transactions\n");
+}
+
 /* Nobody knows when it had its effect: perhaps after the reader that missed it. */
 static void indeterminate_has_no_end(void **state)
 {
@@ -831,6 +846,18 @@ static void indeterminate_delete_is_not_needed(void **state)
     expect(&history, &strict, "ok", "");
 }
 
+/* One of the two must have been, but nobody knows which: the one that would be wrong is not blamed. */
+static void either_delete_would_do(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN_AS(HISTORY_INDETERMINATE, 1, 0, 1000, del(1, 10), wr0(1, 0, V(1, 5), V(2, 10)));
+    TXN_AS(HISTORY_INDETERMINATE, 2, 0, 1000, del(1, 11), wr0(1, 0, V(1, 5), V(2, 11)), rd(2, 0, V(2, 12)));
+    TXN(3, 0, 1000, ins(1, 12), wr(1, 0, 0, V(1, 12)), wr(2, 0, V(1, 5), V(2, 12)));
+    TXN(4, 0, 1000, rd(1, 0, V(1, 5)));
+    expect(&history, &strict, "ok", "");
+}
+
 static void indeterminate_insert_is_needed_at_rest(void **state)
 {
     struct history history = {0};
@@ -973,6 +1000,7 @@ int main(void)
         cmocka_unit_test(read_from_the_future),
         cmocka_unit_test(long_fork_in_time),
         cmocka_unit_test(two_antidependencies_in_time),
+        cmocka_unit_test(the_worst_class_in_time_is_told),
         cmocka_unit_test(indeterminate_has_no_end),
         cmocka_unit_test(indeterminate_has_a_beginning),
         cmocka_unit_test(version_twice),
@@ -1020,6 +1048,7 @@ int main(void)
         cmocka_unit_test(stale_read_of_a_deleted_record),
         cmocka_unit_test(indeterminate_delete_is_needed),
         cmocka_unit_test(indeterminate_delete_is_not_needed),
+        cmocka_unit_test(either_delete_would_do),
         cmocka_unit_test(indeterminate_insert_is_needed_at_rest),
         cmocka_unit_test(as_written),
         cmocka_unit_test(lost_at_rest),
