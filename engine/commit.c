@@ -24,11 +24,11 @@ static inline uint32_t cells_to_check(const struct cache_object *object)
     return PLANT(widened_unchecked) ? object->check_cells & ~object->locked_cells : object->check_cells;
 }
 
-/* Is it so long since the first read that epoch numbers may have come full circle? */
+/* Is it so long since the first read that epoch numbers may have come full circle? This clock may be slow by an eighth. */
 static bool en_may_wrap(const struct txn *txn)
 {
-    uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS;
-    return fabric_now_ns(txn->home->ep) - txn->begin_ns >= wrap_ns && !PLANT(en_wrap_unchecked);
+    uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS, limit_ns = wrap_ns / 8 * 7;
+    return fabric_now_ns(txn->home->ep) - txn->begin_ns >= limit_ns && !PLANT(en_wrap_unchecked);
 }
 
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
@@ -213,7 +213,8 @@ static int await_log(struct coro *co, struct txn *txn)
         for (uint32_t i = 0; i < count; i++) {
             if (!txn->ops[i].status) continue;
             if (PLANT(log_reply_lost_ignored) && txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
-            if (worst != -CELLAR_ERR_INDETERMINATE) worst = txn->ops[i].status;
+            bool unknown = worst == -CELLAR_ERR_INDETERMINATE || txn->ops[i].status == -CELLAR_ERR_FENCED;
+            worst = unknown ? -CELLAR_ERR_INDETERMINATE : txn->ops[i].status;
             txn->ops[kept++] = txn->ops[i];
         }
         if (sent + 1 == LOG_SENDS_MAX) return worst;

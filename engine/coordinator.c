@@ -55,7 +55,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
         return -CELLAR_ERR_FENCED;
     }
     int rc = run(co, txn, proc, args, coordinator->calls % SAMPLE_EVERY == 0);
-    gate_leave(home->gate, home->gate_worker);
+    gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,

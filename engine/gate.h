@@ -28,7 +28,7 @@ struct gate {
 
 /* An attempt may begin: suspends while the gate is closed. False when the CN has stopped. */
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
-void gate_leave(struct gate *gate, uint32_t worker);
+void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 /* The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to settle. */
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);

@@ -16,11 +16,14 @@
  *     never touched by WRITE.
  *  4. A WRITE changes exactly the named bytes. Completion means that later operations on that node see it; it says
  *     nothing about persistence.
- *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps), FENCED (this CN was declared dead), INVALID
- *     (no such node, out of bounds, misaligned; never executed). The executed operations of a batch to one node are a prefix: behind
- *     one that did not run none ran, and behind one whose reply was lost no reply came either.
+ *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps, a WRITE in part), FENCED (this CN was declared dead:
+ *     perhaps, too), INVALID (no such node, out of bounds, misaligned; never executed). Unless the CN or the node is dead, the executed
+ *     operations of a batch to one node are a prefix: behind one that did not run none ran, and behind one whose reply was lost no
+ *     reply came either. Of an atomic that failed the local buffer is as it was; of a READ that failed it may be half new.
  *  6. An operation, its local buffer and its wait belong to the fabric from post until the wait's pending count has dropped.
  *     Local buffers of READ and WRITE lie in memory given to fabric_register_local.
+ *  7. Clocks: what one endpoint is shown never goes back, and passes at true speed give or take an eighth, but may jump ahead. Clocks of
+ *     different CNs have no common zero. A wait for a time may end early or late when the clock changes meanwhile.
  *
  * A masked CAS compares and swaps under masks: if ((word ^ compare) & compare_mask) == 0 then word = (word & ~swap_mask) |
  * (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same comparison.
@@ -150,7 +153,7 @@ struct fabric_ops {
     struct fabric_wait *(*poll)(struct fabric_ep *ep);
     /* Nothing to do: returns when something was completed, received or woken, or at until_ns (UINT64_MAX: no limit). */
     void (*idle)(struct fabric_ep *ep, uint64_t until_ns);
-    uint64_t (*now_ns)(struct fabric_ep *ep);
+    uint64_t (*now_ns)(struct fabric_ep *ep); /* rule 7 */
     void (*close)(struct fabric *fabric);
 };
 
