@@ -1,5 +1,6 @@
 /* list.c - `cellar list`: what this build has, and what it does not have yet. */
 #include "bench.h"
+#include "exp.h"
 #include "options.h"
 #include "settings.h"
 
@@ -30,12 +31,13 @@ static json_t *names_json(const char *const *names)
 
 static int print_json(void)
 {
-    json_t *workloads = json_array();
+    json_t *workloads = json_array(), *experiments = json_array();
+    for (uint32_t i = 0; exp_kinds[i]; i++) json_array_append_new(experiments, json_string(exp_kinds[i]->name));
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
     json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
                              names_json(settings_nics), "modes", names_json(settings_modes), "locks",
-                             names_json(nothing), "workloads", workloads, "experiments", names_json(nothing));
+                             names_json(nothing), "workloads", workloads, "experiments", experiments);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
@@ -57,10 +59,11 @@ static void print_text(void)
     print_names("NICs of sim (--nic)", settings_nics);
     print_names("modes (--cc)", settings_modes);
     print_names("lock algorithms", nothing);
-    print_names("experiments", nothing);
     printf("workloads\n");
     for (uint32_t i = 0; settings_workloads[i]; i++)
         printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+    printf("experiments\n");
+    for (uint32_t i = 0; exp_kinds[i]; i++) printf("  %-16s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
 }
 
 int bench_list_main(int count, char *const *arguments, struct watch *watch)

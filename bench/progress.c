@@ -66,3 +66,19 @@ void progress_draw_run(void *arg, double elapsed_s, char *line, size_t bytes)
              done, style_rate(rate, measured_s > 0 ? (double)committed / measured_s : 0),
              style_percent(aborts, committed ? (double)aborted / (double)committed : 0), eta);
 }
+
+void progress_draw_points(void *arg, double elapsed_s, char *line, size_t bytes)
+{
+    const struct progress_points *points = arg;
+    uint64_t clock_ns = __atomic_load_n(&points->clock_ns, __ATOMIC_RELAXED);
+    uint64_t current_ns = __atomic_load_n(&points->current_ns, __ATOMIC_RELAXED);
+    double done = (double)__atomic_load_n(&points->done, __ATOMIC_RELAXED);
+    double part = current_ns ? clamp((double)clock_ns / (double)current_ns) : 0;
+    done += part * (double)__atomic_load_n(&points->current, __ATOMIC_RELAXED);
+    double fraction = points->all ? clamp(done / (double)points->all) : 1;
+    char cells[BAR_CELLS * 3 + 1], percent[STYLE_BYTES], eta[STYLE_BYTES];
+    bar(cells, fraction);
+    left(eta, fraction, elapsed_s);
+    snprintf(line, bytes, "  measuring %s %s   %s   ETA %s", cells, style_percent(percent, fraction),
+             __atomic_load_n(&points->name, __ATOMIC_RELAXED), eta);
+}

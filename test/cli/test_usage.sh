@@ -44,7 +44,7 @@ accepted '"workloads"' list --json
 # commands
 refused "a command is missing"
 refused "unknown command 'fly'" fly
-for command in exp recover check inspect; do
+for command in recover check inspect; do
     refused "'$command' is not built yet" $command
     if "$cellar" --help | grep -qE "^  $command "; then
         echo "cellar --help offers $command, which is not built"

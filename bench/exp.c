@@ -1,0 +1,128 @@
+/* exp.c - the subcommand `cellar exp`. */
+#include "exp.h"
+
+#include "bench.h"
+#include "exp_nic.h"
+#include "options.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const struct exp_kind *const exp_kinds[] = {&exp_nic, NULL};
+
+#define AT(field) offsetof(struct exp, field)
+
+static const struct option_def defs[] = {
+    {.group = "Options",
+     .name = "out",
+     .argument = "DIR",
+     .help = "where the files go: CSV, SVG, Markdown; made if it is not there",
+     .kind = OPTION_TEXT,
+     .offset = AT(folder)},
+    {.name = "quick", .help = "fewer points, shorter runs", .kind = OPTION_FLAG, .offset = AT(quick)},
+};
+static const struct options options = {.program = "cellar exp", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+
+/* ---- files ---- */
+
+int exp_create(const struct exp *exp, const char *name, struct exp_file *file, struct cellar_error *error)
+{
+    int length = snprintf(file->path, sizeof(file->path), "%s/%s", exp->folder, name);
+    file->out = NULL;
+    if (length < 0 || (size_t)length >= sizeof(file->path))
+        return err_set(error, CELLAR_ERR_INVALID, "--out names too long a path");
+    file->out = fopen(file->path, "w");
+    if (file->out) return 0;
+    return err_set(error, CELLAR_ERR_INVALID, "%.200s cannot be written: %s", file->path, strerror(errno));
+}
+
+int exp_close(struct exp_file *file, struct cellar_error *error)
+{
+    bool failed = ferror(file->out) != 0;
+    failed |= fclose(file->out) != 0;
+    file->out = NULL;
+    return failed ? err_set(error, CELLAR_ERR_INVALID, "%.200s cannot be written", file->path) : 0;
+}
+
+static int check_folder(const char *folder, struct cellar_error *error)
+{
+    struct stat status;
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s: %s", folder, strerror(errno));
+    if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
+        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s is not a directory", folder);
+    if (access(folder, W_OK | X_OK) < 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--out %.200s: %s", folder, strerror(errno));
+    return 0;
+}
+
+/* ---- the subcommand ---- */
+
+static void print_help(void)
+{
+    fputs(
+        "Usage: cellar exp NAME|all --out DIR [--quick]\n\n"
+        "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
+        "gets the\nsame numbers.\n\nExperiments\n",
+        stdout);
+    for (uint32_t i = 0; exp_kinds[i]; i++) printf("  %-26s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
+    printf("  %-26s %s\n", "all", "each of them");
+    options_print(&options, stdout);
+    fputs("\nExamples\n  cellar exp nic --quick --out /tmp/nic\n"
+          "\nExit status: 0 every figure is within its band, 1 some are not, 2 wrong usage or an error.\n",
+          stdout);
+}
+
+static const struct exp_kind *find(const char *name)
+{
+    for (uint32_t i = 0; exp_kinds[i]; i++)
+        if (!strcmp(name, exp_kinds[i]->name)) return exp_kinds[i];
+    return NULL;
+}
+
+static int parse(int count, char *const *arguments, struct exp *exp, const struct exp_kind **kind,
+                 struct cellar_error *error)
+{
+    uint64_t given;
+    bool named = count > 0 && strncmp(arguments[0], "--", 2) != 0;
+    int code =
+        options_parse(&options, named ? count - 1 : count, named ? arguments + 1 : arguments, exp, &given, error);
+    if (code != 0) return code;
+    if (!named) return err_set(error, CELLAR_ERR_INVALID, "the experiment comes first (see cellar exp --help)");
+    *kind = find(arguments[0]);
+    if (!*kind && strcmp(arguments[0], "all") != 0)
+        return err_set(error, CELLAR_ERR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
+    if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
+    return check_folder(exp->folder, error);
+}
+
+/* One, or all for NULL. */
+static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
+{
+    int worst = 0;
+    for (uint32_t i = 0; exp_kinds[i]; i++) {
+        if (kind && kind != exp_kinds[i]) continue;
+        int code = exp_kinds[i]->run(exp, error);
+        if (code < 0) return code;
+        if (code > worst) worst = code;
+    }
+    return worst;
+}
+
+int bench_exp_main(int count, char *const *arguments, struct watch *watch)
+{
+    struct cellar_error error = {0};
+    struct exp exp = {.watch = watch};
+    const struct exp_kind *kind = NULL;
+    int code = parse(count, arguments, &exp, &kind, &error);
+    if (code == OPTIONS_HELP) {
+        print_help();
+        return BENCH_EXIT_OK;
+    }
+    if (code == 0) code = run(&exp, kind, &error);
+    if (code >= 0) return code ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+    fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_error_text(code));
+    return BENCH_EXIT_ERROR;
+}

@@ -1,0 +1,33 @@
+/* exp.h - `cellar exp`: experiments that repeat published measurements, and what they all need: an output folder, files in it. */
+#pragma once
+
+#include "err.h"
+#include "progress.h"
+#include "watch.h"
+
+#include <stdio.h>
+
+struct exp {
+    const char *folder;
+    bool quick; /* fewer points, shorter runs */
+    struct watch *watch;
+    struct progress_points progress;
+};
+
+struct exp_kind {
+    const char *name, *summary;
+    /* 0: done and all figures within their bands; 1: some are not; negative: an error. Prints its result. */
+    int (*run)(struct exp *exp, struct cellar_error *error);
+};
+
+/* NULL-terminated. */
+extern const struct exp_kind *const exp_kinds[];
+
+struct exp_file {
+    FILE *out;
+    char path[512];
+};
+
+/* A new file FOLDER/NAME; exp_close says whether all of it could be written. */
+NODISCARD int exp_create(const struct exp *exp, const char *name, struct exp_file *file, struct cellar_error *error);
+NODISCARD int exp_close(struct exp_file *file, struct cellar_error *error);

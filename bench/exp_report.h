@@ -1,0 +1,33 @@
+/* exp_report.h - figures of the model beside published ones: ratio, band, verdict; for people, as CSV, and as a page's table. */
+#pragma once
+
+#include "style.h"
+
+#include <stdbool.h>
+
+#define EXP_REPORT_ROWS 64
+
+struct exp_report_row {
+    const char *figure, *source, *unit;
+    double published, low, high; /* the band is of model / published */
+    double model;
+    bool fitted; /* the profile has a parameter from it, so that it tests the simulator only, not the model */
+    /* NULL, or why it lies outside its band; then it must still lie in this one, so that a change is seen */
+    const char *why;
+    double known_low, known_high;
+};
+
+struct exp_report {
+    struct exp_report_row rows[EXP_REPORT_ROWS];
+    uint32_t count;
+};
+
+enum exp_report_verdict { EXP_REPORT_WITHIN, EXP_REPORT_KNOWN, EXP_REPORT_OUTSIDE };
+
+void exp_report_add(struct exp_report *report, struct exp_report_row row);
+enum exp_report_verdict exp_report_judge(const struct exp_report_row *row);
+uint32_t exp_report_outside(const struct exp_report *report);
+
+void exp_report_print(const struct exp_report *report, FILE *out, const struct style *style);
+void exp_report_csv(const struct exp_report *report, FILE *out);
+void exp_report_markdown(const struct exp_report *report, FILE *out);

@@ -1,0 +1,179 @@
+/* exp_svg.c - a plot area with a light grid, the series in it, their names beside it; colours that the colour-blind can tell apart. */
+#include "exp_svg.h"
+
+#include "elementary.h"
+
+#include <stdint.h>
+
+#define WIDTH 760
+#define HEIGHT 420
+#define LEFT 76
+#define RIGHT 560
+#define TOP 52
+#define BOTTOM 356
+#define TICKS_MAX 16
+#define ROOM_ABOVE 1.06 /* the highest value and a little more */
+
+static const char *const colours[EXP_SVG_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                    "#56b4e9", "#e69f00", "#000000", "#8c6d31"};
+
+struct axis {
+    bool log;
+    double low, high; /* of values */
+    double from, to;  /* of the picture */
+    double ticks[TICKS_MAX];
+    uint32_t tick_count;
+};
+
+static double log10_of(double x) { return elementary_log(x) / 2.302585092994046; }
+
+static double place(const struct axis *axis, double value)
+{
+    double low = axis->low, high = axis->high;
+    if (axis->log) {
+        value = log10_of(value);
+        low = log10_of(low);
+        high = log10_of(high);
+    }
+    return axis->from + (value - low) / (high - low) * (axis->to - axis->from);
+}
+
+/* ---- axes ---- */
+
+static void add_tick(struct axis *axis, double value)
+{
+    if (value < axis->low * 0.999999 || value > axis->high * 1.000001 || axis->tick_count == TICKS_MAX) return;
+    axis->ticks[axis->tick_count++] = value;
+}
+
+/* 1, 2 and 5 of each decade; where there are many decades, 1 alone. */
+static void log_ticks(struct axis *axis)
+{
+    bool many = axis->high / axis->low > 2000;
+    double decade = 1e-9;
+    while (decade * 10 <= axis->low) decade *= 10;
+    for (; decade <= axis->high; decade *= 10) {
+        add_tick(axis, decade);
+        if (many) continue;
+        add_tick(axis, 2 * decade);
+        add_tick(axis, 5 * decade);
+    }
+}
+
+/* About six steps of 1, 2 or 5 times a power of ten. */
+static void linear_ticks(struct axis *axis)
+{
+    double step = 1e-9, wanted = (axis->high - axis->low) / 6;
+    while (step * 10 <= wanted) step *= 10;
+    step *= wanted > 5 * step ? 10 : wanted > 2 * step ? 5 : wanted > step ? 2 : 1;
+    for (double value = axis->low; value <= axis->high; value += step) add_tick(axis, value);
+}
+
+static void stretch(struct axis *axis, const double *values, uint32_t count, bool *any)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (!*any || values[i] < axis->low) axis->low = values[i];
+        if (!*any || values[i] > axis->high) axis->high = values[i];
+        *any = true;
+    }
+}
+
+static void make_axis(const struct exp_svg_chart *chart, bool vertical, struct axis *axis)
+{
+    bool any = false;
+    for (uint32_t s = 0; s < chart->count; s++) {
+        const struct exp_svg_series *series = &chart->series[s];
+        stretch(axis, vertical ? series->y : series->x, series->count, &any);
+    }
+    if (!axis->log) axis->low = 0;
+    if (vertical) axis->high *= ROOM_ABOVE;
+    if (axis->high <= axis->low) axis->high = axis->low + 1;
+    if (axis->log)
+        log_ticks(axis);
+    else
+        linear_ticks(axis);
+}
+
+/* ---- the picture ---- */
+
+static void text_at(FILE *out, double x, double y, const char *style, const char *text)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, style);
+    for (; *text; text++) {
+        if (*text == '<')
+            fputs("&lt;", out);
+        else if (*text == '&')
+            fputs("&amp;", out);
+        else
+            fputc(*text, out);
+    }
+    fputs("</text>\n", out);
+}
+
+static void draw_axes(const struct exp_svg_chart *chart, const struct axis *x, const struct axis *y, FILE *out)
+{
+    char label[32];
+    for (uint32_t i = 0; i < x->tick_count; i++) {
+        double at = place(x, x->ticks[i]);
+        fprintf(out, "<path d=\"M%.1f %dV%d\" stroke=\"#e4e4e4\"/>\n", at, TOP, BOTTOM);
+        snprintf(label, sizeof label, "%g", x->ticks[i]);
+        text_at(out, at, BOTTOM + 18, "text-anchor=\"middle\"", label);
+    }
+    for (uint32_t i = 0; i < y->tick_count; i++) {
+        double at = place(y, y->ticks[i]);
+        fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#e4e4e4\"/>\n", LEFT, at, RIGHT);
+        snprintf(label, sizeof label, "%g", y->ticks[i]);
+        text_at(out, LEFT - 8, at + 4, "text-anchor=\"end\"", label);
+    }
+    fprintf(out, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#444\"/>\n", LEFT, TOP, BOTTOM, RIGHT);
+    text_at(out, LEFT, 28, "font-size=\"16\" font-weight=\"600\"", chart->title);
+    text_at(out, (LEFT + RIGHT) / 2.0, BOTTOM + 42, "text-anchor=\"middle\"", chart->x_label);
+    fprintf(out, "<g transform=\"translate(20 %d) rotate(-90)\">\n", (TOP + BOTTOM) / 2);
+    text_at(out, 0, 0, "text-anchor=\"middle\"", chart->y_label);
+    fputs("</g>\n", out);
+}
+
+static void draw_dot(FILE *out, double x, double y, const char *colour, bool published)
+{
+    if (published)
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"5\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", x, y,
+                colour);
+    else
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y, colour);
+}
+
+static void draw_series(const struct exp_svg_chart *chart, uint32_t index, const struct axis *x, const struct axis *y,
+                        FILE *out)
+{
+    const struct exp_svg_series *series = &chart->series[index];
+    const char *colour = series->published ? "#222" : colours[index];
+    double legend_y = TOP + 14 + 22.0 * index;
+    if (!series->published) {
+        fputs("<path fill=\"none\" stroke-width=\"2\" stroke=\"", out);
+        fprintf(out, "%s\" d=\"", colour);
+        for (uint32_t i = 0; i < series->count; i++)
+            fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', place(x, series->x[i]), place(y, series->y[i]));
+        fputs("\"/>\n", out);
+        fprintf(out, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-width=\"2\"/>\n", RIGHT + 14, legend_y, colour);
+    }
+    for (uint32_t i = 0; i < series->count; i++)
+        draw_dot(out, place(x, series->x[i]), place(y, series->y[i]), colour, series->published);
+    draw_dot(out, RIGHT + 24, legend_y, colour, series->published);
+    text_at(out, RIGHT + 42, legend_y + 4, "", series->name);
+}
+
+void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
+{
+    struct axis x = {.log = chart->log_x, .from = LEFT, .to = RIGHT};
+    struct axis y = {.log = chart->log_y, .from = BOTTOM, .to = TOP};
+    make_axis(chart, false, &x);
+    make_axis(chart, true, &y);
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+            "font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222\">\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, HEIGHT);
+    draw_axes(chart, &x, &y, out);
+    for (uint32_t i = 0; i < chart->count; i++) draw_series(chart, i, &x, &y, out);
+    fputs("</svg>\n", out);
+}
