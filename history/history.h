@@ -18,7 +18,7 @@
 #define HISTORY_PRESENCE 0xffff
 
 enum history_kind {
-    HISTORY_READ,   /* version: the one read; digest: of the value */
+    HISTORY_READ, /* version: the one read; digest: of the value. Cell HISTORY_PRESENCE: found present; version as in ABSENT */
     HISTORY_WRITE,  /* version: the one written; over: the one below it; digest: of the value */
     HISTORY_ABSENT, /* cell HISTORY_PRESENCE; version: of the bucket chain */
     HISTORY_INSERT, /* cell HISTORY_PRESENCE; version: EN 0 and the TS. Its cells follow as WRITEs */
@@ -31,7 +31,7 @@ struct history_access {
     uint32_t table_id;
     uint64_t key;
     uint64_t version, over;
-    uint64_t digest; /* xxh3 of the value's bytes, never 0; 0: no value */
+    uint64_t digest; /* xxh3 of the value's bytes, never 0; 0: no value, or of a READ: not known */
 };
 
 enum history_outcome {
@@ -64,7 +64,9 @@ struct history {
     uint64_t access_count, access_capacity;
     struct history_final *finals;
     uint64_t final_count, final_capacity;
-    bool has_final; /* finals were read, and are complete */
+    bool has_final;          /* finals were read, and are complete */
+    bool nodes_lost;         /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
+    uint64_t clock_error_ns; /* begin and end come from clocks that may be so far apart; 0: from one clock */
     struct history_name {
         uint32_t table_id;
         char name[CELLAR_NAME_BYTES];

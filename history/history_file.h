@@ -1,20 +1,27 @@
 /*
  * history_file.h - a history as text, one JSON object a line, for this program and for outside checkers (docs/history.md).
  *
- *     {"cellar_history":1,"tables":{"1":"accounts"},"clock_error_ns":0}
+ *     {"cellar_history":1,"tables":{"1":"accounts"},"clock_error_ns":0,"nodes_lost":false}
  *     {"txn":0,"cn":0,"coordinator":1,"begin":10,"end":25,"outcome":"committed","ts":7,
  *      "read":[[table,key,cell,en,ts,"digest"],...],"write":[[table,key,cell,en,ts,over_en,over_ts,"digest"],...],
  *      "absent":[[table,key,ts],...],"insert":[[table,key],...],"delete":[[table,key],...]}
  *     {"final":[[table,key,cell,en,ts,"digest"],...]}
- *     {"end":true,"txns":1}
+ *     {"end":true,"txns":1,"checksum":"xxh3 of all lines before"}
  *
- * Keys and digests are text (JSON numbers are no 64-bit integers everywhere). The last line makes a truncated file known as such.
+ * Keys and digests are text (JSON numbers are no 64-bit integers everywhere). The last line makes a truncated file known as such, and a
+ * damaged one. Of a bucket's version only the TS is kept.
  */
 #pragma once
 
 #include "history.h"
 
-/* Written to a temporary name beside it and renamed: a file of that name is whole. */
+/* Written to a temporary name beside it and renamed: a file of that name is whole. SYSTEM, or INVALID for ids and times above 2^63. */
 NODISCARD int history_write(const struct history *history, const char *path, struct cellar_error *error);
-/* Truncated, foreign, or nonsense: -CORRUPT (or -IO) with one clear line that names the file and the line in it. */
+/*
+ * Into *history, which is empty before, and after an error. Truncated, foreign, or nonsense: -CORRUPT with one clear line that names the
+ * file and the line in it; UNSUPPORTED: a newer format; SYSTEM: it could not be read.
+ */
 NODISCARD int history_read(struct history *history, const char *path, struct cellar_error *error);
+/* The same; *bytes_read tells another thread how far it is, atomically. */
+NODISCARD int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read,
+                                   struct cellar_error *error);

@@ -1,0 +1,202 @@
+/* history_write.c - a history into a file, line by line, under a checksum. */
+#include "history_file.h"
+#include "layout.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define FINALS_PER_LINE 1000
+#define PATH_BYTES 4096
+
+struct writer {
+    FILE *file;
+    XXH3_state_t *checksum;
+    bool failed;
+    uint32_t used;
+    char buffer[1 << 16];
+};
+
+static void flush(struct writer *writer)
+{
+    XXH3_64bits_update(writer->checksum, writer->buffer, writer->used);
+    if (fwrite(writer->buffer, 1, writer->used, writer->file) != writer->used) writer->failed = true;
+    writer->used = 0;
+}
+
+/* Adds text, of at most a few hundred bytes. */
+__attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
+{
+    va_list arguments;
+
+    if (writer->used > sizeof writer->buffer - 1024) flush(writer);
+    va_start(arguments, format);
+    int length = vsnprintf(writer->buffer + writer->used, sizeof writer->buffer - writer->used, format, arguments);
+    va_end(arguments);
+    if (length < 0 || (size_t)length >= sizeof writer->buffer - writer->used)
+        writer->failed = true;
+    else
+        writer->used += (uint32_t)length;
+}
+
+/* ---- lines ---- */
+
+static void put_header(struct writer *writer, const struct history *history)
+{
+    put(writer, "{\"cellar_history\":1,\"tables\":{");
+    for (uint32_t i = 0; i < history->table_count; i++) {
+        json_t *name = json_string(history->tables[i].name); /* NULL where it is no UTF-8 */
+        char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
+        put(writer, "%s\"%u\":%s", i ? "," : "", history->tables[i].table_id, text ? text : "\"?\"");
+        free(text);
+        json_decref(name);
+    }
+    put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s}\n", history->clock_error_ns,
+        history->nodes_lost ? "true" : "false");
+}
+
+static void put_access(struct writer *writer, const struct history_access *access)
+{
+    unsigned en = layout_version_en(access->version);
+    uint64_t ts = layout_version_ts(access->version);
+
+    put(writer, "[%u,\"%" PRIu64 "\"", access->table_id, access->key);
+    switch ((enum history_kind)access->kind) {
+    case HISTORY_READ:
+        put(writer, ",%u,%u,%" PRIu64 ",\"%" PRIx64 "\"", access->cell, en, ts, access->digest);
+        break;
+    case HISTORY_WRITE:
+        put(writer, ",%u,%u,%" PRIu64 ",%u,%" PRIu64 ",\"%" PRIx64 "\"", access->cell, en, ts,
+            layout_version_en(access->over), layout_version_ts(access->over), access->digest);
+        break;
+    case HISTORY_ABSENT:
+        put(writer, ",%" PRIu64, ts);
+        break;
+    case HISTORY_INSERT:
+    case HISTORY_DELETE:
+        break;
+    }
+    put(writer, "]");
+}
+
+static void put_accesses(struct writer *writer, const struct history *history, const struct history_txn *txn,
+                         enum history_kind kind, const char *name)
+{
+    bool any = false;
+
+    for (uint64_t i = txn->first; i < txn->first + txn->count; i++) {
+        if (history->accesses[i].kind != kind) continue;
+        if (any)
+            put(writer, ",");
+        else
+            put(writer, ",\"%s\":[", name);
+        put_access(writer, &history->accesses[i]);
+        any = true;
+    }
+    if (any) put(writer, "]");
+}
+
+static void put_txn(struct writer *writer, const struct history *history, const struct history_txn *txn)
+{
+    static const char *const outcomes[] = {
+        [HISTORY_COMMITTED] = "committed", [HISTORY_FAILED] = "failed", [HISTORY_INDETERMINATE] = "indeterminate"};
+
+    put(writer,
+        "{\"txn\":%" PRIu64 ",\"cn\":%u,\"coordinator\":%u,\"begin\":%" PRIu64 ",\"end\":%" PRIu64
+        ",\"outcome\":\"%s\",\"ts\":%" PRIu64,
+        txn->id, txn->cn, txn->coordinator, txn->begin_ns, txn->end_ns, outcomes[txn->outcome], txn->ts);
+    put_accesses(writer, history, txn, HISTORY_READ, "read");
+    put_accesses(writer, history, txn, HISTORY_WRITE, "write");
+    put_accesses(writer, history, txn, HISTORY_ABSENT, "absent");
+    put_accesses(writer, history, txn, HISTORY_INSERT, "insert");
+    put_accesses(writer, history, txn, HISTORY_DELETE, "delete");
+    put(writer, "}\n");
+}
+
+static void put_finals(struct writer *writer, const struct history *history)
+{
+    for (uint64_t i = 0; i < history->final_count || i == 0; i += FINALS_PER_LINE) {
+        put(writer, "{\"final\":[");
+        for (uint64_t j = i; j < i + FINALS_PER_LINE && j < history->final_count; j++) {
+            const struct history_final *final = &history->finals[j];
+            put(writer, "%s[%u,\"%" PRIu64 "\",%u,%u,%" PRIu64 ",\"%" PRIx64 "\"]", j > i ? "," : "", final->table_id,
+                final->key, final->cell, layout_version_en(final->version), layout_version_ts(final->version),
+                final->digest);
+        }
+        put(writer, "]}\n");
+    }
+}
+
+static void put_end(struct writer *writer, const struct history *history)
+{
+    flush(writer);
+    put(writer, "{\"end\":true,\"txns\":%" PRIu64 ",\"checksum\":\"%016" PRIx64 "\"}\n", history->txn_count,
+        (uint64_t)XXH3_64bits_digest(writer->checksum));
+    flush(writer);
+}
+
+/* ---- the file ---- */
+
+/* JSON's integers, as jansson has them, end at 2^63. */
+static bool writable(const struct history *history)
+{
+    bool fits = history->clock_error_ns <= INT64_MAX;
+    for (uint64_t i = 0; i < history->txn_count && fits; i++) {
+        const struct history_txn *txn = &history->txns[i];
+        fits = (txn->id | txn->begin_ns | txn->end_ns) <= INT64_MAX && txn->outcome <= HISTORY_INDETERMINATE;
+    }
+    return fits;
+}
+
+/* 0, or the error number of what failed. */
+static int write_to(FILE *file, const struct history *history)
+{
+    struct writer *writer = calloc(1, sizeof *writer);
+    XXH3_state_t *checksum = XXH3_createState();
+    int code = ENOMEM;
+
+    if (writer && checksum) {
+        writer->file = file;
+        writer->checksum = checksum;
+        XXH3_64bits_reset(checksum);
+        errno = 0;
+        put_header(writer, history);
+        for (uint64_t i = 0; i < history->txn_count; i++) put_txn(writer, history, &history->txns[i]);
+        if (history->has_final) put_finals(writer, history);
+        put_end(writer, history);
+        if (fflush(file) || fsync(fileno(file))) writer->failed = true;
+        code = !writer->failed ? 0 : errno ? errno : EIO;
+    }
+    XXH3_freeState(checksum);
+    free(writer);
+    return code;
+}
+
+int history_write(const struct history *history, const char *path, struct cellar_error *error)
+{
+    char partial[PATH_BYTES];
+    struct stat status;
+
+    if (!writable(history))
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s: an id or a time of the history is too large", path);
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
+    if ((size_t)snprintf(partial, sizeof partial, "%s.partial", path) >= sizeof partial)
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
+    FILE *file = fopen(partial, "w");
+    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial, strerror(errno));
+    int code = write_to(file, history);
+    if (fclose(file) && !code) code = errno;
+    if (!code && rename(partial, path)) code = errno;
+    if (!code) return 0;
+    unlink(partial);
+    return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(code));
+}

@@ -1,0 +1,481 @@
+/* test_history_file.c - histories as files: there and back, and every way in which a file can be no history. */
+#include "history_file.h"
+#include "layout.h"
+#include "prng.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- a file in memory ---- */
+
+struct paper {
+    int file;
+    char path[64];
+};
+
+static struct paper paper_new(void)
+{
+    struct paper paper;
+    paper.file = memfd_create("history", 0);
+    assert_true(paper.file >= 0);
+    snprintf(paper.path, sizeof paper.path, "/proc/self/fd/%d", paper.file);
+    return paper;
+}
+
+static void paper_put(const struct paper *paper, const void *bytes, size_t count)
+{
+    assert_int_equal(ftruncate(paper->file, 0), 0);
+    assert_int_equal(pwrite(paper->file, bytes, count, 0), count);
+}
+
+/* ---- a history with everything in it ---- */
+
+static struct history_access access_of(enum history_kind kind, uint64_t key, uint16_t cell, uint64_t version)
+{
+    struct history_access access = {.kind = (uint8_t)kind, .table_id = 1, .key = key, .cell = cell, .version = version};
+    if (kind == HISTORY_READ || kind == HISTORY_WRITE) access.digest = key * 0x123456789abcdefull + 1;
+    if (kind == HISTORY_WRITE) access.over = version - 1;
+    return access;
+}
+
+static void sample(struct history *history)
+{
+    const uint64_t ts = LAYOUT_TS_MAX, high = layout_version_of(65535, ts);
+    const struct history_access first[] = {access_of(HISTORY_READ, UINT64_MAX, 0, layout_version_of(3, 7)),
+                                           access_of(HISTORY_READ, 0, 19, high),
+                                           access_of(HISTORY_READ, 9, HISTORY_PRESENCE, 12),
+                                           access_of(HISTORY_ABSENT, 5, HISTORY_PRESENCE, 70),
+                                           access_of(HISTORY_INSERT, 6, HISTORY_PRESENCE, ts),
+                                           access_of(HISTORY_DELETE, 7, HISTORY_PRESENCE, ts),
+                                           access_of(HISTORY_WRITE, 6, 0, layout_version_of(1, ts)),
+                                           access_of(HISTORY_WRITE, 8, 1, high)};
+    const struct history_txn txns[] = {
+        {.id = 7, .cn = 1, .coordinator = 2, .begin_ns = 10, .end_ns = INT64_MAX, .ts = ts, .count = 8},
+        {.id = INT64_MAX, .cn = UINT32_MAX, .coordinator = UINT32_MAX, .outcome = HISTORY_FAILED, .count = 2},
+        {.id = 0, .begin_ns = 5, .end_ns = 5, .ts = ts, .outcome = HISTORY_INDETERMINATE, .count = 0}};
+    const struct history_final finals[] = {{.table_id = 1, .key = 8, .cell = 1, .version = high, .digest = UINT64_MAX},
+                                           {.table_id = UINT32_MAX, .key = 6, .cell = HISTORY_PRESENCE, .digest = 1}};
+
+    for (uint32_t i = 0; i < 3; i++) assert_int_equal(history_txn_add(history, &txns[i], first), 0);
+    for (uint32_t i = 0; i < 2; i++) assert_int_equal(history_final_add(history, &finals[i]), 0);
+    assert_int_equal(history_table_add(history, 1, "accounts"), 0);
+    assert_int_equal(history_table_add(history, UINT32_MAX, "\"odd\"\\\n\xc3\xa9"), 0);
+    history->has_final = true;
+    history->nodes_lost = true;
+    history->clock_error_ns = 250;
+}
+
+static bool same(const struct history *a, const struct history *b)
+{
+    if (a->txn_count != b->txn_count || a->access_count != b->access_count || a->final_count != b->final_count ||
+        a->table_count != b->table_count || a->has_final != b->has_final || a->nodes_lost != b->nodes_lost ||
+        a->clock_error_ns != b->clock_error_ns)
+        return false;
+    for (uint32_t i = 0; i < a->table_count; i++)
+        if (a->tables[i].table_id != b->tables[i].table_id || strcmp(a->tables[i].name, b->tables[i].name) != 0)
+            return false;
+    for (uint64_t i = 0; i < a->txn_count; i++) {
+        const struct history_txn *x = &a->txns[i], *y = &b->txns[i];
+        if (x->id != y->id || x->cn != y->cn || x->coordinator != y->coordinator || x->begin_ns != y->begin_ns ||
+            x->end_ns != y->end_ns || x->ts != y->ts || x->outcome != y->outcome || x->first != y->first ||
+            x->count != y->count)
+            return false;
+    }
+    for (uint64_t i = 0; i < a->access_count; i++) {
+        const struct history_access *x = &a->accesses[i], *y = &b->accesses[i];
+        if (x->kind != y->kind || x->cell != y->cell || x->table_id != y->table_id || x->key != y->key ||
+            x->version != y->version || x->over != y->over || x->digest != y->digest)
+            return false;
+    }
+    for (uint64_t i = 0; i < a->final_count; i++) {
+        const struct history_final *x = &a->finals[i], *y = &b->finals[i];
+        if (x->table_id != y->table_id || x->cell != y->cell || x->key != y->key || x->version != y->version ||
+            x->digest != y->digest)
+            return false;
+    }
+    return true;
+}
+
+/* Written into a folder of its own, which is gone again; returns the text. */
+static char *written(const struct history *history, size_t *bytes)
+{
+    char folder[] = "/tmp/test_history_XXXXXX", path[64], partial[80];
+    struct cellar_error error = {0};
+    struct stat status;
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/h", folder);
+    if (history_write(history, path, &error)) fail_msg("%s", error.text);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    assert_int_not_equal(access(partial, F_OK), 0);
+    assert_int_equal(stat(path, &status), 0);
+    *bytes = (size_t)status.st_size;
+    char *text = calloc(1, *bytes + 1);
+    assert_non_null(text);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(text, 1, *bytes, file), *bytes);
+    fclose(file);
+    unlink(path);
+    rmdir(folder);
+    return text;
+}
+
+/* ---- there and back ---- */
+
+static void what_is_written_is_read(void **state)
+{
+    struct history history = {0}, back = {0};
+    struct paper paper = paper_new();
+    struct cellar_error error = {0};
+    size_t bytes;
+    (void)state;
+    sample(&history);
+    char *text = written(&history, &bytes);
+    paper_put(&paper, text, bytes);
+    if (history_read(&back, paper.path, &error)) fail_msg("%s", error.text);
+    assert_true(same(&history, &back));
+    history_free(&back);
+    uint64_t seen = 0;
+    assert_int_equal(history_read_watched(&back, paper.path, &seen, NULL), 0);
+    assert_int_equal(seen, bytes);
+    close(paper.file);
+    history_free(&history);
+    history_free(&back);
+    free(text);
+}
+
+static void an_empty_history_too(void **state)
+{
+    struct history history = {0}, back = {0};
+    struct paper paper = paper_new();
+    size_t bytes;
+    (void)state;
+    for (int final = 0; final < 2; final++) {
+        history.has_final = final;
+        char *text = written(&history, &bytes);
+        paper_put(&paper, text, bytes);
+        assert_int_equal(history_read(&back, paper.path, NULL), 0);
+        assert_true(same(&history, &back));
+        history_free(&back);
+        free(text);
+    }
+    close(paper.file);
+}
+
+/* Lists of finals are cut; lines are longer than buffers. */
+static void a_large_history_too(void **state)
+{
+    struct history history = {0}, back = {0};
+    struct paper paper = paper_new();
+    static struct history_access accesses[20000];
+    size_t bytes;
+    (void)state;
+    for (uint32_t i = 0; i < 20000; i++) accesses[i] = access_of(HISTORY_READ, i, 0, i);
+    for (uint32_t i = 0; i < 5; i++) {
+        const struct history_txn txn = {.id = i, .count = i % 2 ? 20000 : 3};
+        assert_int_equal(history_txn_add(&history, &txn, accesses), 0);
+    }
+    for (uint32_t i = 0; i < 2500; i++) {
+        const struct history_final final = {.table_id = 1, .key = i};
+        assert_int_equal(history_final_add(&history, &final), 0);
+    }
+    history.has_final = true;
+    char *text = written(&history, &bytes);
+    paper_put(&paper, text, bytes);
+    assert_int_equal(history_read(&back, paper.path, NULL), 0);
+    assert_true(same(&history, &back));
+    close(paper.file);
+    history_free(&history);
+    history_free(&back);
+    free(text);
+}
+
+/* ---- damage ---- */
+
+/* Refused in one line that names file and place, or the same history. */
+static void read_or_refused(const struct paper *paper, const struct history *history, const char *what, size_t at)
+{
+    struct history back = {0};
+    struct cellar_error error = {0};
+
+    int rc = history_read(&back, paper->path, &error);
+    if (rc == 0 && !same(history, &back)) fail_msg("%s at byte %zu: another history is read", what, at);
+    if (rc) {
+        assert_int_equal(back.txn_count, 0);
+        assert_null(back.accesses);
+        if (strncmp(error.text, paper->path, strlen(paper->path)) != 0 || strchr(error.text, '\n'))
+            fail_msg("%s at byte %zu: %s", what, at, error.text);
+    }
+    history_free(&back);
+}
+
+static void cut_anywhere(void **state)
+{
+    struct history history = {0};
+    struct paper paper = paper_new();
+    size_t bytes;
+    (void)state;
+    sample(&history);
+    char *text = written(&history, &bytes);
+    for (size_t at = 0; at < bytes; at++) {
+        struct history back = {0};
+        paper_put(&paper, text, at);
+        read_or_refused(&paper, &history, "cut", at);
+        /* Only the last newline can be spared. */
+        assert_int_equal(history_read(&back, paper.path, NULL) == 0, at == bytes - 1);
+        history_free(&back);
+    }
+    close(paper.file);
+    history_free(&history);
+    free(text);
+}
+
+static void flipped_anywhere(void **state)
+{
+    struct history history = {0};
+    struct paper paper = paper_new();
+    size_t bytes;
+    (void)state;
+    sample(&history);
+    char *text = written(&history, &bytes);
+    for (size_t at = 0; at < bytes; at++) {
+        char kept = text[at];
+        for (int bit = 0; bit < 8; bit++) {
+            text[at] = (char)(kept ^ 1 << bit);
+            paper_put(&paper, text, bytes);
+            read_or_refused(&paper, &history, "flipped", at);
+        }
+        text[at] = kept;
+    }
+    close(paper.file);
+    history_free(&history);
+    free(text);
+}
+
+/* Without the checksum anything may be read, but nothing may break. */
+static void scrambled(void **state)
+{
+    struct history history = {0};
+    struct paper paper = paper_new();
+    struct prng prng;
+    size_t bytes;
+    (void)state;
+    sample(&history);
+    char *text = written(&history, &bytes);
+    char *checksum = strstr(text, ",\"checksum\"");
+    assert_non_null(checksum);
+    strcpy(checksum, "}\n");
+    bytes = strlen(text);
+    char *copy = malloc(bytes);
+    assert_non_null(copy);
+    prng_seed(&prng, 1);
+    int refused = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct history back = {0};
+        memcpy(copy, text, bytes);
+        for (uint64_t n = 1 + prng_below(&prng, 3); n > 0; n--) {
+            static const char pieces[] = "0123456789\"[]{},:-.e\n\\\0truen";
+            size_t to = prng_below(&prng, bytes), from = prng_below(&prng, bytes), count = prng_below(&prng, 12);
+            if (prng_below(&prng, 2))
+                copy[to] = pieces[prng_below(&prng, sizeof pieces - 1)];
+            else if (to + count <= bytes && from + count <= bytes)
+                memcpy(copy + to, text + from, count);
+        }
+        paper_put(&paper, copy, bytes);
+        refused += history_read(&back, paper.path, NULL) != 0;
+        history_free(&back);
+    }
+    assert_true(refused > 10000);
+    close(paper.file);
+    history_free(&history);
+    free(text);
+    free(copy);
+}
+
+/* ---- what is refused, and how ---- */
+
+#define HEADER "{\"cellar_history\":1}\n"
+#define TXN_OF(id, more)                                                                                               \
+    "{\"txn\":" id ",\"cn\":0,\"coordinator\":0,\"begin\":1,\"end\":2,\"outcome\":\"committed\",\"ts\":0" more "}\n"
+#define END_OF(count) "{\"end\":true,\"txns\":" count "}\n"
+
+static void refused(const char *text, int code, const char *message)
+{
+    struct history history = {0};
+    struct cellar_error error = {0};
+    struct paper paper = paper_new();
+
+    paper_put(&paper, text, strlen(text));
+    int rc = history_read(&history, paper.path, &error);
+    if (rc != -code || !strstr(error.text, message)) fail_msg("%d, %s: %s", rc, error.text, text);
+    close(paper.file);
+}
+
+#define CORRUPT(text, message) refused(text, CELLAR_ERR_CORRUPT, message)
+#define CORRUPT_TXN(more, message) CORRUPT(HEADER TXN_OF("0", more) END_OF("1"), ":2: " message)
+
+static void accepted(const char *text)
+{
+    struct history history = {0};
+    struct cellar_error error = {0};
+    struct paper paper = paper_new();
+
+    paper_put(&paper, text, strlen(text));
+    if (history_read(&history, paper.path, &error)) fail_msg("%s: %s", error.text, text);
+    history_free(&history);
+    close(paper.file);
+}
+
+static void unknown_fields_are_passed_over(void **state)
+{
+    (void)state;
+    accepted(HEADER END_OF("0"));
+    accepted("{\"cellar_history\":1,\"machine\":{\"cores\":2}}\n" TXN_OF("0", ",\"attempts\":[1]") END_OF("1"));
+    accepted(HEADER "{\"final\":[],\"more\":1}\n{\"final\":[]}\n{\"end\":true,\"txns\":0,\"more\":null}\n");
+}
+
+static void foreign_files(void **state)
+{
+    (void)state;
+    CORRUPT("", ": the file is empty");
+    CORRUPT("\n", ":1: not a history of Cellar");
+    CORRUPT("{}\n", ":1: not a history of Cellar");
+    CORRUPT("[1,2]\n", ":1: not a history of Cellar");
+    CORRUPT("\x7f"
+            "ELF\1\2\3",
+            ":1: not a history of Cellar");
+    CORRUPT("{\"cellar_history\":\"1\"}\n", ":1: not a history of Cellar");
+    CORRUPT("{\"cellar_history\":0}\n", ":1: not a history of Cellar");
+    refused("{\"cellar_history\":2,\"what\":\"ever\"}\n", CELLAR_ERR_UNSUPPORTED,
+            ": version 2 of the format; this program reads version 1");
+    CORRUPT("{\"cellar_history\":1,\"nodes_lost\":1}\n", ":1: \"nodes_lost\"");
+    CORRUPT("{\"cellar_history\":1,\"clock_error_ns\":-1}\n", ":1: \"clock_error_ns\"");
+    CORRUPT("{\"cellar_history\":1,\"tables\":[]}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":1,\"tables\":{\"x\":\"y\"}}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":1,\"tables\":{\"1\":2}}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":1,\"tables\":{\"4294967296\":\"y\"}}\n", ":1: \"tables\"");
+}
+
+static void files_that_break_off(void **state)
+{
+    (void)state;
+    CORRUPT(HEADER, ":1: the file breaks off behind this line");
+    CORRUPT(HEADER TXN_OF("0", ""), ":2: the file breaks off behind this line");
+    CORRUPT(HEADER "{\"txn\":0,\"cn", ":2: the file breaks off within this line");
+    CORRUPT(HEADER TXN_OF("0", "") END_OF("2"), ":3: there are 1 transactions, but the end says 2");
+    CORRUPT(HEADER END_OF("0") HEADER, ":3: something follows the end");
+    CORRUPT(HEADER "{\"end\":true}\n", ":2: \"txns\"");
+    CORRUPT(HEADER "{\"end\":1,\"txns\":0}\n", ":2: \"end\" must be true");
+    CORRUPT(HEADER "{\"end\":true,\"txns\":0,\"checksum\":\"0\"}\n", ":2: the checksum is wrong");
+    CORRUPT(HEADER "{\"end\":true,\"txns\":0,\"checksum\":7}\n", ":2: \"checksum\"");
+}
+
+static void lines_out_of_place(void **state)
+{
+    (void)state;
+    CORRUPT(HEADER "\n" END_OF("0"), ":2: not a JSON object");
+    CORRUPT(HEADER "{\"what\":1}\n" END_OF("0"), ":2: none of");
+    CORRUPT(HEADER "{\"final\":[]}\n" TXN_OF("0", "") END_OF("1"), ":3: a transaction behind \"final\"");
+    CORRUPT(HEADER TXN_OF("4", "") TXN_OF("5", "") TXN_OF("4", "") END_OF("3"),
+            ":4: transaction 4 was in line 2 already");
+    CORRUPT(HEADER "{\"txn\":0,\"txn\":1}\n", ":2: not a JSON object");
+}
+
+static void fields_of_other_types(void **state)
+{
+    (void)state;
+    CORRUPT(HEADER TXN_OF("\"0\"", "") END_OF("1"), ":2: \"txn\" must be");
+    CORRUPT(HEADER TXN_OF("-1", "") END_OF("1"), ":2: \"txn\" must be");
+    CORRUPT(HEADER TXN_OF("1.0", "") END_OF("1"), ":2: \"txn\" must be");
+    CORRUPT(HEADER TXN_OF("9223372036854775808", "") END_OF("1"), ":2: not a JSON object");
+    CORRUPT(HEADER "{\"txn\":0,\"cn\":4294967296}\n", ":2: \"cn\" must be");
+    CORRUPT(HEADER "{\"txn\":0,\"cn\":0,\"coordinator\":0,\"begin\":3,\"end\":2,\"outcome\":\"failed\",\"ts\":0}\n",
+            ":2: \"end\" lies before \"begin\"");
+    CORRUPT(HEADER "{\"txn\":0,\"cn\":0,\"coordinator\":0,\"begin\":1,\"end\":2,\"outcome\":\"lost\",\"ts\":0}\n",
+            ":2: \"outcome\" must be");
+    CORRUPT(HEADER "{\"txn\":0,\"cn\":0,\"coordinator\":0,\"begin\":1,\"end\":2,\"outcome\":\"failed\","
+                   "\"ts\":281474976710656}\n",
+            ":2: \"ts\" must be");
+    CORRUPT_TXN(",\"read\":{}", "\"read\" must be a list");
+    CORRUPT_TXN(",\"read\":[1]", "read[0] must be a list of 6");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",3,4,5,\"6\"],[1,\"2\",3,4,5]]", "read[1] must be a list of 6");
+    CORRUPT_TXN(",\"read\":[[\"1\",\"2\",3,4,5,\"6\"]]", "read[0]: a table's number is missing");
+    CORRUPT_TXN(",\"read\":[[1,2,3,4,5,\"6\"]]", "read[0]: a key, decimal digits in quotes is missing");
+    CORRUPT_TXN(",\"read\":[[1,\"\",3,4,5,\"6\"]]", "read[0]: a key");
+    CORRUPT_TXN(",\"read\":[[1,\"-2\",3,4,5,\"6\"]]", "read[0]: a key");
+    CORRUPT_TXN(",\"read\":[[1,\"a\",3,4,5,\"6\"]]", "read[0]: a key");
+    CORRUPT_TXN(",\"read\":[[1,\"18446744073709551616\",3,4,5,\"6\"]]", "read[0]: a key");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",65536,4,5,\"6\"]]", "read[0]: a cell's number is missing");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",3,65536,5,\"6\"]]", "read[0]: an epoch number");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",3,4,281474976710656,\"6\"]]", "read[0]: a timestamp");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",3,4,5,\"g\"]]", "read[0]: a digest");
+    CORRUPT_TXN(",\"read\":[[1,\"2\",3,4,5,\"10000000000000000\"]]", "read[0]: a digest");
+    CORRUPT_TXN(",\"write\":[[1,\"2\",65535,4,5,3,4,\"6\"]]", "write[0]: a cell's number is missing");
+    CORRUPT_TXN(",\"absent\":[[1,\"2\"]]", "absent[0] must be a list of 3");
+    CORRUPT_TXN(",\"insert\":[[1,\"2\",3]]", "insert[0] must be a list of 2");
+    CORRUPT(HEADER "{\"final\":7}\n", ":2: \"final\" must be a list");
+}
+
+static void endless_lines(void **state)
+{
+    struct history history = {0};
+    struct cellar_error error = {0};
+    struct paper paper = paper_new();
+    char *text = malloc(17 << 20);
+    (void)state;
+    assert_non_null(text);
+    memset(text, ' ', 17 << 20);
+    paper_put(&paper, text, 17 << 20);
+    assert_int_equal(history_read(&history, paper.path, &error), -CELLAR_ERR_CORRUPT);
+    assert_non_null(strstr(error.text, ":1: a line of more than 16 MiB"));
+    free(text);
+    close(paper.file);
+}
+
+static void files_that_cannot_be(void **state)
+{
+    struct history history = {0};
+    struct cellar_error error = {0};
+    (void)state;
+    assert_int_equal(history_read(&history, "/no/such/file", &error), -CELLAR_ERR_SYSTEM);
+    assert_non_null(strstr(error.text, "/no/such/file"));
+    assert_int_equal(history_read(&history, "/tmp", &error), -CELLAR_ERR_SYSTEM);
+    assert_int_equal(history_write(&history, "/no/such/folder/h", &error), -CELLAR_ERR_SYSTEM);
+    assert_non_null(strstr(error.text, "/no/such/folder/h"));
+    assert_int_equal(history_write(&history, "/dev/null", &error), -CELLAR_ERR_INVALID);
+    const struct history_txn late = {.end_ns = 1ull << 63};
+    assert_int_equal(history_txn_add(&history, &late, NULL), 0);
+    assert_int_equal(history_write(&history, "/tmp/never", &error), -CELLAR_ERR_INVALID);
+    history_free(&history);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(an_empty_history_too),
+        cmocka_unit_test(a_large_history_too),
+        cmocka_unit_test(cut_anywhere),
+        cmocka_unit_test(flipped_anywhere),
+        cmocka_unit_test(scrambled),
+        cmocka_unit_test(unknown_fields_are_passed_over),
+        cmocka_unit_test(foreign_files),
+        cmocka_unit_test(files_that_break_off),
+        cmocka_unit_test(lines_out_of_place),
+        cmocka_unit_test(fields_of_other_types),
+        cmocka_unit_test(endless_lines),
+        cmocka_unit_test(files_that_cannot_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
