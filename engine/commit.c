@@ -294,6 +294,7 @@ static int publish(struct coro *co, struct txn *txn)
     if (rc == 0 && ts) {
         const struct observer *observer = txn->home->observer;
         if (observer) observer->logging(observer->arg, txn, ts);
+        txn->home->ts_last = ts; /* at once: while this one waits for its log, others of the worker choose theirs */
         rc = log_write(co, txn, ts);
     }
     if (rc) {
@@ -304,12 +305,10 @@ static int publish(struct coro *co, struct txn *txn)
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     txn_phase_end(txn, CELLAR_PHASE_LOG);
 
-    if (ts) {
-        txn->home->ts_last = ts;
+    if (ts)
         txn_apply(co, txn, ts);
-    } else {
+    else
         txn_release(co, txn);
-    }
     ended(txn, 0, ts);
     txn_phase_end(txn, CELLAR_PHASE_APPLY);
     count_commit(txn);
