@@ -13,13 +13,21 @@ static void active_add(struct gate *gate, uint32_t worker, uint32_t n, struct sc
     fabric_preempt(sched->ep);
 }
 
+/* Waits until it is worth another look. */
+static void look_later(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t *pause_ns)
+{
+    sched_sleep(co, sched, task, *pause_ns);
+    if (*pause_ns < GATE_POLL_MAX_NS) *pause_ns *= 2;
+}
+
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task)
 {
+    uint64_t pause_ns = GATE_POLL_NS;
     for (;;) {
         active_add(gate, worker, 1, sched);
         if (!atomic_load(&gate->closed)) break;
         active_add(gate, worker, (uint32_t)-1, sched);
-        sched_sleep(co, sched, task, GATE_POLL_NS);
+        look_later(co, sched, task, &pause_ns);
     }
     if (!atomic_load_explicit(&gate->failed, memory_order_relaxed)) return true;
     active_add(gate, worker, (uint32_t)-1, sched);
@@ -49,13 +57,15 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
 {
     /* While it waits for its turn it holds nobody up, but what it has to settle is open all the while. */
     unsigned expected = 0;
+    uint64_t pause_ns = GATE_POLL_NS;
     atomic_fetch_add(&gate->waiting, 1);
     active_add(gate, worker, (uint32_t)-1, sched);
     while (!atomic_compare_exchange_strong(&gate->closed, &expected, 1)) {
         expected = 0;
-        sched_sleep(co, sched, task, GATE_POLL_NS);
+        look_later(co, sched, task, &pause_ns);
     }
-    while (active_sum(gate, sched) > 0 && !PLANT(gate_open_early)) sched_sleep(co, sched, task, GATE_POLL_NS);
+    pause_ns = GATE_POLL_NS;
+    while (active_sum(gate, sched) > 0 && !PLANT(gate_open_early)) look_later(co, sched, task, &pause_ns);
     *alone = atomic_fetch_sub(&gate->waiting, 1) == 1 || PLANT(gate_two_settle);
     active_add(gate, worker, 1, sched);
 }

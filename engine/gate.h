@@ -14,7 +14,8 @@
 #include <stdbool.h>
 
 #define GATE_WORKERS_MAX 256
-#define GATE_POLL_NS 2000
+#define GATE_POLL_NS 2000       /* first look again after so long, then twice as long, and so on, */
+#define GATE_POLL_MAX_NS 256000 /* up to this: settling lasts as long as a node does not answer */
 
 struct gate {
     atomic_uint closed;  /* somebody settles */
