@@ -85,11 +85,14 @@ extern struct plant_choice {
 
 /* By name; NULL: none. False when there is no such plant. */
 bool plant_choose(const char *name);
-/* Epoch numbers of 4 bits, or of 16 again. */
+/* Epoch numbers of 4 bits, or of 16 again. Not while a pool is open. */
 void plant_choose_en_small(bool small);
+#define PLANT_BUILD true
 #define PLANT(name) (plant_choice.plant == PLANT_##name)
 #define PLANT_EN_BITS plant_choice.en_bits
 #else
 #define PLANT(name) (PLANT_##name == PLANT_none)
 #define PLANT_EN_BITS 16u
+#define PLANT_BUILD false
+static inline void plant_choose_en_small(bool small) { (void)small; }
 #endif

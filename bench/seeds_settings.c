@@ -11,6 +11,7 @@ static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "a
 static const char *const modes[] = {"record", "cell", NULL};
 static const char *const modes_not_built[] = {"crest", "cellar", "ford", "motor", "2pl", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
+static const char *const en_bits[] = {"4", "16", NULL};
 
 #define AT(field) offsetof(struct seeds_settings, field)
 
@@ -104,6 +105,12 @@ static const struct option_def defs[] = {
      .offset = AT(plan.txns),
      .min = 1,
      .max = 1e9},
+    {.name = "en-bits",
+     .help = "bits of epoch numbers; 4 in builds with planted bugs",
+     .fallback = "drawn",
+     .kind = OPTION_CHOICE,
+     .offset = AT(en_bits),
+     .choices = en_bits},
     {.name = "plant",
      .argument = "NAME",
      .help = "a planted bug, in builds that have them",
@@ -228,6 +235,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
         {"cc", SIM_FIXED_CC},           {"cns", SIM_FIXED_CNS},           {"mns", SIM_FIXED_MNS},
         {"threads", SIM_FIXED_THREADS}, {"coros", SIM_FIXED_COROS},       {"replicas", SIM_FIXED_REPLICAS},
         {"nic", SIM_FIXED_PROFILE},     {"schedule", SIM_FIXED_SCHEDULE}, {"txns", SIM_FIXED_TXNS},
+        {"en-bits", SIM_FIXED_EN},
     };
     uint32_t fixed = 0;
     for (uint32_t i = 0; i < sizeof(fixing) / sizeof(fixing[0]); i++)
@@ -264,6 +272,7 @@ int seeds_settings_parse(int count, char *const *arguments, uint32_t cores, stru
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
     settings->plan.cc = settings->cc && !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
+    settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     code = seeds_resolve(settings, given, error);
     if (code == 0) code = plant_resolve(settings, error);
     if (code == 0) code = hardware_resolve(settings, error);

@@ -3,6 +3,7 @@
 
 #include "fabric.h"
 #include "layout.h"
+#include "plant.h"
 #include "prng.h"
 #include "workload.h"
 
@@ -198,7 +199,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_txns(plan, &prng, fixed);
     draw_memory(plan, &prng);
     draw_faults(plan, &prng, fixed);
-    if (!(fixed & SIM_FIXED_EN)) plan->en_small = false;
+    bool en_small = prng_below(&prng, 2);
+    if (!(fixed & SIM_FIXED_EN)) plan->en_small = PLANT_BUILD && en_small;
 }
 
 /* ---- judging ---- */
@@ -243,6 +245,8 @@ int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
         plan->tables < 1 || plan->tables > SIM_TABLES_MAX)
         REFUSE("a table of %u cells of %u bytes and %u records cannot be made", plan->cells, plan->cell_bytes,
                plan->keys);
+    if (plan->en_small && !PLANT_BUILD)
+        REFUSE("--en-bits 4: this build has epoch numbers of 16 bits only (cmake -DPLANTS=ON makes one that has both)");
     for (uint32_t i = 0; i < plan->dropped_txn_count; i++)
         if (plan->dropped_txns[i] >=
             sim_plan_txn(plan, 0, plan->txns) + (uint64_t)sim_plan_clients(plan) * sim_plan_heal_txns(plan))
@@ -380,6 +384,7 @@ static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
     if (fixed & SIM_FIXED_PROFILE) fprintf(out, " --nic %s", plan->profile->name);
     if (fixed & SIM_FIXED_SCHEDULE) fprintf(out, " --schedule %s", sim_plan_schedule_name(plan->schedule));
     if (fixed & SIM_FIXED_TXNS) fprintf(out, " --txns %u", plan->txns);
+    if (plan->en_small || fixed & SIM_FIXED_EN) fprintf(out, " --en-bits %d", plan->en_small ? 4 : 16);
 }
 
 /* The faults that are on, so that they are parsed again to the very same rates. */

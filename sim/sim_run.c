@@ -1,6 +1,7 @@
 /* sim_run.c - builds the cluster of a plan, runs its clients in a phase with faults and one without, and hands over to the judge. */
 #include "sim_run.h"
 
+#include "plant.h"
 #include "sim_state.h"
 
 #include <stdlib.h>
@@ -185,6 +186,7 @@ int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cella
     struct sim_state *state = calloc(1, sizeof *state);
     if (!state) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a run");
     memset(report, 0, sizeof *report);
+    plant_choose_en_small(plan->en_small);
     state->plan = plan;
     state->report = report;
     state->error = error;
