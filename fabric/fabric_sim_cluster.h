@@ -131,6 +131,7 @@ struct fabric_sim {
     uint64_t now_ns;
     uint64_t hash;
     uint64_t ops_executed;
+    uint64_t in_flight;          /* operations posted and not completed */
     uint64_t steps, quiet_steps; /* quiet: nothing has happened to an operation since */
     struct coro *running;        /* the worker inside which we are; NULL outside of all */
     struct fabric_sim_ep *running_ep;

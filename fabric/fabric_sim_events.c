@@ -63,6 +63,7 @@ struct fabric_sim_event *fabric_sim_events_new(struct fabric_sim *sim, struct fa
     event->place = event->leader->members++;
     event->leader->members_left++;
     ep->pending++;
+    sim->in_flight++;
     return event;
 }
 
@@ -276,6 +277,7 @@ static void complete(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (event->conn && fabric_sim_inject_cn_lost(&sim->inject, ep->ep.cn)) event->status = -CELLAR_ERR_FENCED;
     trace(sim, TRACE_COMPLETE, event->op, ep->index, (uint64_t)(uint32_t)event->status);
     fabric_sim_queue_append(&ep->done, event);
+    sim->in_flight--;
     fabric_sim_events_ready(sim, ep, sim->now_ns);
 }
 

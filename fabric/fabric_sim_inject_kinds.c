@@ -10,6 +10,7 @@
 #define LENGTH_MIN_NS 1000
 #define CRASH_LINES 8       /* a crash is planned for one of so many lines; the first stands for "at once" */
 #define SLOW_ROUND_TRIPS 64 /* each operation of a slow connection is late by so many at most */
+#define LATE_RETRIES 10     /* a completion is late by so many times retry_ns at most */
 #define JUMP_MAX_NS 1000000000ull
 
 /* One occasion. */
@@ -184,7 +185,7 @@ static bool reorder(const struct occasion *at)
 static bool late_completion(const struct occasion *at)
 {
     name_operation(at);
-    uint64_t late_ns = draw_length(at, UINT64_MAX);
+    uint64_t late_ns = draw_length(at, LATE_RETRIES * at->inject->retry_ns);
     if (!at->fault->dropped) extend(&at->event->late_ns, late_ns);
     return true;
 }
