@@ -12,3 +12,4 @@ int bench_memnode_main(int count, char *const *arguments, struct watch *watch); 
 int bench_exp_main(int count, char *const *arguments, struct watch *watch);     /* cellar exp (exp.c) */
 int bench_list_main(int count, char *const *arguments, struct watch *watch);    /* cellar list (list.c) */
 int bench_sim_main(int count, char *const *arguments, struct watch *watch);     /* cellar sim (seeds.c) */
+int bench_check_main(int count, char *const *arguments, struct watch *watch);   /* cellar check (check.c) */

@@ -14,6 +14,7 @@ struct command {
 static const struct command commands[] = {
     {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main},
     {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", bench_sim_main},
+    {"check", "cellar check", "judge a recorded history", bench_check_main},
     {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", bench_memnode_main},
     {"exp", "cellar exp", "repeat published measurements on the simulator", bench_exp_main},
     {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", bench_list_main},
@@ -21,7 +22,7 @@ static const struct command commands[] = {
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* Names of the whole program that this version does not have. */
-static const char *const not_built[] = {"recover", "check", "inspect"};
+static const char *const not_built[] = {"recover", "inspect"};
 
 static void print_help(void)
 {
@@ -35,6 +36,7 @@ static void print_help(void)
           "  cellar bench smallbank\n"
           "  cellar bench ycsb --fabric sim --cns 3 --mns 2 --theta 0.99 --json report.json\n"
           "  cellar sim --seeds 1..1000\n"
+          "  cellar check --history run.jsonl\n"
           "  cellar memnode --socket /tmp/mn0 --bytes 2G\n"
           "\nExit status: 0 done and every check holds, 1 a check failed, 2 wrong usage or an error.\n",
           stdout);

@@ -244,23 +244,25 @@ static bool object_open(struct coro *co, struct txn *txn, const struct cache_obj
 
 static void object_again(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    for (int tries = 0; tries < SETTLE_TRIES_MAX && object_open(co, txn, object); tries++) {
+    struct settle_patience patience = {0};
+    while (patience.refusals < SETTLE_REFUSALS_MAX && object_open(co, txn, object)) {
         /* A new record that is whole and not tagged was reachable: others may have changed it since. */
         if (!txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object))
             apply_post(co, txn, object);
-        if (txn_await(co, txn)) continue;
+        if (!settle_await(co, txn, &patience)) continue;
         unlock_object(co, txn, object);
-        txn_await(co, txn);
+        settle_await(co, txn, &patience);
     }
 }
 
 static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *head)
 {
-    for (int tries = 0; tries < SETTLE_TRIES_MAX && bucket_ours(co, txn, head); tries++) {
+    struct settle_patience patience = {0};
+    while (patience.refusals < SETTLE_REFUSALS_MAX && bucket_ours(co, txn, head)) {
         if (head->dirty) bucket_post(co, txn, head);
-        if (txn_await(co, txn)) continue;
+        if (!settle_await(co, txn, &patience)) continue;
         txn_bucket_unlock(co, txn, head);
-        txn_await(co, txn);
+        settle_await(co, txn, &patience);
     }
 }
 

@@ -1,13 +1,28 @@
 #include "settle.h"
 
+bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience)
+{
+    struct txn_home *home = txn->home;
+    uint32_t count = txn->op_count;
+    bool refused = false;
+
+    if (!txn_await(co, txn)) return true;
+    for (uint32_t i = 0; i < count; i++)
+        refused = refused || (txn->ops[i].status && txn->ops[i].status != -CELLAR_ERR_INDETERMINATE);
+    patience->refusals += refused;
+    sched_sleep(co, home->sched, txn->task, SETTLE_PAUSE_NS << patience->pauses);
+    if (patience->pauses < SETTLE_PAUSE_DOUBLINGS_MAX) patience->pauses++;
+    return false;
+}
+
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
 {
-    for (int tries = 0; tries < SETTLE_TRIES_MAX; tries++) {
+    struct settle_patience patience = {0};
+    while (patience.refusals < SETTLE_REFUSALS_MAX) {
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
-        if (!txn_await(co, txn)) {
-            *word = txn->settle_word;
-            return true;
-        }
+        if (!settle_await(co, txn, &patience)) continue;
+        *word = txn->settle_word;
+        return true;
     }
     return false;
 }

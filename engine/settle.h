@@ -8,14 +8,24 @@
 
 #include "txn.h"
 
-#define SETTLE_TRIES_MAX 16 /* reads of a node that does not answer; then it counts as dead, and its locks with it */
+#define SETTLE_REFUSALS_MAX 16 /* operations that surely did not run: the node counts as dead, its locks with it */
+#define SETTLE_PAUSE_NS 1000   /* between two tries; doubles with each further one */
+#define SETTLE_PAUSE_DOUBLINGS_MAX 8
+
+/* A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. */
+struct settle_patience {
+    uint32_t refusals, pauses;
+};
+
+/* Posts the batch; false when some of it did not return well, after a pause. */
+bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience);
 
 /* Closes the gate; true when this transaction alone has something to settle. */
 bool settle_begin(struct coro *co, struct txn *txn);
 void settle_end(struct txn *txn);
 /* `ours`: the pool shows a tag of this CN. If another coordinator may have put it there the CN stops (gate_fail): false. */
 bool settle_decidable(struct txn *txn, bool alone, bool ours);
-/* Reads 8 bytes; false when the node does not answer. */
+/* Reads 8 bytes; false when the node is dead, or this one fenced. */
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word);
 /* Does the word show these tags? */
 bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask);

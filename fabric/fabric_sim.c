@@ -20,10 +20,9 @@
 #define POLL_CPU_NS 50
 #define NOW_CPU_NS 5
 #define TIME_MAX_NS 1000000000ull
-#define VAIN_POLLS 2       /* with a chooser: so many polls in a row find nothing before others get a chance */
-#define VAIN_POLLS_BULK 64 /* and so many of a bulk endpoint, which must not spin out of time for ever */
-#define QUIET_STEPS_MAX                                                                                                \
-    1000000 /* so many wake-ups in a row without any operation in flight: nothing will ever happen */
+#define VAIN_POLLS 2            /* with a chooser: so many polls in a row find nothing before others get a chance */
+#define VAIN_POLLS_BULK 64      /* and so many of a bulk endpoint, which must not spin out of time for ever */
+#define QUIET_STEPS_MAX 1000000 /* so many wake-ups in a row, and nothing in flight: nothing will ever happen */
 
 static struct fabric_sim *sim_of(struct fabric *fabric) { return (struct fabric_sim *)fabric; }
 static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric_sim_ep *)ep; }

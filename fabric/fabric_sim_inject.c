@@ -41,6 +41,7 @@ int fabric_sim_inject_open(struct fabric_sim *sim, struct cellar_error *error)
     *inject = (struct fabric_sim_inject){
         .length_max_ns = faults->length_max_ns ? faults->length_max_ns : LENGTH_MAX_NS,
         .retry_ns = faults->retry_ns ? faults->retry_ns : RETRY_NS,
+        .each_max = faults->each_max ? faults->each_max : UINT32_MAX,
         .cns = calloc(cns, sizeof *inject->cns),
         .ways = calloc(cns * sim->fabric.mn_count, sizeof *inject->ways),
         .peer_ns = calloc(cns * cns, sizeof *inject->peer_ns),
@@ -110,7 +111,7 @@ void fabric_sim_inject_draw(struct fabric_sim *sim, struct fabric_sim_event *eve
     struct fabric_sim_inject *inject = &sim->inject;
     for (uint32_t i = 0; i < inject->drawn_count; i++) {
         uint32_t kind = inject->drawn[i];
-        if (!comes_up(&inject->kinds[kind])) continue;
+        if (!comes_up(&inject->kinds[kind]) || inject->kinds[kind].count == inject->each_max) continue;
         struct prng prng;
         struct fabric_sim_fault_event fault = number_next(sim, kind, sim->now_ns, &prng);
         if (fabric_sim_inject_begin(sim, event, &prng, &fault)) log_event(inject, &fault);

@@ -40,6 +40,7 @@ struct fabric_sim_inject {
     bool used;    /* something may be in force, or held up */
     uint64_t ops; /* executed while armed */
     uint64_t length_max_ns, retry_ns;
+    uint32_t each_max;
     struct fabric_sim_inject_kind kinds[FABRIC_SIM_FAULT_KINDS];
     uint8_t drawn[FABRIC_SIM_FAULT_KINDS]; /* the kinds that have a rate, preempt excepted */
     uint32_t drawn_count;

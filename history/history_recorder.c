@@ -227,13 +227,14 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     struct history_recorder *recorder = arg;
     struct lane *lane = lane_of(recorder, txn);
 
-    /* Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. */
-    bool unknown = code == -CELLAR_ERR_INDETERMINATE || (code == -CELLAR_ERR_FENCED && ts);
+    /* Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. Stopped: nor whether all was applied. */
+    bool stopped = atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
+    bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));
     if (code != -CELLAR_ERR_RETRY)
         keep(recorder, lane,
-             code == 0 ? HISTORY_COMMITTED
-             : unknown ? HISTORY_INDETERMINATE
-                       : HISTORY_FAILED,
+             unknown     ? HISTORY_INDETERMINATE
+             : code == 0 ? HISTORY_COMMITTED
+                         : HISTORY_FAILED,
              ts, clock_read(recorder, lane, txn));
     lane->logging_ts = 0;
 }

@@ -10,6 +10,7 @@
  *                          the lost node was told last being unknown
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
+#include "history_logs.h"
 #include "sim_state.h"
 
 #include <stdarg.h>
@@ -129,13 +130,28 @@ static int judge_history(struct sim_state *state)
     struct history_recorder *recorder = state->recorder;
     state->recorder = NULL;
     int code = history_recorder_close(recorder, &state->history, state->error);
-    if (code) return code;
+    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
+    if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     code = history_check(&state->history, &options, verdict);
     if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",
                        verdict->kind, verdict->text);
     note_culprits(state, verdict);
     return 0;
+}
+
+/* By a compute node that is still there; without one nobody can read the logs. */
+static int judge_logs(struct sim_state *state)
+{
+    const struct sim_plan *plan = state->plan;
+    struct cellar_error error = {0};
+    uint32_t cn = 0;
+    while (cn < plan->cns && fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX) cn++;
+    if (cn == plan->cns) return 0;
+    int code = history_logs_check(&state->history, state->db, cn * plan->threads * plan->coros, &error);
+    if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "logs", "%s", error.text);
+    if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
+    return code == -CELLAR_ERR_CORRUPT ? 0 : code;
 }
 
 /* ---- the pool at rest ---- */
@@ -164,6 +180,7 @@ static int check_load(struct coro *co, struct coordinator *coordinator, void *ar
 int sim_judge(struct sim_state *state)
 {
     int code = judge_history(state);
+    if (code == 0) code = judge_logs(state);
     if (code) return code;
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
     if (any_lost(state)) return 0;

@@ -156,7 +156,8 @@ static bool loses_node(enum fabric_sim_fault_kind kind)
 static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
     static const double rates[] = {1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2};
-    static const uint64_t lengths_us[] = {5, 20, 100, 1000, 10000, 1000000, 10000000}, retries_us[] = {10, 100, 1000};
+    static const uint64_t lengths_us[] = {5, 20, 20, 100, 100, 1000, 10000, 10000000}, retries_us[] = {10, 100, 1000};
+    static const uint32_t each[] = {1, 5, 20, 100};
     bool losses = prng_below(prng, 2), quiet = prng_below(prng, 8) == 0;
     struct fabric_sim_faults *faults = &plan->faults;
 
@@ -171,6 +172,7 @@ static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed
     faults->mn_losses_max = mn_losses < plan->mns ? mn_losses : plan->mns - 1;
     faults->length_max_ns = DRAW(prng, lengths_us) * 1000;
     faults->retry_ns = DRAW(prng, retries_us) * 1000;
+    faults->each_max = DRAW(prng, each);
     plan->heal = prng_below(prng, 3) != 0;
 }
 

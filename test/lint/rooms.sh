@@ -161,6 +161,7 @@ if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
             symbol ~ /^(__|_GLOBAL_|asan[.]|[.]L|[.])/ { next } # made by the compiler
             $3 ~ /^[TDBRCVW]$/ && symbol !~ ("^(" prefixes "|" own ")(_|$)") {
                 print room ": " object ": external symbol " symbol " is not named after its header or file" }
+            symbol == "plant_choice" { next } # base/plant.h says why; only in builds that are never shipped
             $3 ~ /^[dDbBC]$/ && $7 !~ /[.]data[.]rel[.]ro/ && $4 == "OBJECT" {
                 print room ": " object ": variable " symbol ": state is passed, never global" }' >>"$found"
     done
