@@ -329,7 +329,7 @@ static int finals_read(struct reader *reader, const json_t *object)
 static int end_read(struct reader *reader, const json_t *object, uint64_t checksum)
 {
     const json_t *written = json_object_get(object, "checksum");
-    uint64_t txns, number;
+    uint64_t txns = 0, number = 0;
 
     reader->stage = STAGE_END;
     if (!json_is_true(json_object_get(object, "end"))) return refuse(reader, "\"end\" must be true");
