@@ -8,6 +8,7 @@
 #include "outcome.h"
 #include "processes.h"
 #include "progress.h"
+#include "recording.h"
 #include "report.h"
 #include "settings.h"
 #include "simulation.h"
@@ -29,6 +30,7 @@ struct run {
     struct workload_run *workload_run;
     struct processes processes;       /* db NULL: this one is alone */
     struct workload_client **clients; /* of all processes; those of this one come first */
+    struct recording recording;
     struct outcome outcome;
     bool failed;
 };
@@ -57,7 +59,8 @@ static bool together(const struct run *run) { return run->settings.processes > 1
 static int open_all(struct run *run, struct cellar_error *error)
 {
     struct settings *settings = &run->settings;
-    int code = sizing_apply(settings, &run->machine, &run->sizing, error);
+    int code = recording_accept(settings, &run->machine, error);
+    if (code == 0) code = sizing_apply(settings, &run->machine, &run->sizing, error);
     if (code < 0) return code;
     settings->db.cc = !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
     settings->db.log = log_warning;
@@ -127,12 +130,16 @@ static int measure(struct run *run, struct cellar_error *error)
     const struct settings *settings = &run->settings;
     struct progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
+    int code = recording_begin(&run->recording, settings, run->db, run->watch, &run->outcome.history, error);
+    if (code < 0) return code;
+    run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns();
     run->watch->begin(run->watch,
                       &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
-    int code = driver_run(&run->driver, error);
+    code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
+    recording_end(&run->recording);
     run->outcome.run_s = seconds_since(run, start_ns);
     if (code < 0) return code;
     run->outcome.interrupted = __atomic_load_n(&run->watch->stop, __ATOMIC_RELAXED);
@@ -267,6 +274,7 @@ static int perform(struct run *run, struct cellar_error *error)
     if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
     if (code == 0) code = measure(run, error);
     if (code == 0) code = together(run) ? check_together(run, error) : check(run, judge, error);
+    if (code == 0) code = recording_judge(&run->recording, run->db, &run->outcome.report, error);
     if (code == 0) code = report(run, error);
     return code;
 }
@@ -274,6 +282,7 @@ static int perform(struct run *run, struct cellar_error *error)
 static void finish(struct run *run)
 {
     if (run->failed && run->processes.joined) (void)!processes_arrive(&run->processes, PROCESSES_GONE, NULL);
+    recording_free(&run->recording);
     processes_free_clients(&run->processes, run->clients, run->driver.session_count);
     driver_free(&run->driver);
     if (run->workload_run) run->settings.workload->close(run->workload_run);

@@ -3,6 +3,7 @@
 #include "err.h"
 #include "history_check.h"
 #include "history_file.h"
+#include "history_merge.h"
 #include "options.h"
 #include "style.h"
 
@@ -13,8 +14,12 @@
 #include <sys/stat.h>
 
 struct check {
-    const char *history_path, *json;
+    const char *history_path, *json; /* of several parts: with commas between */
     bool no_realtime;
+    char *paths; /* the same, cut */
+    uint32_t path_count;
+    struct history *parts; /* one of each path */
+    const char *reading;   /* for the status line */
     struct history history;
     struct history_check_options options;
     struct history_verdict verdict;
@@ -28,8 +33,8 @@ struct check {
 static const struct option_def defs[] = {
     {.group = "Options",
      .name = "history",
-     .argument = "FILE",
-     .help = "judge this history, as --history of other commands records it",
+     .argument = "FILE[,FILE...]",
+     .help = "judge this history, or these parts of one",
      .kind = OPTION_TEXT,
      .offset = AT(history_path)},
     {.name = "no-realtime",
@@ -47,14 +52,18 @@ static const struct options options = {
 
 static void print_help(void)
 {
-    fputs("Usage: cellar check --history FILE [options]\n\n"
-          "Judges the history of a run (docs/history.md): is it strictly serializable, and is the pool what its last\n"
-          "versions say? A violation is told in words: who read and wrote which versions, and why that cannot be.\n",
-          stdout);
+    fputs(
+        "Usage: cellar check --history FILE[,FILE...] [options]\n\n"
+        "Judges the history of a run (docs/history.md), as cellar bench --history records it: is it strictly "
+        "serializable,\n"
+        "and is the pool what its last versions say? A violation is told in words: who read and wrote which versions,\n"
+        "and why that cannot be. A run of several processes has left one file of each: give all of them.\n",
+        stdout);
     options_print(&options, stdout);
     fputs("\nExamples\n"
           "  cellar check --history run.jsonl\n"
           "  cellar check --history run.jsonl --no-realtime --json verdict.json\n"
+          "  cellar check --history part0.jsonl,part1.jsonl\n"
           "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no history.\n",
           stdout);
 }
@@ -77,8 +86,8 @@ static void draw_reading(void *arg, double elapsed_s, char *line, size_t bytes)
     double now = (double)__atomic_load_n(&check->bytes_read, __ATOMIC_RELAXED), end = (double)check->file_bytes;
 
     if (now > 0 && end >= now) snprintf(eta, sizeof eta, "%.0f s", elapsed_s * (end - now) / now);
-    snprintf(line, bytes, "  reading %.80s: %s of %s   ETA %s", check->history_path, style_bytes(done, now),
-             style_bytes(all, end), eta);
+    snprintf(line, bytes, "  reading %.80s: %s of %s   ETA %s", __atomic_load_n(&check->reading, __ATOMIC_RELAXED),
+             style_bytes(done, now), style_bytes(all, end), eta);
 }
 
 static void draw_judging(void *arg, double elapsed_s, char *line, size_t bytes)
@@ -91,15 +100,68 @@ static void draw_judging(void *arg, double elapsed_s, char *line, size_t bytes)
              elapsed_s);
 }
 
+/* Cuts the list of files at its commas. */
+static int cut_paths(struct check *check, struct cellar_error *error)
+{
+    check->paths = strdup(check->history_path);
+    check->path_count = 1;
+    if (!check->paths) return err_set(error, CELLAR_ERR_NOMEM, "no memory");
+    for (char *p = check->paths; *p; p++) {
+        if (*p != ',') continue;
+        *p = 0;
+        check->path_count++;
+    }
+    check->parts = calloc(check->path_count, sizeof *check->parts);
+    return check->parts ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory");
+}
+
+static int read_parts(struct check *check, struct cellar_error *error)
+{
+    const char *path = check->paths;
+    int code = 0;
+
+    for (uint32_t i = 0; i < check->path_count && code == 0; i++, path += strlen(path) + 1) {
+        __atomic_store_n(&check->reading, path, __ATOMIC_RELAXED);
+        code = history_read_watched(&check->parts[i], path, &check->bytes_read, error);
+        const struct history *part = &check->parts[i];
+        if (code == 0 && check->path_count == 1 && part->parts > 1)
+            code = err_set(error, CELLAR_ERR_INVALID,
+                           "%.100s is part %u of %u of a run: all of them are needed, with commas between", path,
+                           part->part, part->parts);
+    }
+    return code;
+}
+
+static int join_parts(struct check *check, struct cellar_error *error)
+{
+    if (check->path_count == 1) {
+        check->history = check->parts[0];
+        check->parts[0] = (struct history){0};
+        return 0;
+    }
+    return history_merge(check->parts, check->path_count, &check->history, error);
+}
+
+static int read_all(struct check *check, struct watch *watch, struct cellar_error *error)
+{
+    struct stat status;
+    int code = cut_paths(check, error);
+    if (code) return code;
+    const char *path = check->paths;
+    for (uint32_t i = 0; i < check->path_count; i++, path += strlen(path) + 1)
+        if (stat(path, &status) == 0) check->file_bytes += (uint64_t)status.st_size;
+    check->reading = check->paths;
+    watch->begin(watch, &(struct watch_phase){.draw = draw_reading, .arg = check});
+    code = read_parts(check, error);
+    if (code == 0) code = join_parts(check, error);
+    watch->end(watch);
+    return code;
+}
+
 /* 0, CORRUPT without a message: there is a verdict, or an error. */
 static int run(struct check *check, struct watch *watch, struct cellar_error *error)
 {
-    struct stat status;
-
-    if (stat(check->history_path, &status) == 0) check->file_bytes = (uint64_t)status.st_size;
-    watch->begin(watch, &(struct watch_phase){.draw = draw_reading, .arg = check});
-    int code = history_read_watched(&check->history, check->history_path, &check->bytes_read, error);
-    watch->end(watch);
+    int code = read_all(check, watch, error);
     if (code) return code;
 
     const struct history *history = &check->history;
@@ -168,6 +230,16 @@ static int tell(const struct check *check, struct cellar_error *error)
     return check->json ? write_json(check, error) : 0;
 }
 
+static void finish(struct check *check)
+{
+    if (!check) return;
+    for (uint32_t i = 0; check->parts && i < check->path_count; i++) history_free(&check->parts[i]);
+    history_free(&check->history);
+    free(check->parts);
+    free(check->paths);
+    free(check);
+}
+
 int bench_check_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
@@ -187,7 +259,6 @@ int bench_check_main(int count, char *const *arguments, struct watch *watch)
     }
     if (status == BENCH_EXIT_ERROR)
         fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_error_text(code));
-    if (check) history_free(&check->history);
-    free(check);
+    finish(check);
     return status;
 }

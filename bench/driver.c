@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include "err.h"
+#include "history_recorder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -129,13 +130,19 @@ static void sync_clock(struct loop *loop)
     publish(&loop->slot->clock_ns, loop->now_ns);
 }
 
+static inline bool stopped(const struct driver *driver)
+{
+    return __atomic_load_n(driver->stop, __ATOMIC_RELAXED) ||
+           (driver->recorder && history_recorder_full(driver->recorder));
+}
+
 /* Runs and throws away transactions until the warm-up is over. */
 static int warm_up(struct loop *loop)
 {
     const struct workload *workload = loop->driver->workload;
     struct cellar_result result;
     uint32_t type;
-    while (loop->now_ns < loop->boundary_ns && !__atomic_load_n(loop->driver->stop, __ATOMIC_RELAXED)) {
+    while (loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
         int code = workload->next(loop->driver->run, loop->session, loop->slot->client, &type, &loop->options, &result);
         if (code < 0) return code;
         loop->now_ns += result.latency_ns;
@@ -150,7 +157,7 @@ static int measured(struct loop *loop)
     struct driver_session *slot = loop->slot;
     struct cellar_result result;
     uint32_t type;
-    while (loop->left && loop->now_ns < loop->boundary_ns && !__atomic_load_n(loop->driver->stop, __ATOMIC_RELAXED)) {
+    while (loop->left && loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
         int code = workload->next(loop->driver->run, loop->session, slot->client, &type, &loop->options, &result);
         if (code < 0) return code;
         loop->now_ns += result.latency_ns;

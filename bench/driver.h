@@ -36,7 +36,8 @@ struct driver {
     uint32_t client_first,
         client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
-    uint32_t *stop;      /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
+    struct history_recorder *recorder; /* NULL: nothing is recorded; the run ends when it is full */
+    uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
     /* set by driver_init */
     struct driver_session *sessions;
     struct workload_client **clients;

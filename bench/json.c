@@ -115,6 +115,29 @@ static json_t *rates(const struct outcome *outcome)
     return object;
 }
 
+static json_t *history(const struct outcome *outcome)
+{
+    const struct settings *settings = outcome->settings;
+    const struct outcome_history *history = &outcome->history;
+    const struct history_verdict *verdict = &history->verdict;
+    if (!settings->history) return json_null();
+    json_t *concerned = json_array();
+    for (uint32_t i = 0; i < verdict->cycle_count; i++) json_array_append_new(concerned, count(verdict->cycle[i]));
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:f, s:f, s:b, s:o}", "file",
+                               json_string(settings->history), "bytes", count(history->bytes), "txns",
+                               count(history->txns), "committed", count(history->outcomes[HISTORY_COMMITTED]), "failed",
+                               count(history->outcomes[HISTORY_FAILED]), "indeterminate",
+                               count(history->outcomes[HISTORY_INDETERMINATE]), "accesses", count(history->accesses),
+                               "max", count(settings->history_max), "full", history->full, "write_s", history->write_s,
+                               "judge_s", history->judge_s, "judged", history->judged, "concerned", concerned);
+    if (!history->judged) return object;
+    json_object_set_new(object, "kind", json_string(verdict->kind));
+    json_object_set_new(object, "text", json_string(verdict->text));
+    json_object_set_new(object, "items", count(verdict->items));
+    json_object_set_new(object, "edges", count(verdict->edges));
+    return object;
+}
+
 static void add_configuration(json_t *root, const struct outcome *outcome)
 {
     const struct settings *settings = outcome->settings;
@@ -156,6 +179,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "phases_us", phases_us(outcome));
     json_object_set_new(root, "space", space(outcome));
     json_object_set_new(root, "rates", rates(outcome));
+    json_object_set_new(root, "history", history(outcome));
     json_object_set_new(root, "checks", checks(outcome));
     json_object_set_new(root, "consistent", json_boolean(outcome_checks_failed(outcome) == 0));
 }

@@ -3,6 +3,7 @@
 
 #include "driver.h"
 #include "fabric.h"
+#include "history_check.h"
 #include "machine.h"
 #include "settings.h"
 
@@ -13,6 +14,16 @@ struct outcome_table {
     struct cellar_space space;
 };
 
+/* Of --history. */
+struct outcome_history {
+    uint64_t txns, outcomes[3]; /* by enum history_outcome */
+    uint64_t accesses, bytes;   /* bytes of the file */
+    bool full;                  /* --history-max was reached, which ended the run */
+    bool judging, judged;       /* not when this is one part of several */
+    struct history_verdict verdict;
+    double write_s, judge_s;
+};
+
 struct outcome {
     const struct settings *settings;
     const struct machine *machine;
@@ -21,6 +32,7 @@ struct outcome {
     struct outcome_table tables[OUTCOME_TABLES_MAX];
     uint32_t table_count;
     struct cellar_pool_space pool;
+    struct outcome_history history; /* if settings->history */
     bool interrupted;
     double load_s, run_s; /* on the wall */
     /* sim only */

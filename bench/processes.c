@@ -87,11 +87,12 @@ static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
     const struct workload_config *w = &settings->workload_config;
     const struct cellar_config *db = &settings->db;
     memset(plan, 0, PLAN_BYTES);
-    snprintf(plan, PLAN_BYTES,
-             "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64 " %g %u %g",
-             settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
-             settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale,
-             w->mix_crest, w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->theta);
+    snprintf(
+        plan, PLAN_BYTES,
+        "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64 " %g %u %g %d",
+        settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
+        settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale, w->mix_crest,
+        w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->theta, settings->history != NULL);
 }
 
 static int stages_create(struct processes *processes, struct cellar_error *error)

@@ -265,6 +265,37 @@ static void print_rates(const struct page *page)
     }
 }
 
+/* Verdicts are of several lines. */
+static void print_indented(const struct page *page, const char *text)
+{
+    while (*text) {
+        int length = (int)strcspn(text, "\n");
+        fprintf(page->out, "  %.*s\n", length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void print_history(const struct page *page)
+{
+    const struct settings *settings = page->outcome->settings;
+    const struct outcome_history *history = &page->outcome->history;
+    char numbers[4][STYLE_BYTES];
+    if (!settings->history) return;
+    heading(page, "History", NULL);
+    fprintf(page->out, "  %s transactions with %s accesses, %s, written in %.1f s to\n  %s\n",
+            style_count(numbers[0], history->txns), style_count(numbers[1], history->accesses),
+            style_bytes(numbers[2], (double)history->bytes), history->write_s, settings->history);
+    if (history->full)
+        fprintf(page->out, "  the run ended when --history-max %s was reached\n",
+                style_count(numbers[3], settings->history_max));
+    if (settings->processes > 1)
+        fprintf(page->out, "  not judged: it is part %u of %u; cellar check --history takes all of them, with commas\n",
+                settings->process, settings->processes);
+    else
+        fprintf(page->out, "  judged in %.1f s\n", history->judge_s);
+    print_indented(page, history->verdict.text);
+}
+
 static void print_checks(const struct page *page)
 {
     const struct workload_report *report = &page->outcome->report;
@@ -295,5 +326,6 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_verbs(&page);
     print_memory(&page);
     print_rates(&page);
+    print_history(&page);
     print_checks(&page);
 }

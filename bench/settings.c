@@ -2,12 +2,15 @@
 
 #include "fabric.h"
 #include "must.h"
+#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SECONDS_MAX 1e6
 #define COORDINATORS_MAX 65536
+#define HISTORY_MAX 1000000000
+#define HISTORY_MAX_DEFAULT 1000000
 
 const char *const settings_fabrics[] = {"shm", "sim", NULL};
 const char *const settings_fabrics_not_built[] = {"verbs", NULL};
@@ -236,11 +239,29 @@ static const struct option_def defs[] = {
      .kind = OPTION_TEXT,
      .offset = AT(json)},
 
+    {.name = "history",
+     .argument = "FILE",
+     .help = "record what every transaction reads and writes, and judge it",
+     .kind = OPTION_TEXT,
+     .offset = AT(history)},
+    {.name = "history-max",
+     .argument = "N",
+     .help = "transactions to record; the run ends with them",
+     .fallback = "1000000, or what --txns says",
+     .kind = OPTION_NUMBER,
+     .offset = AT(history_max),
+     .min = 1,
+     .max = HISTORY_MAX},
+
+    {.group = "Tests",
+     .name = "plant",
+     .argument = "NAME",
+     .help = "a planted bug, in builds that have them",
+     .kind = OPTION_TEXT,
+     .offset = AT(plant)},
+
     {.name = "lock", .absent = true},
     {.name = "faults", .absent = true},
-    {.name = "plant", .absent = true},
-    {.name = "history", .absent = true},
-    {.name = "history-max", .absent = true},
 };
 static const struct options options = {
     .program = "cellar bench", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
@@ -305,6 +326,17 @@ static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
     return 0;
 }
 
+static int refuse_history_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    if (!settings->history && options_given(&options, given, "history-max"))
+        CONFLICT("--history-max needs --history FILE, which it bounds");
+    if (settings->history && settings->txns > settings->history_max)
+        CONFLICT("--txns %llu are more than --history-max %llu allows to record", (unsigned long long)settings->txns,
+                 (unsigned long long)settings->history_max);
+    if (settings->history && !strcmp(settings->history, "-")) CONFLICT("--history needs a file of its own: - is none");
+    return 0;
+}
+
 /* Options that are each in order, but not together. */
 static int refuse_conflicts(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
@@ -316,9 +348,11 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
     if (!settings->sim && options_given(&options, given, "nic"))
         CONFLICT("--nic is for --fabric sim, not %s", settings->db.fabric);
     if (settings->sim) {
-        int code = refuse_sim_conflicts(given, error);
-        if (code < 0) return code;
+        int refused = refuse_sim_conflicts(given, error);
+        if (refused < 0) return refused;
     }
+    int code = refuse_history_conflicts(settings, given, error);
+    if (code < 0) return code;
     if (db->memnodes) {
         if (db->pool_path) CONFLICT("--pool and --memnodes exclude each other");
         if (db->pool_bytes) CONFLICT("--pool-bytes is set by the memory nodes themselves when --memnodes is given");
@@ -357,9 +391,25 @@ static void resolve(struct settings *settings, uint64_t given)
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");
     settings->sim = !strcmp(settings->db.fabric, "sim");
     if (!options_given(&options, given, "seconds") && !settings->txns) settings->seconds = settings->sim ? 0.1 : 5;
-    if (!options_given(&options, given, "warmup")) settings->warmup_s = settings->txns ? 0 : settings->sim ? 0.01 : 1;
+    if (!options_given(&options, given, "history-max"))
+        settings->history_max = settings->txns > HISTORY_MAX_DEFAULT ? settings->txns : HISTORY_MAX_DEFAULT;
+    /* A recording has no room for what is not measured. */
+    if (!options_given(&options, given, "warmup"))
+        settings->warmup_s = settings->txns || settings->history ? 0 : settings->sim ? 0.01 : 1;
     if (settings->db.memnodes && !options_given(&options, given, "mns"))
         settings->db.mns = paths_count(settings->db.memnodes);
+}
+
+static int plant_resolve(const struct settings *settings, struct cellar_error *error)
+{
+    if (!settings->plant) return 0;
+#ifdef CELLAR_PLANTS
+    if (!plant_choose(settings->plant)) CONFLICT("there is no planted bug '%.60s' (base/plant.h)", settings->plant);
+    return 0;
+#else
+    return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                   "--plant %.60s: this build has no planted bugs (cmake -DPLANTS=ON makes one)", settings->plant);
+#endif
 }
 
 int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
@@ -379,6 +429,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
+    if (code == 0) code = plant_resolve(settings, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);
 }
@@ -401,6 +452,7 @@ void settings_print_help(FILE *out)
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"
           "  cellar bench ycsb --theta 1.2 --write-ratio 0.5 --json -\n"
           "  cellar bench tpcc --fabric sim --cns 3 --mns 2 --replicas 1 --threads 8 --warehouses 8\n"
+          "  cellar bench smallbank --txns 100000 --history run.jsonl\n"
           "\nExit status: 0 the run was made and every check holds, 1 a check failed, 2 wrong usage or an error.\n",
           out);
 }

@@ -14,10 +14,12 @@ struct settings {
     uint64_t txns;               /* 0: the run is bounded by time */
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;
+    const char *history;  /* the file that the run is recorded in; NULL: it is not */
+    uint64_t history_max; /* transactions of it */
     bool sim;
     const char *nic; /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *process_text;
+    const char *cc, *mix, *scale, *process_text, *plant;
 };
 
 /* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */

@@ -21,6 +21,9 @@ struct fabric_shm_config {
 
 NODISCARD int fabric_shm_open(const struct fabric_shm_config *config, struct fabric **out, struct cellar_error *error);
 
+/* Nanoseconds of this machine's clock: the same for all processes on it, whereas fabric_now_ns is for one of them. */
+uint64_t fabric_shm_machine_ns(const struct fabric_ep *ep);
+
 /* ---- the memory-node process ---- */
 
 struct fabric_shm_memnode_config {

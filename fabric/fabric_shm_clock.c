@@ -19,6 +19,12 @@ uint64_t fabric_shm_clock_monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+uint64_t fabric_shm_machine_ns(const struct fabric_ep *ep)
+{
+    (void)ep;
+    return fabric_shm_clock_monotonic_ns();
+}
+
 #if defined(__x86_64__)
 /* The kernel uses the counter as its own clock only where it is invariant and equal on all processors. */
 static bool kernel_trusts_tsc(void)

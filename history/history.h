@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define HISTORY_PRESENCE 0xffff
+#define HISTORY_PARTS_MAX 256
 
 enum history_kind {
     HISTORY_READ, /* version: the one read; digest: of the value. Cell HISTORY_PRESENCE: found present; version as in ABSENT */
@@ -67,6 +68,7 @@ struct history {
     bool has_final;          /* finals were read, and are complete */
     bool nodes_lost;         /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
     uint64_t clock_error_ns; /* begin and end come from clocks that may be so far apart; 0: from one clock */
+    uint32_t part, parts;    /* of a run by several processes, what number `part` of them did; parts 0: this is all */
     struct history_name {
         uint32_t table_id;
         char name[CELLAR_NAME_BYTES];

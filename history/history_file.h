@@ -17,6 +17,8 @@
 
 /* Written to a temporary name beside it and renamed: a file of that name is whole. SYSTEM, or INVALID for ids and times above 2^63. */
 NODISCARD int history_write(const struct history *history, const char *path, struct cellar_error *error);
+/* Could it be written there? Refuses early what history_write would refuse after the run. Nothing is left behind. */
+NODISCARD int history_write_accept(const char *path, struct cellar_error *error);
 /*
  * Into *history, which is empty before, and after an error. Truncated, foreign, or nonsense: -CORRUPT with one clear line that names the
  * file and the line in it; UNSUPPORTED: a newer format; SYSTEM: it could not be read.

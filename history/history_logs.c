@@ -20,6 +20,7 @@ struct logged_txn {
 struct logged_entry {
     uint32_t cn, coordinator, replica;
     uint64_t at, bytes; /* in the ring, as an address of the primary */
+    bool begins_half;
     uint64_t sequence, ts;
 };
 
@@ -179,6 +180,7 @@ static int entry_keep(struct logs *logs, const struct loader_log *at, const stru
                                                                .replica = at->replica,
                                                                .at = at->addr.bits,
                                                                .bytes = entry->bytes,
+                                                               .begins_half = at->begins_half,
                                                                .sequence = entry->sequence,
                                                                .ts = entry->ts};
     return 0;
@@ -253,7 +255,7 @@ static int order_check(struct logs *logs)
     for (uint64_t i = 1; i < logs->entry_count; i++) {
         const struct logged_entry *a = &entries[i - 1], *b = &entries[i];
         uint64_t behind = a->at + (a->bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
-        if (same_ring(a, b) && b->at == behind && b->sequence > a->sequence + 1)
+        if (same_ring(a, b) && b->at == behind && !b->begins_half && b->sequence > a->sequence + 1)
             return order_error(logs, a, b, "lies directly before");
     }
     if (logs->entry_count) qsort(entries, logs->entry_count, sizeof *entries, by_sequence);

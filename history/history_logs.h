@@ -4,7 +4,7 @@
  *     truth       a whole entry of this opening of the database belongs to a recorded transaction of its coordinator, and says what that
  *                 wrote: the same cells, presences and values, in the same order
  *     order       a coordinator's entries rise in TS with their sequence; where one lies directly behind the other they are consecutive, or
- *                 the second is what is left of the lap before
+ *                 the second is what is left of the lap before, or begins the ring's second half
  *     durability  the newest entry of a coordinator, when its transaction committed, is on all replicas; and whatever entry of a committed
  *                 transaction is on one of them is on all
  *     write-ahead no version of an indeterminate transaction is in the pool, or was read or overwritten, unless its entry is on all replicas

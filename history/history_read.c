@@ -252,6 +252,18 @@ static int tables_read(struct reader *reader, json_t *tables)
     return 0;
 }
 
+static int parts_read(struct reader *reader, const json_t *object)
+{
+    uint64_t part, parts;
+    int rc = field_number(reader, object, "parts", HISTORY_PARTS_MAX, &parts);
+    if (!rc) rc = field_number(reader, object, "part", HISTORY_PARTS_MAX, &part);
+    if (rc) return rc;
+    if (part >= parts) return refuse(reader, "\"part\" must be below \"parts\"");
+    reader->history->part = (uint32_t)part;
+    reader->history->parts = (uint32_t)parts;
+    return 0;
+}
+
 static int header_read(struct reader *reader, const json_t *object)
 {
     const json_t *format = json_object_get(object, "cellar_history");
@@ -267,6 +279,10 @@ static int header_read(struct reader *reader, const json_t *object)
     reader->history->nodes_lost = json_is_true(lost);
     if (json_object_get(object, "clock_error_ns")) {
         int rc = field_number(reader, object, "clock_error_ns", INT64_MAX, &reader->history->clock_error_ns);
+        if (rc) return rc;
+    }
+    if (json_object_get(object, "parts")) {
+        int rc = parts_read(reader, object);
         if (rc) return rc;
     }
     reader->stage = STAGE_TXNS;

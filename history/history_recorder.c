@@ -280,6 +280,8 @@ bool history_recorder_full(const struct history_recorder *recorder)
            atomic_load_explicit(&recorder->incomplete, memory_order_relaxed);
 }
 
+void history_recorder_stop(struct history_recorder *recorder) { db_observe(recorder->db, NULL); }
+
 void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint64_t since_ns)
 {
     recorder->lost_ns[cn] = since_ns;
@@ -373,7 +375,7 @@ static int finals_read(const struct history_recorder *recorder, struct history *
 
 int history_recorder_close(struct history_recorder *recorder, struct history *history, struct cellar_error *error)
 {
-    db_observe(recorder->db, NULL);
+    history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
         if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);

@@ -23,6 +23,8 @@ NODISCARD int history_recorder_open(struct cellar *db, history_clock_fn clock, u
 bool history_recorder_full(const struct history_recorder *recorder);
 /* Transactions seen so far. From any thread. */
 uint64_t history_recorder_count(const struct history_recorder *recorder);
+/* Stops watching, all at rest: what follows (checks, say) is not recorded. */
+void history_recorder_stop(struct history_recorder *recorder);
 /*
  * That compute node was lost at `since_ns` of the recorder's clock: what its callers were told from then on is void. Its transactions that
  * ended later become indeterminate if they were about to be logged, and are left out otherwise.

@@ -59,8 +59,10 @@ static void put_header(struct writer *writer, const struct history *history)
         free(text);
         json_decref(name);
     }
-    put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s}\n", history->clock_error_ns,
+    put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s", history->clock_error_ns,
         history->nodes_lost ? "true" : "false");
+    if (history->parts) put(writer, ",\"part\":%u,\"parts\":%u", history->part, history->parts);
+    put(writer, "}\n");
 }
 
 static void put_access(struct writer *writer, const struct history_access *access)
@@ -180,20 +182,41 @@ static int write_to(FILE *file, const struct history *history)
     return code;
 }
 
+/* The temporary name beside it, opened. */
+static int partial_open(const char *path, char partial[PATH_BYTES], FILE **file, struct cellar_error *error)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
+    if ((size_t)snprintf(partial, PATH_BYTES, "%s.partial", path) >= PATH_BYTES)
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
+    *file = fopen(partial, "w");
+    return *file ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial, strerror(errno));
+}
+
+int history_write_accept(const char *path, struct cellar_error *error)
+{
+    char partial[PATH_BYTES];
+    FILE *file;
+
+    int code = partial_open(path, partial, &file, error);
+    if (code) return code;
+    fclose(file);
+    unlink(partial);
+    return 0;
+}
+
 int history_write(const struct history *history, const char *path, struct cellar_error *error)
 {
     char partial[PATH_BYTES];
-    struct stat status;
+    FILE *file;
 
     if (!writable(history))
         return err_set(error, CELLAR_ERR_INVALID, "%.120s: an id or a time of the history is too large", path);
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode))
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s is there already, and no regular file", path);
-    if ((size_t)snprintf(partial, sizeof partial, "%s.partial", path) >= sizeof partial)
-        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", path);
-    FILE *file = fopen(partial, "w");
-    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", partial, strerror(errno));
-    int code = write_to(file, history);
+    int code = partial_open(path, partial, &file, error);
+    if (code) return code;
+    code = write_to(file, history);
     if (fclose(file) && !code) code = errno;
     if (!code && rename(partial, path)) code = errno;
     if (!code) return 0;

@@ -40,6 +40,8 @@ uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind,
     return at + sizeof(struct log_write_wire);
 }
 
+uint64_t logseg_half(uint64_t bytes) { return bytes / 2 / LAYOUT_LINE * LAYOUT_LINE; }
+
 /*
  * An entry stays within one half of the ring: behind the last one if it fits there, else at the start of the other
  * half. As the last entry lies in one half, the other one always has room, and the two never overlap.
@@ -54,7 +56,7 @@ static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)
 int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
                         struct fabric_addr *at)
 {
-    uint64_t half = seg->bytes / 2 / LAYOUT_LINE * LAYOUT_LINE;
+    uint64_t half = logseg_half(seg->bytes);
     if (entry->bytes > half) return -CELLAR_ERR_TOO_LARGE;
     uint64_t start = place(seg, half, entry->bytes);
     must(seg->last_bytes == 0 || start >= seg->last_start + seg->last_bytes || start + entry->bytes <= seg->last_start);

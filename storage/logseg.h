@@ -25,6 +25,9 @@ struct logseg {
 void logseg_init(struct logseg *seg, struct fabric_addr addr, uint64_t bytes, uint32_t cn, uint32_t coordinator,
                  uint64_t incarnation);
 
+/* Where the second half of a ring of so many bytes begins: an entry stays within one half. */
+uint64_t logseg_half(uint64_t bytes);
+
 /* One entry under construction; buffer (8-aligned, `capacity` bytes) is the caller's. */
 struct logseg_entry {
     uint8_t *buffer;

@@ -77,7 +77,7 @@ refused "--two-tables takes no value" bench smallbank --two-tables=yes
 for cc in crest cellar ford motor 2pl; do refused "not built yet; built: record, cell" bench smallbank --cc $cc; done
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "--fabric verbs is not built yet" bench smallbank --fabric verbs
-for option in lock faults plant history history-max; do refused "--$option is not built yet" bench smallbank --$option x; done
+for option in lock faults; do refused "--$option is not built yet" bench smallbank --$option x; done
 
 # bench: what does not go together
 refused "--seconds and --txns exclude each other" bench smallbank --seconds 1 --txns 1
@@ -96,7 +96,21 @@ refused "smallbank needs 2 to" bench smallbank --accounts 1
 refused "ycsb needs 4" bench ycsb --records 2
 refused "tpcc needs" bench tpcc --warehouses 0
 
+refused "--history-max needs --history FILE" bench smallbank --history-max 10
+refused "--txns 11 are more than --history-max 10" bench smallbank --txns 11 --history-max 10 --history "$folder/h"
+refused "--history-max must be from 1" bench smallbank --history-max 0 --history "$folder/h"
+refused "--history needs a file" bench smallbank --history -
+refused "planted bug" bench smallbank --plant no_such_bug
+
+# check
+refused "--history FILE is missing" check
+refused "/no/such/file" check --history /no/such/file
+refused "--history is given twice" check --history a --history b
+
 # bench: memory and files
+refused "/no/such/folder/h" bench smallbank --history /no/such/folder/h
+refused "no regular file" bench smallbank --history /dev/null
+refused "at most --history-max" bench tpcc --history "$folder/h" --history-max 900000000
 refused "is too small: loading needs about" bench ycsb --pool-bytes 8M
 refused "exceed the machine's" bench smallbank --pool-bytes 100000G
 refused "loading needs about" bench ycsb --records 4000000000

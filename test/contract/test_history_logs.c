@@ -241,6 +241,32 @@ static void sequences_rise(void **state)
     }
 }
 
+/* What did not fit into the first half begins the second one, directly behind what an earlier lap left at the end of the first. */
+static void halves_are_of_different_laps(void **state)
+{
+    static const uint64_t sequences[] = {4, 9};
+    struct logged logged;
+    begin(&logged, *state, (struct cellar_config){.coros = 1});
+    for (uint64_t key = 0; key < 3; key++) call(&logged, key, false, false);
+    end(&logged);
+    struct seen seen = look(&logged, 0);
+    uint64_t lines = (seen.bytes + 63) / 64, entry_lines = (sizeof(struct log_entry_wire) + 63) / 64;
+    uint64_t half = logseg_half(logged.api.db->config.log_bytes - sizeof(struct chunk_wire)) / 64;
+    for (uint32_t back = 0; back < 2; back++) { /* at the half, and one line before it */
+        for (uint32_t i = 0; i < 2; i++) {
+            struct history_txn txn = {.id = 3 + 2 * back + i, .ts = 90 + i + 2 * back, .outcome = HISTORY_COMMITTED};
+            assert_int_equal(history_txn_add(&logged.history, &txn, NULL), 0);
+            forge(&logged, &seen, sequences[i] + 10 * back, txn.ts,
+                  (uint32_t)(half - 3 * lines - back - (1 - i) * entry_lines - 2 * back * entry_lines));
+        }
+        if (back == 0)
+            MUST(&logged.api.error, check(&logged));
+        else
+            FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "lies directly before");
+    }
+    close(&logged);
+}
+
 /* Of an indeterminate transaction there may be an entry or none; but none of its versions without one. */
 static void no_effect_without_an_entry(void **state)
 {
@@ -295,8 +321,13 @@ static void a_node_is_lost(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(rings_come_around), API_TEST(an_entry_missing),           API_TEST(an_entry_tells_something_else),
-        API_TEST(sequences_rise),    API_TEST(no_effect_without_an_entry), API_TEST(a_node_is_lost),
+        API_TEST(rings_come_around),
+        API_TEST(an_entry_missing),
+        API_TEST(an_entry_tells_something_else),
+        API_TEST(sequences_rise),
+        API_TEST(no_effect_without_an_entry),
+        API_TEST(a_node_is_lost),
+        API_TEST(halves_are_of_different_laps),
     };
     return api_main("history_logs", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -243,7 +243,7 @@ static void bench_refusals(void **state)
         {"smallbank --fabric sim --nic cx9", "it takes one of: cx4, cx5, cx6, ideal"},
         {"smallbank --faults x", "--faults is not built yet"},
         {"smallbank --plant x", "--plant is not built yet"},
-        {"smallbank --history x", "--history is not built yet"},
+        {"smallbank --history-max 5", "--history-max needs --history FILE"},
         {"smallbank --seconds 5 --txns 5", "exclude each other"},
         {"smallbank --seconds 0", "--seconds must be from"},
         {"smallbank --warehouses 5", "--warehouses is no option of smallbank"},

@@ -1,0 +1,139 @@
+/* history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, finals once each. */
+#include "history_merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- do they belong together? ---- */
+
+static bool same_tables(const struct history *a, const struct history *b)
+{
+    bool same = a->table_count == b->table_count;
+    for (uint32_t i = 0; same && i < a->table_count; i++)
+        same = a->tables[i].table_id == b->tables[i].table_id && !strcmp(a->tables[i].name, b->tables[i].name);
+    return same;
+}
+
+static int parts_match(const struct history *parts, uint32_t count, struct cellar_error *error)
+{
+    bool seen[HISTORY_PARTS_MAX] = {false};
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (parts[i].parts != count || count > HISTORY_PARTS_MAX)
+            return err_set(error, CELLAR_ERR_INVALID,
+                           parts[i].parts ? "a part of %u; %u files were given"
+                                          : "no part of a run (%u); %u files were given",
+                           parts[i].parts, count);
+        if (seen[parts[i].part])
+            return err_set(error, CELLAR_ERR_INVALID, "part %u of %u is there twice", parts[i].part, count);
+        seen[parts[i].part] = true;
+        if (!same_tables(&parts[i], &parts[0]))
+            return err_set(error, CELLAR_ERR_INVALID, "parts %u and %u are not of one run: their tables differ",
+                           parts[0].part, parts[i].part);
+    }
+    return 0;
+}
+
+/* ---- transactions ---- */
+
+struct ended {
+    uint64_t end_ns;
+    uint32_t part;
+    uint64_t txn;
+};
+
+static int ended_compare(const void *left, const void *right)
+{
+    const struct ended *a = left, *b = right;
+    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
+    if (a->part != b->part) return a->part < b->part ? -1 : 1;
+    return (a->txn > b->txn) - (a->txn < b->txn);
+}
+
+static int txns_merge(const struct history *parts, uint32_t count, struct history *whole)
+{
+    uint64_t all = 0, at = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < count; i++) all += parts[i].txn_count;
+    struct ended *order = malloc((all + 1) * sizeof *order);
+    if (!order) return -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t txn = 0; txn < parts[i].txn_count; txn++)
+            order[at++] = (struct ended){parts[i].txns[txn].end_ns, i, txn};
+    qsort(order, all, sizeof *order, ended_compare);
+    for (at = 0; at < all && !rc; at++) {
+        const struct history *part = &parts[order[at].part];
+        struct history_txn txn = part->txns[order[at].txn];
+        const struct history_access *accesses = txn.count ? part->accesses + txn.first : NULL;
+        txn.id = at;
+        rc = history_txn_add(whole, &txn, accesses);
+    }
+    free(order);
+    return rc;
+}
+
+/* ---- finals ---- */
+
+static int final_compare(const void *left, const void *right)
+{
+    const struct history_final *a = left, *b = right;
+    if (a->table_id != b->table_id) return a->table_id < b->table_id ? -1 : 1;
+    if (a->key != b->key) return a->key < b->key ? -1 : 1;
+    return (a->cell > b->cell) - (a->cell < b->cell);
+}
+
+static int finals_merge(const struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+{
+    char name[CELLAR_NAME_BYTES];
+    uint64_t kept = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t j = 0; j < parts[i].final_count && !rc; j++) rc = history_final_add(whole, &parts[i].finals[j]);
+    if (rc || !whole->final_count) return rc;
+    qsort(whole->finals, whole->final_count, sizeof *whole->finals, final_compare);
+    for (uint64_t i = 0; i < whole->final_count; i++) {
+        const struct history_final *final = &whole->finals[i], *last = kept ? &whole->finals[kept - 1] : NULL;
+        if (!last || final_compare(last, final)) {
+            whole->finals[kept++] = *final;
+        } else if (last->version != final->version || last->digest != final->digest) {
+            return err_set(error, CELLAR_ERR_CORRUPT,
+                           "the parts found different final versions of %s[%llu]: they are not of one run, or were not "
+                           "written at rest",
+                           history_table_name(whole, final->table_id, name), (unsigned long long) final->key);
+        }
+    }
+    whole->final_count = kept;
+    return 0;
+}
+
+/* ---- all ---- */
+
+static int merge(const struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+{
+    int rc = 0;
+
+    whole->has_final = true;
+    for (uint32_t i = 0; i < count; i++) {
+        whole->has_final = whole->has_final && parts[i].has_final;
+        whole->nodes_lost = whole->nodes_lost || parts[i].nodes_lost;
+        if (parts[i].clock_error_ns > whole->clock_error_ns) whole->clock_error_ns = parts[i].clock_error_ns;
+    }
+    for (uint32_t i = 0; i < parts[0].table_count && !rc; i++)
+        rc = history_table_add(whole, parts[0].tables[i].table_id, parts[0].tables[i].name);
+    if (!rc) rc = txns_merge(parts, count, whole);
+    if (!rc && whole->has_final) rc = finals_merge(parts, count, whole, error);
+    if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u parts", count);
+    return rc;
+}
+
+int history_merge(struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+{
+    int rc = parts_match(parts, count, error);
+
+    if (!rc) rc = merge(parts, count, whole, error);
+    for (uint32_t i = 0; i < count; i++) history_free(&parts[i]);
+    if (rc) history_free(whole);
+    return rc;
+}
