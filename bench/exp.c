@@ -3,9 +3,12 @@
 
 #include "bench.h"
 #include "exp_nic.h"
+#include "exp_page.h"
 #include "options.h"
+#include "report.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,10 +21,15 @@ static const struct option_def defs[] = {
     {.group = "Options",
      .name = "out",
      .argument = "DIR",
-     .help = "where the files go: CSV, SVG, Markdown; made if it is not there",
+     .help = "where the files go: index.html, CSV, SVG, Markdown; made if it is not there",
      .kind = OPTION_TEXT,
      .offset = AT(folder)},
     {.name = "quick", .help = "fewer points, shorter runs", .kind = OPTION_FLAG, .offset = AT(quick)},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "also write all figures as one JSON object; - is stdout",
+     .kind = OPTION_TEXT,
+     .offset = AT(json_path)},
 };
 static const struct options options = {.program = "cellar exp", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
 
@@ -58,12 +66,22 @@ static int check_folder(const char *folder, struct cellar_error *error)
     return 0;
 }
 
+/* A long run whose report then cannot be written is a pity. */
+static int check_json(const char *path, struct cellar_error *error)
+{
+    FILE *file = path && strcmp(path, "-") != 0 ? fopen(path, "a") : NULL;
+    if (file)
+        return fclose(file) == 0 ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "--json %.200s: %s", path, strerror(errno));
+    return !path || !strcmp(path, "-") ? 0
+                                       : err_set(error, CELLAR_ERR_INVALID, "--json %.200s: %s", path, strerror(errno));
+}
+
 /* ---- the subcommand ---- */
 
 static void print_help(void)
 {
     fputs(
-        "Usage: cellar exp NAME|all --out DIR [--quick]\n\n"
+        "Usage: cellar exp NAME|all --out DIR [--quick] [--json FILE]\n\n"
         "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
         "gets the\nsame numbers.\n\nExperiments\n",
         stdout);
@@ -95,11 +113,12 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
     if (!*kind && strcmp(arguments[0], "all") != 0)
         return err_set(error, CELLAR_ERR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
-    return check_folder(exp->folder, error);
+    code = check_folder(exp->folder, error);
+    return code < 0 ? code : check_json(exp->json_path, error);
 }
 
 /* One, or all for NULL. */
-static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
+static int run_kinds(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
 {
     int worst = 0;
     for (uint32_t i = 0; exp_kinds[i]; i++) {
@@ -111,17 +130,33 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
     return worst;
 }
 
+/* What they have written is complete, or this is an error. */
+static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
+{
+    int code = exp_create(exp, "index.html", &exp->page, error);
+    if (code < 0) return code;
+    exp_page_begin(exp->quick, exp->page.out);
+    int worst = run_kinds(exp, kind, error);
+    exp_page_end(exp->page.out);
+    code = exp_close(&exp->page, worst < 0 ? NULL : error);
+    if (worst >= 0 && code == 0 && exp->json_path) code = report_write_json(exp->json, exp->json_path, error);
+    return worst < 0 || code == 0 ? worst : code;
+}
+
 int bench_exp_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
-    struct exp exp = {.watch = watch};
+    struct exp exp = {.watch = watch, .out = stdout};
     const struct exp_kind *kind = NULL;
     int code = parse(count, arguments, &exp, &kind, &error);
     if (code == OPTIONS_HELP) {
         print_help();
         return BENCH_EXIT_OK;
     }
+    if (exp.json_path && !strcmp(exp.json_path, "-")) exp.out = stderr;
+    exp.json = json_object();
     if (code == 0) code = run(&exp, kind, &error);
+    json_decref(exp.json);
     if (code >= 0) return code ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
     fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_error_text(code));
     return BENCH_EXIT_ERROR;

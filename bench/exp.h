@@ -7,11 +7,21 @@
 
 #include <stdio.h>
 
+struct json_t;
+
+struct exp_file {
+    FILE *out;
+    char path[512];
+};
+
 struct exp {
-    const char *folder;
+    const char *folder, *json_path;
     bool quick; /* fewer points, shorter runs */
     struct watch *watch;
     struct progress_points progress;
+    FILE *out;            /* for people */
+    struct exp_file page; /* index.html: each experiment adds its section (exp_page.h) */
+    struct json_t *json;  /* an object: each experiment adds a member of its name */
 };
 
 struct exp_kind {
@@ -22,11 +32,6 @@ struct exp_kind {
 
 /* NULL-terminated. */
 extern const struct exp_kind *const exp_kinds[];
-
-struct exp_file {
-    FILE *out;
-    char path[512];
-};
 
 /* A new file FOLDER/NAME; exp_close says whether all of it could be written. */
 NODISCARD int exp_create(const struct exp *exp, const char *name, struct exp_file *file, struct cellar_error *error);

@@ -1,11 +1,14 @@
 #include "exp_nic.h"
 
+#include "exp_page.h"
 #include "must.h"
 #include "style.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define TITLE "The NIC model against published measurements"
 #define SEED 1
 #define WARMUP_MIN_NS 50000
 #define BUSY_CLIENTS 64 /* more do not make a run slower: the NIC has enough to do */
@@ -175,6 +178,28 @@ static int write_report(const struct exp_nic *nic, const char *suffix,
     return exp_close(&file, error);
 }
 
+static void write_section(const struct exp_nic *nic)
+{
+    FILE *page = nic->exp->page.out;
+    char file[64];
+    exp_page_section(TITLE, page);
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        if (!groups[i]->chart) continue;
+        snprintf(file, sizeof file, "nic-%s.svg", groups[i]->name);
+        exp_page_chart(file, groups[i]->title, page);
+    }
+    exp_page_table(&nic->report, page);
+}
+
+static int add_json(const struct exp_nic *nic, struct cellar_error *error)
+{
+    json_t *report = exp_report_json(&nic->report);
+    int code = report ? json_object_set_new(report, "quick", json_boolean(nic->exp->quick)) : -1;
+    if (code == 0) code = json_object_set(nic->exp->json, exp_nic.name, report);
+    json_decref(report);
+    return code == 0 ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+}
+
 static int write_all(struct exp_nic *nic, struct cellar_error *error)
 {
     int code = 0;
@@ -184,7 +209,17 @@ static int write_all(struct exp_nic *nic, struct cellar_error *error)
     }
     if (code == 0) code = write_report(nic, ".csv", exp_report_csv, error);
     if (code == 0) code = write_report(nic, ".md", exp_report_markdown, error);
-    return code;
+    if (code == 0) write_section(nic);
+    return code == 0 ? add_json(nic, error) : code;
+}
+
+static void print(const struct exp_nic *nic)
+{
+    FILE *out = nic->exp->out;
+    struct style style = style_of(out);
+    fprintf(out, "\n  %s" TITLE "%s%s\n\n", style.bold, style.end, nic->exp->quick ? " (--quick: rougher)" : "");
+    exp_report_print(&nic->report, out, &style);
+    fprintf(out, "  index.html, nic.md, nic*.csv and nic*.svg are in %s\n\n", nic->exp->folder);
 }
 
 static int run(struct exp *exp, struct cellar_error *error)
@@ -203,11 +238,7 @@ static int run(struct exp *exp, struct cellar_error *error)
     }
     if (code == 0) code = write_all(nic, error);
     if (code == 0) {
-        struct style style = style_of(stdout);
-        printf("\n  %sThe NIC model against published measurements%s%s\n\n", style.bold, style.end,
-               exp->quick ? " (--quick: rougher)" : "");
-        exp_report_print(&nic->report, stdout, &style);
-        printf("  nic*.csv, nic*.svg and nic.md are in %s\n\n", exp->folder);
+        print(nic);
         code = exp_report_outside(&nic->report) > 0;
     }
     free(nic);

@@ -62,7 +62,7 @@ static void plan_one(struct exp_nic *nic)
 
 static void judge_one(struct exp_nic *nic)
 {
-    const char *source = "ShiftLock §2.3";
+    const char *source = "ShiftLock section 2.3";
     const struct exp_nic_result *one = exp_nic_at(nic, NO_BACKOFF, 1);
     const struct exp_nic_result *plain = exp_nic_at(nic, NO_BACKOFF, SHIFTLOCK_CLIENTS);
     const struct exp_nic_result *adapted = exp_nic_at(nic, BACKOFF, SHIFTLOCK_CLIENTS);
@@ -76,7 +76,7 @@ static void judge_one(struct exp_nic *nic)
                                            .model = plain->per_s / one->per_s * 100, .fitted = true});
     exp_report_add(report, (struct exp_report_row){"CX-5, one CAS lock: 240 clients, retries among CASes", source, "%",
                                                    99.4, 0.996, 1.006, .model = plain->retry_share * 100});
-    exp_report_add(report, (struct exp_report_row){"CX-5, one CAS lock: 240 clients, backoff / none, steady", source,
+    exp_report_add(report, (struct exp_report_row){"CX-5, one CAS lock: 240 clients, backoff / none: at least", source,
                                                    "x", 9.1, 0.88, 3, .model = adapted->per_s / plain->per_s});
     if (nic->exp->quick) return;
     const struct exp_nic_result *cold = exp_nic_at(nic, COLD, SHIFTLOCK_CLIENTS);
@@ -96,7 +96,7 @@ const struct exp_nic_group exp_nic_locks_one = {.name = "one-lock",
                                                 .log_x = true,
                                                 .log_y = true,
                                                 .value = k_per_s,
-                                                .dots_name = "ShiftLock §2.3",
+                                                .dots_name = "ShiftLock section 2.3",
                                                 .dots = dots_one,
                                                 .dot_count = sizeof dots_one / sizeof *dots_one,
                                                 .plan = plan_one,
@@ -119,27 +119,35 @@ static void plan_pairs(struct exp_nic *nic)
     }
 }
 
+static const char *const WIDE =
+    "Published for masked atomics on 16 bytes, which take 0.2 us longer than those on 8 (2.03 "
+    "instead of 1.80 us for one client, by the same paper) and which the model does not "
+    "have.";
+
+static const struct {
+    uint32_t clients;
+    double us;
+    const char *figure;
+} latencies[] = {
+    {5, 2.32, "CX-5, FAA pairs: latency, 5 clients"},     {20, 2.41, "CX-5, FAA pairs: latency, 20 clients"},
+    {40, 2.49, "CX-5, FAA pairs: latency, 40 clients"},   {80, 2.68, "CX-5, FAA pairs: latency, 80 clients"},
+    {120, 3.44, "CX-5, FAA pairs: latency, 120 clients"}, {160, 4.52, "CX-5, FAA pairs: latency, 160 clients"},
+    {200, 5.79, "CX-5, FAA pairs: latency, 200 clients"}, {240, 6.95, "CX-5, FAA pairs: latency, 240 clients"}};
+
 static void judge_pairs(struct exp_nic *nic)
 {
-    static const struct {
-        uint32_t clients;
-        double us;
-        const char *figure;
-    } latencies[] = {{80, 2.68, "CX-5, FAA pairs: latency, 80 clients"},
-                     {120, 3.44, "CX-5, FAA pairs: latency, 120 clients"},
-                     {160, 4.52, "CX-5, FAA pairs: latency, 160 clients"},
-                     {200, 5.79, "CX-5, FAA pairs: latency, 200 clients"},
-                     {240, 6.95, "CX-5, FAA pairs: latency, 240 clients"}};
     const struct exp_nic_result *most = exp_nic_at(nic, PAIRS, SHIFTLOCK_CLIENTS);
     struct exp_report *report = &nic->report;
-    exp_report_add(report, (struct exp_report_row){"CX-5, FAA pairs: 240 clients", "ShiftLock Table 4, RI, derived",
-                                                   "M/s", 14.7, 0.90, 1.10, .model = m_per_s(most), .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5, FAA pairs: atomics", "the same, 2.01 a pair", "M/s", 29.5,
-                                                   0.90, 1.10, .model = m_per_s(most) * most->atomics, .fitted = true});
+    exp_report_add(report, (struct exp_report_row){"CX-5, FAA pairs: plateau", "ShiftLock Table 3, RI, derived", "M/s",
+                                                   14.7, 0.90, 1.10, .model = m_per_s(most), .fitted = true});
+    exp_report_add(report,
+                   (struct exp_report_row){"CX-5, FAA pairs: atomics", "the same, 2.01 a pair (section 4.2)", "M/s",
+                                           29.5, 0.90, 1.10, .model = m_per_s(most) * most->atomics, .fitted = true});
     for (uint32_t i = 0; i < sizeof latencies / sizeof *latencies; i++)
-        exp_report_add(
-            report, (struct exp_report_row){latencies[i].figure, "ShiftLock Table 3, RI", "us", latencies[i].us, 0.75,
-                                            1.25, .model = exp_nic_at(nic, PAIRS, latencies[i].clients)->atomic_us});
+        exp_report_add(report, (struct exp_report_row){latencies[i].figure, "ShiftLock Table 3, RI", "us",
+                                                       latencies[i].us, 0.75, 1.25,
+                                                       .model = exp_nic_at(nic, PAIRS, latencies[i].clients)->atomic_us,
+                                                       .why = WIDE, .known_low = 0.70, .known_high = 0.75});
 }
 
 const struct exp_nic_group exp_nic_locks_pairs = {.name = "pairs",
@@ -169,31 +177,52 @@ static void plan_zipf(struct exp_nic *nic)
     backoff->load.window_ns = 500 * MS;
 }
 
+static const char *const TABLE = "ShiftLock Table 4, WI", *const DERIVED = "ShiftLock Table 4, WI, derived",
+                         *const CASES = "ShiftLock section 4.2, derived";
+
+static void judge_zipf_backoff(struct exp_report *report, const struct exp_nic_result *backoff)
+{
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: CASes a pair", CASES, "",
+                                                   2.36, 0.93, 1.10, .model = backoff->atomics});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: first CAS", TABLE, "us",
+                                                   2.48, 0.70, 1.30, .model = backoff->atomic_us});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: acquisition", TABLE, "us",
+                                                   39.71, 0.75, 1.33, .model = backoff->acquire_us});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: pairs", DERIVED, "M/s",
+                                                   5.7, 0.75, 1.33, .model = m_per_s(backoff)});
+}
+
+/* The known ones are as far off as the failed CAS explains (fabric_sim_profile.c). */
+static void judge_zipf_plain(struct exp_report *report, const struct exp_nic_result *plain)
+{
+    const char *why =
+        "The published rates without backoff pull in opposite directions. A failed CAS that holds its slot for 0.27 "
+        "us, as long as any, gives the 15.5 K/s of one lock, and this; 0.20 us gives 0.44 M/s and 40 us here, but 20 "
+        "K/s there. The profile has the former.";
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: CASes a pair", CASES,
+                                                   "", 8.77, 0.75, 1.33, .model = plain->atomics, .why = why,
+                                                   .known_low = 1.45, .known_high = 1.60});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: first CAS", TABLE,
+                                                   "us", 38.5, 0.75, 1.33, .model = plain->atomic_us, .why = why,
+                                                   .known_low = 1.3, .known_high = 1.5});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: acquisition", TABLE,
+                                                   "us", 451.5, 0.75, 1.33, .model = plain->acquire_us, .why = why,
+                                                   .known_low = 1.45, .known_high = 1.60});
+    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: pairs", DERIVED, "M/s",
+                                                   0.49, 0.75, 1.33, .model = m_per_s(plain), .why = why,
+                                                   .known_low = 0.60, .known_high = 0.75});
+}
+
 static void judge_zipf(struct exp_nic *nic)
 {
     if (nic->exp->quick) return;
-    const char *table = "ShiftLock Table 4, WI", *derived = "ShiftLock Table 4, WI, derived";
-    const char *why =
-        "The two published rates without backoff pull in opposite directions. A failed CAS that holds its slot for "
-        "0.27 us, as long as any, gives the 15.5 K/s of one lock, and this; 0.20 us gives 0.44 M/s and 40 us here, but "
-        "20 K/s "
-        "there. The profile has the former.";
     const struct exp_nic_result *plain = exp_nic_at(nic, NO_BACKOFF, SHIFTLOCK_CLIENTS);
     const struct exp_nic_result *backoff = exp_nic_at(nic, BACKOFF, SHIFTLOCK_CLIENTS);
-    struct exp_report *report = &nic->report;
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: CASes a pair",
-                                           "ShiftLock §4.2, derived", "", 2.36, 0.93, 1.10, .model = backoff->atomics});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: first CAS", table, "us",
-                                                   2.48, 0.70, 1.30, .model = backoff->atomic_us});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, backoff: pairs", derived, "M/s",
-                                                   5.7, 0.75, 1.33, .model = m_per_s(backoff)});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: first CAS", table,
-                                                   "us", 38.5, 0.75, 1.33, .model = plain->atomic_us, .why = why,
-                                                   .known_low = 1.3, .known_high = 1.5});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99, no backoff: pairs", derived, "M/s",
-                                                   0.49, 0.75, 1.33, .model = m_per_s(plain), .why = why,
-                                                   .known_low = 0.60, .known_high = 0.75});
+    judge_zipf_backoff(&nic->report, backoff);
+    judge_zipf_plain(&nic->report, plain);
+    exp_report_add(&nic->report,
+                   (struct exp_report_row){"CX-5, 10 M CAS locks, Zipf 0.99: pairs, no backoff / backoff", DERIVED, "",
+                                           0.086, 0.41, 1.36, .model = plain->per_s / backoff->per_s});
 }
 
 const struct exp_nic_group exp_nic_locks_zipf = {
@@ -225,7 +254,7 @@ static void plan_declock(struct exp_nic *nic)
 
 static void judge_declock(struct exp_nic *nic)
 {
-    const char *source = "DecLock §2.2, Fig. 3";
+    const char *source = "DecLock section 2.2, Fig. 3";
     const struct exp_nic_result *last = exp_nic_at(nic, CASLOCK, DECLOCK_CLIENTS), *best = last;
     struct exp_report *report = &nic->report;
     for (uint32_t i = 0; i < nic->point_count; i++)

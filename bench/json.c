@@ -204,15 +204,21 @@ static int write_text(const char *text, const char *path, struct cellar_error *e
     return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
 }
 
+int report_write_json(const json_t *root, const char *path, struct cellar_error *error)
+{
+    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    free(text);
+    return code;
+}
+
 int report_json(const struct outcome *outcome, const char *path, struct cellar_error *error)
 {
     json_t *root = json_object();
     add_configuration(root, outcome);
     add_measurements(root, outcome);
     if (outcome->settings->sim) add_simulation(root, outcome);
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
-    free(text);
+    int code = report_write_json(root, path, error);
     json_decref(root);
     return code;
 }

@@ -36,9 +36,9 @@ static const struct fabric_sim_profile profiles[] = {
      *  - rtt, atomic, units: ShiftLock (section 2.3 and the verb ceilings of its figures): one client locks and unlocks 278.3 K times
      *    a second, 1.80 us for each CAS; 29 M atomics/s on many words; 3.7 M/s on one word gives 0.27 us and so 8 units.
      *  - miss: 240 clients without backoff take one lock 15.5 K times a second, which 0.27 us gives and 0.20 us does not.
-     *  - read, write: 135 and 123 M/s of an IPADS note on doorbell batching (8 units, 0.06 us).
+     *  - read, write: 135 and 123 M/s of an IPADS note on doorbell batching, which does not name its NIC (8 units, 0.06 us).
      *  - message: 0.83 us RC and 0.86 us UD one way (ib_send_lat, 32 bytes), less CPU. retarget: 2.9 instead of 1.9 us a READ
-     *    when each has another target, on dynamically connected transport (Kalia's DCT notes); "< 1 us" in ShiftLock 3.2.
+     *    when each has another target, on dynamically connected transport (Kalia's DCT notes, Connect-IB); below 1 us in ShiftLock 3.2.
      *  - outstanding: max_rd_atomic of mlx5. header: Ethernet or InfiniBand and BTH, RETH, ICRC, about 30 bytes.
      */
     {.name = "cx5",
@@ -59,8 +59,9 @@ static const struct fabric_sim_profile profiles[] = {
      * ConnectX-4, 100 Gb/s.
      *  - rtt, atomic, units: DecLock's CASLock, 1.61 M operations/s at its peak and 0.20 M at 256 clients; 3.4 us is what its clients
      *    see, software included. The wire alone is about 1.6 us.
-     *  - miss: a CAS that fails does not write back across PCIe (Fusa, section II-B), here about half of its hold. At 256 clients
-     *    DecLock counts up to 37.8 retries for each of 0.20 M operations/s, 8 M verbs/s, nearly all on a few words: 0.25 us would be 4 M.
+     *  - miss: a CAS that fails does not write back across PCIe (Fusa, section II-B), here about half of its hold. It is what makes
+     *    0.20 M/s out of 256 clients: 0.25 us would give 0.14 M/s, and 0.20 us 0.15. (That cx5 wants 0.27 us for it is a contradiction
+     *    between the two papers' figures which this model does not resolve.)
      *  - read: as cx5. write: 75 M small messages/s (Derecho's notes) bound it; 0.08 us on two units is less, the same clients' rates
      *    do not tell more. message: between 1.5 and 2 us of the same clients, less CPU.
      */

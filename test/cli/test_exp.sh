@@ -1,0 +1,84 @@
+#!/bin/bash
+# test_exp.sh - `cellar exp`: its quick form gives, to the last digit, the figures of exp_nic.csv, in all its files and on every machine;
+# bad input is refused with one line and exit 2. After a change to the model that is meant:
+#   cellar exp nic --quick --out DIR; cp DIR/nic.csv test/cli/exp_nic.csv
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# refused TEXT ARGUMENTS...: exit 2, nothing on stdout, one line that contains TEXT.
+refused() {
+    local text=$1
+    shift
+    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
+        fail "cellar $*: exit $status, wanted 2 and one line with '$text', got:"
+        cat "$folder/out" "$folder/err"
+    fi
+}
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+"$cellar" exp --help | grep -q "Usage: cellar exp NAME|all" || fail "cellar exp --help does not say how it is used"
+"$cellar" list | grep -qE "^  nic " || fail "cellar list does not show the experiment nic"
+"$cellar" list --json | grep -q '"experiments"' || fail "cellar list --json does not name the experiments"
+out=$folder/unused
+refused "the experiment comes first" exp
+refused "the experiment comes first" exp --out "$out"
+refused "unknown experiment 'nics'" exp nics --out "$out"
+refused "unknown experiment ''" exp "" --out "$out"
+refused "--out DIR is missing" exp nic
+refused "--out DIR is missing" exp all --quick
+refused "--out needs a value" exp nic --out
+refused "--out needs a value that is not empty" exp nic --out ""
+refused "--out /no/such/folder/nic: No such file" exp nic --out /no/such/folder/nic
+refused "is not a directory" exp nic --out "$cellar"
+refused "--json /no/such/file: No such file" exp nic --out "$out" --json /no/such/file
+refused "--quick takes no value" exp nic --out "$out" --quick=1
+refused "given twice" exp nic --out "$out" --out "$out"
+refused "unknown option '--nic'" exp nic --out "$out" --nic cx9
+refused "unexpected argument 'locks'" exp nic locks --out "$out"
+mkdir "$folder/full" && mkdir "$folder/full/nic.csv"
+refused "nic.csv cannot be written" exp nic --quick --out "$folder/full"
+
+# ---- the figures ---------------------------------------------------------------------------------------------------
+
+timeout -k 5 280 "$cellar" exp all --quick --out "$folder/nic" --json - >"$folder/json" 2>"$folder/err" </dev/null
+status=$?
+if [ $status -ne 0 ]; then
+    fail "cellar exp all --quick: exit $status; 1 says that a figure is outside its band:"
+    grep -v "^  ok" "$folder/err"
+fi
+if ! diff "$here/exp_nic.csv" "$folder/nic/nic.csv"; then
+    fail "figures differ from test/cli/exp_nic.csv, above; if that is meant, see the head of test_exp.sh"
+fi
+rows=$(tail -n +2 "$here/exp_nic.csv" | wc -l)
+[ "$rows" -ge 40 ] || fail "only $rows published figures"
+for figure in '278\.3' '15\.5' '29\.5' '1\.61' '0\.2'; do
+    grep -qE ",$figure,[0-9.e+]*," "$here/exp_nic.csv" || fail "no published figure $figure"
+done
+
+# All forms hold the same figures.
+known=$(grep -c ',known,' "$here/exp_nic.csv")
+[ "$(grep -c '"figure":' "$folder/json")" -eq "$rows" ] || fail "the JSON report has not $rows figures"
+grep -q "\"known\": $known," "$folder/json" || fail "the JSON report does not count $known known misses"
+grep -q "$rows figures: $((rows - known)) within their bands, $known known not to be, 0 outside" "$folder/err" ||
+    fail "the report for people does not count $rows figures, $known of them known misses"
+[ "$(grep -c '^| C' "$folder/nic/nic.md")" -eq "$rows" ] || fail "nic.md has not $rows figures"
+[ "$(grep -cE '^<tr class="(within|known)">' "$folder/nic/index.html")" -eq "$rows" ] || fail "index.html has not $rows figures"
+for chart in $(grep -o 'src="[^"]*"' "$folder/nic/index.html" | cut -d '"' -f 2); do
+    [ "$(tail -n 1 "$folder/nic/$chart")" = "</svg>" ] || fail "index.html shows $chart, which is no whole SVG"
+done
+[ "$(find "$folder/nic" -name '*.svg' | wc -l)" -ge 5 ] || fail "charts are missing"
+
+[ $failures -eq 0 ] && echo "$rows figures are as they should be"
+[ $failures -eq 0 ]
