@@ -254,7 +254,7 @@ static int tables_read(struct reader *reader, json_t *tables)
 
 static int parts_read(struct reader *reader, const json_t *object)
 {
-    uint64_t part, parts;
+    uint64_t part = 0, parts = 0;
     int rc = field_number(reader, object, "parts", HISTORY_PARTS_MAX, &parts);
     if (!rc) rc = field_number(reader, object, "part", HISTORY_PARTS_MAX, &part);
     if (rc) return rc;
