@@ -2,6 +2,8 @@
 #include "sim_scenario.h"
 
 #include "db.h"
+#include "history_check.h"
+#include "history_recorder.h"
 #include "sim_scenario_judge.h"
 
 #include <stdarg.h>
@@ -13,6 +15,7 @@
 #define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
 #define CALL_NS 100000000 /* virtual: hundreds of attempts */
+#define RECORDED_MAX 1000
 
 struct row {
     uint64_t a, b;
@@ -33,6 +36,8 @@ struct lab {
     uint32_t clock; /* ticks at the begin and end of calls */
     struct sim_scenario_span spans[SIM_SCENARIO_TXNS];
     struct sim_scenario_state final;
+    struct history_recorder *recorder;
+    struct history_verdict history;
     struct cellar_error error;
 };
 
@@ -297,7 +302,7 @@ static int make_table(struct lab *lab)
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,
                                          .column_count = SIM_SCENARIO_CELLS,
-                                         .records_max = 16};
+                                         .records_max = SIM_SCENARIO_RECORDS_MAX};
     const struct cellar_proc_def run = {
         .name = "run", .fn = run_accesses, .records_max = SIM_SCENARIO_ACCESSES, .writes_max = SIM_SCENARIO_ACCESSES};
     const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SIM_SCENARIO_KEYS};
@@ -309,12 +314,50 @@ static int make_table(struct lab *lab)
     return code;
 }
 
+/* ---- the judges ---- */
+
 /* Has a compute node stopped, its locks left as they were? */
 static bool any_stopped(const struct lab *lab)
 {
     bool stopped = false;
     for (uint32_t cn = 0; cn < lab->db->config.cns; cn++) stopped |= atomic_load(&lab->db->gates[cn].failed);
     return stopped;
+}
+
+/* By what the engine did, version by version. */
+static int judge_history(struct lab *lab)
+{
+    const struct history_check_options options = {.realtime = true, .settled = true};
+    struct history history = {0};
+    struct sim_scenario_judges *judges = &lab->report->judges;
+    struct history_recorder *recorder = lab->recorder;
+    lab->recorder = NULL;
+    int code = history_recorder_close(recorder, &history, &lab->error);
+    lab->history.kind = "unread";
+    if (code == 0) code = history_check(&history, &options, &lab->history);
+    if (code == 0 || code == -CELLAR_ERR_CORRUPT) {
+        judges->history_asked = true;
+        judges->history_holds = code == 0;
+        snprintf(judges->kind, sizeof judges->kind, "%s", lab->history.kind);
+        code = 0;
+    }
+    history_free(&history);
+    return code;
+}
+
+/* By what callers saw and what is left, without a look at how it came about. */
+static const char *judge_model(struct lab *lab)
+{
+    if (lab->torn_value) return fail(lab, "a value was torn");
+    int code = cellar_run(lab->db, audit_client, lab);
+    if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));
+    if (lab->torn_value) return fail(lab, "a value is torn");
+    struct sim_scenario_judges *judges = &lab->report->judges;
+    judges->model_asked = true;
+    judges->model_holds = sim_scenario_serializable(lab->scenario, lab->report->outcomes, lab->spans, &lab->final);
+    if (!judges->model_holds)
+        return fail(lab, "no serial order explains it%s%s", judges->history_asked ? "; history: " : "", judges->kind);
+    return NULL;
 }
 
 static const char *judge(struct lab *lab)
@@ -326,13 +369,13 @@ static const char *judge(struct lab *lab)
             return fail(lab, "transaction %u tries for ever", txn);
     }
     if (lab->options->ends_only) return NULL;
-    if (lab->torn_value) return fail(lab, "a value was torn");
-    int code = cellar_run(lab->db, audit_client, lab);
-    if (code != 0) return fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code));
-    if (lab->torn_value) return fail(lab, "a value is torn");
-    if (!sim_scenario_serializable(lab->scenario, lab->report->outcomes, lab->spans, &lab->final))
-        return fail(lab, "no serial order explains it");
-    return NULL;
+    int code = lab->recorder ? judge_history(lab) : 0;
+    if (code != 0) return fail(lab, "no history: %s: %s", cellar_error_text(code), lab->error.text);
+    const struct sim_scenario_judges *judges = &lab->report->judges;
+    const char *verdict = judge_model(lab);
+    if (!verdict && judges->history_asked && !judges->history_holds)
+        verdict = fail(lab, "only the history shows it: %s: %s", judges->kind, lab->history.text);
+    return verdict;
 }
 
 /* Up to the verdict; `open`: the database can be closed in order. */
@@ -341,6 +384,8 @@ static const char *run_lab(struct lab *lab, bool *open)
     int code = open_cluster(lab);
     *open = code == 0;
     if (code == 0) code = make_table(lab);
+    if (code == 0 && lab->options->history)
+        code = history_recorder_open(lab->db, fabric_sim_true_ns, RECORDED_MAX, &lab->recorder, &lab->error);
     if (code != 0) return fail(lab, "not set up: %s: %s", cellar_error_text(code), lab->error.text);
     cellar_stats_reset(lab->db);
     const char *verdict = run_clients(lab);
@@ -360,6 +405,7 @@ const char *sim_scenario_run(const struct sim_scenario *scenario, const struct s
         if (scenario->txns[txn].client >= lab.client_count) lab.client_count = scenario->txns[txn].client + 1;
     }
     const char *verdict = run_lab(&lab, &open);
+    history_recorder_free(lab.recorder);
     if (open) cellar_close(lab.db); /* else its workers hang for ever, and only the fabric can go */
     if (lab.fabric) fabric_close(lab.fabric);
     return verdict;

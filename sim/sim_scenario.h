@@ -4,7 +4,8 @@
  * All records are of one table with three cells, the third of them over several lines. A transaction's accesses are in one or more
  * blocks. Whatever it writes is a hash of all that it has read so far, so a single stale read shows in its outcome or in
  * the final state. The verdict asks for one serial order, keeping the order of what did not overlap in real time, in which
- * a plain model gives the same outcomes and the same final state; then for an audit of the pool without a complaint.
+ * a plain model gives the same outcomes and the same final state; then for an audit of the pool without a complaint; and, if asked, for a
+ * history of the engine's own versions without a cycle.
  */
 #pragma once
 
@@ -16,6 +17,9 @@
 #define SIM_SCENARIO_TXNS 5
 #define SIM_SCENARIO_ACCESSES 4
 #define SIM_SCENARIO_CLIENTS 3
+#define SIM_SCENARIO_RECORDS_MAX 16 /* of the table: what spreads the keys over its buckets */
+#define SIM_SCENARIO_NAME_BYTES 56
+#define SIM_SCENARIO_KIND_BYTES 24
 
 enum sim_scenario_kind { SIM_SCENARIO_NONE, SIM_SCENARIO_ACCESS, SIM_SCENARIO_INSERT, SIM_SCENARIO_DELETE };
 
@@ -33,7 +37,7 @@ struct sim_scenario_txn {
 };
 
 struct sim_scenario {
-    const char *name;
+    char name[SIM_SCENARIO_NAME_BYTES];
     uint32_t loaded; /* bit k: key k is there from the start */
     struct sim_scenario_txn txns[SIM_SCENARIO_TXNS];
 };
@@ -55,6 +59,7 @@ struct sim_scenario_options {
     void *fault_arg;
     bool ends_only; /* the faults are past mending without recovery: judge only that all calls end */
     bool warm;      /* each client has read all loaded records before: addresses are known */
+    bool history;   /* a second judge: what the engine did is recorded, and history_check.h must say the same */
 };
 
 struct sim_scenario_outcome {
@@ -63,7 +68,15 @@ struct sim_scenario_outcome {
     uint64_t digest; /* of all it has read */
 };
 
+/* What the two judges say of one run that came to its end. */
+struct sim_scenario_judges {
+    bool model_asked, history_asked;
+    bool model_holds, history_holds;
+    char kind[SIM_SCENARIO_KIND_BYTES]; /* of what the history shows: "ok", "G2-item", ... */
+};
+
 struct sim_scenario_report {
+    struct sim_scenario_judges judges;
     struct sim_scenario_outcome outcomes[SIM_SCENARIO_TXNS];
     struct cellar_stats stats; /* of the clients' time */
     uint64_t ops;              /* that faults were asked for */

@@ -2,28 +2,40 @@
 #include "sim_templates.h"
 
 #include "must.h"
-#include "sim_scenarios.h"
+#include "sim_programs.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define WINDOW_FIRST 64 /* steps of the first schedule by PCT; then as many as the longest one so far had */
 
+#define MODES 2 /* the first two variants are one for each mode */
+
 struct runner {
     const struct sim_template *template;
+    struct sim_templates_result *result;
     struct sim_scenario_report report;
     bool unheld;
 };
 
-uint32_t sim_templates_count(void) { return sim_scenarios_count * sim_scenarios_variant_count; }
+static uint32_t written_out(void) { return sim_scenarios_count * sim_scenarios_variant_count; }
+
+uint32_t sim_templates_pairs(void) { return sim_programs_pairs() * MODES; }
+
+uint32_t sim_templates_triples(void) { return (sim_programs_count() - sim_programs_pairs()) * MODES; }
+
+uint32_t sim_templates_count(void) { return written_out() + sim_programs_count() * MODES; }
 
 struct sim_template sim_templates_at(uint32_t i)
 {
     must(i < sim_templates_count());
-    struct sim_template template = {.scenario = &sim_scenarios_all[i / sim_scenarios_variant_count],
-                                    .variant = &sim_scenarios_variants[i % sim_scenarios_variant_count]};
-    template.txns = sim_scenario_txn_count(template.scenario);
-    int wrote = snprintf(template.name, sizeof template.name, "%s/%s", template.scenario->name, template.variant->name);
+    bool by_rule = i >= written_out();
+    uint32_t variants = by_rule ? MODES : sim_scenarios_variant_count;
+    if (by_rule) i -= written_out();
+    struct sim_template template = {.variant = &sim_scenarios_variants[i % variants]};
+    template.scenario = by_rule ? sim_programs_at(i / variants) : sim_scenarios_all[i / variants];
+    template.txns = sim_scenario_txn_count(&template.scenario);
+    int wrote = snprintf(template.name, sizeof template.name, "%s/%s", template.scenario.name, template.variant->name);
     must(wrote > 0 && wrote < (int)sizeof template.name);
     return template;
 }
@@ -32,7 +44,7 @@ bool sim_templates_match(const struct sim_template *template, const char *name)
 {
     if (!name) return true;
     if (name[0] == '/') return strcmp(name + 1, template->variant->name) == 0;
-    return strcmp(name, template->name) == 0 || strcmp(name, template->scenario->name) == 0;
+    return strcmp(name, template->name) == 0 || strcmp(name, template->scenario.name) == 0;
 }
 
 static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *choose_arg)
@@ -42,17 +54,23 @@ static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *ch
     options.choose = choose;
     options.choose_arg = choose_arg;
     options.unheld = runner->unheld;
-    return sim_scenario_run(runner->template->scenario, &options, &runner->report);
+    options.history = true;
+    const char *verdict = sim_scenario_run(&runner->template->scenario, &options, &runner->report);
+    const struct sim_scenario_judges *judges = &runner->report.judges;
+    bool both = judges->model_asked && judges->history_asked;
+    runner->result->judged_twice += both;
+    runner->result->judges_differ += both && judges->model_holds != judges->history_holds;
+    return verdict;
 }
 
 /* ---- every schedule ---- */
 
 static int report_exploration(int code, const struct sim_explore_result *explored, struct sim_templates_result *result)
 {
-    *result = (struct sim_templates_result){.schedules = explored->schedules,
-                                            .choices_max = explored->choices_max,
-                                            .complete = explored->complete,
-                                            .failed = explored->failed};
+    result->schedules = explored->schedules;
+    result->choices_max = explored->choices_max;
+    result->complete = explored->complete;
+    result->failed = explored->failed;
     memcpy(result->verdict, explored->verdict, sizeof result->verdict);
     memcpy(result->failing, explored->failing, sizeof result->failing);
     return code;
@@ -61,7 +79,8 @@ static int report_exploration(int code, const struct sim_explore_result *explore
 int sim_templates_exhaust(const struct sim_template *template, uint32_t preemptions, uint64_t schedules_max,
                           struct sim_templates_result *result)
 {
-    struct runner runner = {.template = template};
+    *result = (struct sim_templates_result){0};
+    struct runner runner = {.template = template, .result = result};
     struct sim_explore_config config = {
         .scenario = run_schedule, .arg = &runner, .max_preemptions = preemptions, .max_schedules = schedules_max};
     struct sim_explore_result explored;
@@ -75,7 +94,7 @@ int sim_templates_exhaust(const struct sim_template *template, uint32_t preempti
 static bool run_one(const struct sim_template *template, struct sim_schedule_state *schedule,
                     struct sim_templates_result *result)
 {
-    struct runner runner = {.template = template, .unheld = schedule->hold_round_trips == 0};
+    struct runner runner = {.template = template, .result = result, .unheld = schedule->hold_round_trips == 0};
     const char *verdict = run_schedule(&runner, schedule->choose, schedule);
     result->schedules++;
     if (schedule->steps > result->choices_max) result->choices_max = schedule->steps;
@@ -148,7 +167,7 @@ int sim_templates_replay(const struct sim_template *template, const char *text, 
         snprintf(result->failing, sizeof result->failing, "%s", well ? "" : text);
         return well ? 0 : -CELLAR_ERR_CORRUPT;
     }
-    struct runner runner = {.template = template};
+    struct runner runner = {.template = template, .result = result};
     struct sim_explore_config config = {
         .scenario = run_schedule, .arg = &runner, .max_preemptions = SIM_EXPLORE_PREEMPTIONS_MAX, .max_schedules = 1};
     struct sim_explore_result explored;

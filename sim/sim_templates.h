@@ -1,5 +1,6 @@
 /*
- * sim_templates.h - two or three small transactions (sim_scenarios.h), on each shape of cluster, searched through: under every schedule up to
+ * sim_templates.h - two or three small transactions, written out (sim_scenarios.h) on each shape of cluster, and by rule (sim_programs.h) in both
+ * modes, searched through: under every schedule up to
  * a number of preemptions, or under many by PCT or by chance. A template's name is "scenario/variant".
  *
  * A schedule as text is "12:1 40:3" (sim_explore.h), or "pct SEED DEPTH WINDOW", or "preempt SEED STRIDE"; each replays exactly.
@@ -7,12 +8,13 @@
 #pragma once
 
 #include "sim_explore.h"
+#include "sim_scenarios.h"
 #include "sim_schedule.h"
 
-#define SIM_TEMPLATES_NAME_BYTES 64
+#define SIM_TEMPLATES_NAME_BYTES 80
 
 struct sim_template {
-    const struct sim_scenario *scenario;
+    struct sim_scenario scenario;
     const struct sim_scenarios_variant *variant;
     char name[SIM_TEMPLATES_NAME_BYTES];
     uint32_t txns;
@@ -23,11 +25,17 @@ struct sim_templates_result {
     uint64_t choices_max; /* in the longest of them */
     bool complete;        /* all schedules within the bound were run */
     bool failed;
+    uint64_t
+        judged_twice; /* schedules of which both judges had their say: the search for a serial order, and the history's */
+    uint64_t judges_differ;               /* of these: only one of them complained */
     char verdict[256];                    /* of the failing schedule */
     char failing[SIM_EXPLORE_TEXT_BYTES]; /* as text */
 };
 
 uint32_t sim_templates_count(void);
+/* Of these, the ones by rule, which come last: pairs, then triples. */
+uint32_t sim_templates_pairs(void);
+uint32_t sim_templates_triples(void);
 /* i < count. */
 struct sim_template sim_templates_at(uint32_t i);
 /* Does `name` mean it: its whole name, its scenario, or "/variant"? NULL means all. */

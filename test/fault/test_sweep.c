@@ -150,8 +150,8 @@ static void strike_at_random(const struct sim_scenario *scenario, const struct s
 /* A dead node or compute node leaves locks that only recovery can clear, and others would wait for them: just one call. */
 static struct sim_scenario first_call(const struct sim_scenario *scenario)
 {
-    struct sim_scenario alone = {.name = scenario->name, .loaded = scenario->loaded};
-    alone.txns[0] = scenario->txns[0];
+    struct sim_scenario alone = *scenario;
+    memset(&alone.txns[1], 0, sizeof alone.txns - sizeof alone.txns[0]);
     return alone;
 }
 

@@ -29,7 +29,7 @@ struct run {
 };
 
 static uint32_t max_preemptions = 1; /* of the complete search */
-static uint64_t samples = 60;        /* random schedules after it */
+static uint64_t samples = 30;        /* random schedules after it */
 static uint64_t sample_seed = 1;
 
 static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *choose_arg)
