@@ -18,10 +18,17 @@ static uint64_t faults_sum(const struct seeds_totals *totals)
     return sum;
 }
 
-/* One hash over those of all seeds, in their order. */
+static bool all_held(const struct seeds_jobs *jobs)
+{
+    const struct seeds_totals *totals = seeds_jobs_totals(jobs);
+    return totals->failed == 0 && !jobs->interrupted && load(&totals->done) == seed_count(jobs);
+}
+
+/* One hash over those of all seeds, in their order; of one seed its own. */
 static uint64_t hash_all(const struct seeds_jobs *jobs)
 {
     uint64_t hash = 0;
+    if (seed_count(jobs) == 1) return seeds_jobs_hash(jobs, 0);
     for (uint64_t i = 0; i < seed_count(jobs); i++) {
         hash = (hash ^ seeds_jobs_hash(jobs, i)) * 0x9e3779b97f4a7c15ull;
         hash ^= hash >> 32;
@@ -126,7 +133,7 @@ void seeds_report_summary(const struct seeds_jobs *jobs, double elapsed_s, FILE 
     if (style.fancy && elapsed_s > 0) fprintf(out, "   %s/s", style_rate(b, (double)totals->ops / elapsed_s));
     fputc('\n', out);
     print_fault_sums(totals, out);
-    if (good && !jobs->interrupted) fprintf(out, "trace hash    %016" PRIx64 "\n", hash_all(jobs));
+    if (all_held(jobs)) fprintf(out, "trace hash    %016" PRIx64 "\n", hash_all(jobs));
 }
 
 /* ---- files ---- */
@@ -150,32 +157,41 @@ int seeds_report_hashes(const struct seeds_jobs *jobs, const char *path, struct 
 
 static json_t *count(uint64_t value) { return json_integer((json_int_t)value); }
 
+/* Text: JSON numbers are no 64-bit integers everywhere. */
+static json_t *hash_json(uint64_t hash)
+{
+    char text[20];
+    snprintf(text, sizeof(text), "%016" PRIx64, hash);
+    return json_string(text);
+}
+
 static json_t *failures_json(const struct seeds_jobs *jobs)
 {
     json_t *array = json_array();
-    for (uint32_t i = 0; i < jobs->failure_count; i++)
-        json_array_append_new(array,
-                              json_pack("{s:o, s:s, s:s}", "seed", count(jobs->failures[i].seed), "checker",
-                                        jobs->failures[i].report.checker, "verdict", jobs->failures[i].report.verdict));
+    for (uint32_t i = 0; i < jobs->failure_count; i++) {
+        const struct sim_report *report = &jobs->failures[i].report;
+        json_array_append_new(array, json_pack("{s:o, s:s, s:s, s:o}", "seed", count(jobs->failures[i].seed), "checker",
+                                               report->checker, "verdict", report->verdict, "trace_hash",
+                                               hash_json(report->trace_hash)));
+    }
     return array;
 }
 
 static json_t *summary_json(const struct seeds_jobs *jobs, double elapsed_s)
 {
     const struct seeds_totals *totals = seeds_jobs_totals(jobs);
-    char hash[20];
     json_t *faults = json_object();
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         json_object_set_new(faults, fabric_sim_fault_name((enum fabric_sim_fault_kind)kind),
                             count(totals->faults[kind]));
-    snprintf(hash, sizeof(hash), "%016" PRIx64, hash_all(jobs));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:s}", "workload",
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:b, s:o}", "workload",
                      jobs->settings->workload ? jobs->settings->workload : "all", "first", count(jobs->settings->first),
                      "last", count(jobs->settings->last), "seeds", count(totals->done), "failed", count(totals->failed),
                      "committed", count(totals->committed), "without_effect", count(totals->without_effect),
                      "indeterminate", count(totals->indeterminate), "verbs", count(totals->ops), "elapsed_s", elapsed_s,
                      "virtual_s", (double)totals->virtual_ns * 1e-9, "faults", faults, "failures", failures_json(jobs),
-                     "trace_hash", hash);
+                     "interrupted", jobs->interrupted, "trace_hash",
+                     all_held(jobs) ? hash_json(hash_all(jobs)) : json_null());
 }
 
 int seeds_report_json(const struct seeds_jobs *jobs, double elapsed_s, const char *path, struct cellar_error *error)

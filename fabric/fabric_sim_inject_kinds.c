@@ -126,7 +126,8 @@ static struct fabric_sim_ep *pick_endpoint(const struct fabric_sim *sim, uint32_
 static bool delay(const struct occasion *at)
 {
     uint64_t rtt_ns = at->sim->config.profile.rtt_ns + 1, end_ns, slow_ns;
-    struct fabric_sim_ep *ep = pick_endpoint(at->sim, draw_cn(at), prng_next(at->prng));
+    uint32_t cn = draw_cn(at);
+    struct fabric_sim_ep *ep = pick_endpoint(at->sim, cn, prng_next(at->prng)); /* draws in one call have no order */
     uint32_t mn = draw_mn(at);
     end_ns = at->sim->now_ns + draw_length(at, UINT64_MAX);
     slow_ns = fabric_sim_inject_length(at->prng, rtt_ns, SLOW_ROUND_TRIPS * rtt_ns);

@@ -33,11 +33,11 @@ esac
 
 build "release, gcc" build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 build "release, clang, planted bugs" build-clang-planted -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DPLANTS=ON \
-    -DTEST_PREFIX=clang: "-DTEST_MATCH=^(unit|contract|interleave|xfail)/"
+    -DTEST_PREFIX=clang: "-DTEST_MATCH=^(unit|contract|interleave|sim|xfail)/"
 build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DASAN=ON -DUBSAN=ON \
     -DTEST_PREFIX=asan: "-DTEST_MATCH=^(unit|contract|interleave|fault|cli|sim|example)/"
 build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DTSAN=ON \
-    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(unit|contract|example)/|stress"
+    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(unit|contract|sim|example)/|stress"
 
 mkdir -p build-all
 for folder in build build-clang-planted build-asan build-tsan; do

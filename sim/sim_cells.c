@@ -331,12 +331,14 @@ static int table_make(struct cells *cells, struct cellar *db, struct prng *prng,
             (struct cellar_column){table->column_names[cell], table->row_bytes, bytes, CELLAR_OWN_CELL};
         table->row_bytes += bytes;
     }
+    uint64_t records_max = sizes[prng_below(prng, 3)]; /* draws in one expression have no order */
+    uint32_t cluster_bits = prng_below(prng, 4) == 0 ? 3 : 0;
     const struct cellar_schema schema = {.name = table->name,
                                          .row_bytes = table->row_bytes,
                                          .columns = table->columns,
                                          .column_count = table->cells,
-                                         .records_max = sizes[prng_below(prng, 3)],
-                                         .cluster_bits = prng_below(prng, 4) == 0 ? 3 : 0};
+                                         .records_max = records_max,
+                                         .cluster_bits = cluster_bits};
     return cellar_table_create(db, &schema, &table->table, error);
 }
 

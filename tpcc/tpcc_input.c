@@ -31,7 +31,8 @@ void tpcc_input_nurand_init(struct tpcc_nurand *nurand, const struct tpcc_scale 
 
 uint32_t tpcc_input_nurand(struct prng *prng, uint32_t a, uint32_t c, uint32_t low, uint32_t high)
 {
-    uint32_t both = (uint32_t)(prng_between(prng, 0, a) | prng_between(prng, low, high));
+    uint32_t wide = (uint32_t)prng_between(prng, 0, a); /* draws in one expression have no order */
+    uint32_t both = wide | (uint32_t)prng_between(prng, low, high);
     return (both + c) % (high - low + 1) + low;
 }
 

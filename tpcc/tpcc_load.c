@@ -77,8 +77,8 @@ static int load_items(struct piece *piece, uint32_t first, uint32_t end)
 {
     const struct tpcc_text *text = &piece->load->text;
     for (uint32_t i_id = first; i_id < end; i_id++) {
-        struct tpcc_item item = {.i_im_id = (uint32_t)prng_between(&piece->prng, 1, 10000),
-                                 .i_price = (int64_t)prng_between(&piece->prng, 100, 10000)};
+        struct tpcc_item item = {.i_im_id = (uint32_t)prng_between(&piece->prng, 1, 10000)};
+        item.i_price = (int64_t)prng_between(&piece->prng, 100, 10000); /* draws in one expression have no order */
         tpcc_text_random(text, &piece->prng, item.i_name, 14, sizeof(item.i_name));
         tpcc_text_data(text, &piece->prng, item.i_data);
         TRY(add(piece, TPCC_ITEM, i_id, &item));
