@@ -14,8 +14,9 @@
 #define BUSY_CLIENTS 64 /* more do not make a run slower: the NIC has enough to do */
 
 static const struct exp_nic_group *const groups[] = {
-    &exp_nic_locks_one,   &exp_nic_locks_pairs,  &exp_nic_locks_zipf,        &exp_nic_locks_declock,
-    &exp_nic_rates_words, &exp_nic_rates_stride, &exp_nic_rates_connections, &exp_nic_rates_latency,
+    &exp_nic_locks_one,         &exp_nic_locks_pairs,   &exp_nic_locks_zipf,
+    &exp_nic_locks_declock,     &exp_nic_rates_words,   &exp_nic_rates_stride,
+    &exp_nic_rates_connections, &exp_nic_rates_latency, &exp_nic_rates_messages,
 };
 #define GROUPS (sizeof groups / sizeof groups[0])
 
@@ -168,6 +169,15 @@ static int write_chart(const struct exp_nic *nic, const struct exp_nic_group *gr
     return exp_close(&file, error);
 }
 
+static int write_profiles(const struct exp_nic *nic, struct cellar_error *error)
+{
+    struct exp_file file;
+    int code = create(nic, "profiles", ".md", &file, error);
+    if (code < 0) return code;
+    exp_nic_profiles(file.out);
+    return exp_close(&file, error);
+}
+
 static int write_report(const struct exp_nic *nic, const char *suffix,
                         void (*write)(const struct exp_report *report, FILE *out), struct cellar_error *error)
 {
@@ -209,6 +219,7 @@ static int write_all(struct exp_nic *nic, struct cellar_error *error)
     }
     if (code == 0) code = write_report(nic, ".csv", exp_report_csv, error);
     if (code == 0) code = write_report(nic, ".md", exp_report_markdown, error);
+    if (code == 0) code = write_profiles(nic, error);
     if (code == 0) write_section(nic);
     return code == 0 ? add_json(nic, error) : code;
 }
@@ -219,7 +230,7 @@ static void print(const struct exp_nic *nic)
     struct style style = style_of(out);
     fprintf(out, "\n  %s" TITLE "%s%s\n\n", style.bold, style.end, nic->exp->quick ? " (--quick: rougher)" : "");
     exp_report_print(&nic->report, out, &style);
-    fprintf(out, "  index.html, nic.md, nic*.csv and nic*.svg are in %s\n\n", nic->exp->folder);
+    fprintf(out, "  index.html, nic*.md, nic*.csv and nic*.svg are in %s\n\n", nic->exp->folder);
 }
 
 static int run(struct exp *exp, struct cellar_error *error)

@@ -72,4 +72,7 @@ const struct exp_nic_result *exp_nic_at(const struct exp_nic *nic, const char *s
 
 extern const struct exp_nic_group exp_nic_locks_one, exp_nic_locks_pairs, exp_nic_locks_zipf, exp_nic_locks_declock;
 extern const struct exp_nic_group exp_nic_rates_words, exp_nic_rates_stride, exp_nic_rates_connections,
-    exp_nic_rates_latency;
+    exp_nic_rates_latency, exp_nic_rates_messages;
+
+/* All profiles' parameters, as a table in Markdown. */
+void exp_nic_profiles(FILE *out);

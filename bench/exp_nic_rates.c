@@ -261,22 +261,7 @@ const struct exp_nic_group exp_nic_rates_connections = {.name = "connections",
 
 /* ---- latencies ---- */
 
-#define MESSAGE_BYTES 32
-
-static const char *const CAS = "CAS", *const MANY = "READ, 12 threads", *const PING = "message, both ways",
-                         *const TURNS = "message to two in turn, both ways";
-
-static void plan_ping(struct exp_nic *nic, const char *series, uint32_t receivers)
-{
-    struct exp_nic_point *point = exp_nic_plan(nic, series, MESSAGE_BYTES);
-    point->load.profile = "cx5";
-    point->load.threads = 1 + receivers;
-    point->load.clients_per_thread = point->load.threads_per_cn = 1;
-    point->load.mn_bytes = 1 << 20;
-    point->load.client = exp_clients_ping;
-    point->plan.ping = (struct exp_clients_ping){.receivers = receivers, .size_bytes = MESSAGE_BYTES};
-    exp_nic_window(point, 1 * MS);
-}
+static const char *const CAS = "CAS";
 
 static void plan_latency(struct exp_nic *nic)
 {
@@ -288,32 +273,15 @@ static void plan_latency(struct exp_nic *nic)
         exp_nic_window(plan_stream(nic, WRITE, sizes[i], "cx5", 1, stream), 1 * MS);
     }
     exp_nic_window(plan_stream(nic, CAS, 8, "cx5", 1, (struct exp_clients_stream){.kind = FABRIC_CAS, .batch = 1}), MS);
-    exp_nic_window(plan_stream(nic, MANY, 4096, "cx5", 12,
-                               (struct exp_clients_stream){
-                                   .kind = FABRIC_READ, .size_bytes = 4096, .batch = 8, .stride_bytes = 4096}),
-                   1 * MS);
-    plan_ping(nic, PING, 1);
-    plan_ping(nic, TURNS, 2);
 }
 
 static void judge_latency(struct exp_nic *nic)
 {
-    double both_ways = exp_nic_at(nic, PING, MESSAGE_BYTES)->acquire_us;
-    double in_turn = exp_nic_at(nic, TURNS, MESSAGE_BYTES)->acquire_us;
-    struct exp_report *report = &nic->report;
-    exp_report_add(report,
+    exp_report_add(&nic->report,
                    (struct exp_report_row){"CX-5, one client: CAS", "ShiftLock section 2.3, derived", "us", 1.80, 0.95,
                                            1.05, .model = exp_nic_at(nic, CAS, 8)->atomic_us, .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5, one client: READ 4 KB", "ODRP, README", "us", 2.9, 0.80, 1.20,
-                                                   .model = exp_nic_at(nic, READ, 4096)->atomic_us});
-    exp_report_add(report, (struct exp_report_row){"CX-5: message of 32 B, one way", "ib_send_lat, RC, in a thesis",
-                                                   "us", 0.83, 0.85, 1.15, .model = both_ways / 2, .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5: more when the receiver changes",
-                                                   "notes on DCT (Kalia): 2.9 - 1.9, on Connect-IB", "us", 1.0, 0.80,
-                                                   1.20, .model = in_turn - both_ways, .fitted = true});
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-5, 12 threads: READ 4 KB, payload", "line rate, 100 Gb/s", "GB/s", 12.5,
-                                           0.90, 1.00, .model = rate(nic, MANY, 4096) * 4096 / 1e3, .fitted = true});
+    exp_report_add(&nic->report, (struct exp_report_row){"CX-5, one client: READ 4 KB", "ODRP, README", "us", 2.9, 0.80,
+                                                         1.20, .model = exp_nic_at(nic, READ, 4096)->atomic_us});
 }
 
 static const struct exp_nic_dot dots_latency[] = {{4096, 2.9}, {8, 1.8}};
@@ -329,3 +297,50 @@ const struct exp_nic_group exp_nic_rates_latency = {.name = "latency",
                                                     .dot_count = sizeof dots_latency / sizeof *dots_latency,
                                                     .plan = plan_latency,
                                                     .judge = judge_latency};
+
+/* ---- messages, and what a link carries ---- */
+
+#define MESSAGE_BYTES 32
+
+static const char *const MANY = "READ, 12 threads", *const PING = "message, both ways",
+                         *const TURNS = "message to two in turn, both ways";
+
+static void plan_ping(struct exp_nic *nic, const char *series, uint32_t receivers)
+{
+    struct exp_nic_point *point = exp_nic_plan(nic, series, MESSAGE_BYTES);
+    point->load.profile = "cx5";
+    point->load.threads = 1 + receivers;
+    point->load.clients_per_thread = point->load.threads_per_cn = 1;
+    point->load.mn_bytes = 1 << 20;
+    point->load.client = exp_clients_ping;
+    point->plan.ping = (struct exp_clients_ping){.receivers = receivers, .size_bytes = MESSAGE_BYTES};
+    exp_nic_window(point, 1 * MS);
+}
+
+static void plan_messages(struct exp_nic *nic)
+{
+    exp_nic_window(plan_stream(nic, MANY, 4096, "cx5", 12,
+                               (struct exp_clients_stream){
+                                   .kind = FABRIC_READ, .size_bytes = 4096, .batch = 8, .stride_bytes = 4096}),
+                   1 * MS);
+    plan_ping(nic, PING, 1);
+    plan_ping(nic, TURNS, 2);
+}
+
+static void judge_messages(struct exp_nic *nic)
+{
+    double both_ways = exp_nic_at(nic, PING, MESSAGE_BYTES)->acquire_us;
+    double in_turn = exp_nic_at(nic, TURNS, MESSAGE_BYTES)->acquire_us;
+    struct exp_report *report = &nic->report;
+    exp_report_add(report, (struct exp_report_row){"CX-5: message of 32 B, one way", "ib_send_lat, RC, in a thesis",
+                                                   "us", 0.83, 0.85, 1.15, .model = both_ways / 2, .fitted = true});
+    exp_report_add(report, (struct exp_report_row){"CX-5: more when the receiver changes",
+                                                   "notes on DCT (Kalia): 2.9 - 1.9, on Connect-IB", "us", 1.0, 0.80,
+                                                   1.20, .model = in_turn - both_ways, .fitted = true});
+    exp_report_add(report,
+                   (struct exp_report_row){"CX-5, 12 threads: READ 4 KB, payload", "line rate, 100 Gb/s", "GB/s", 12.5,
+                                           0.90, 1.00, .model = rate(nic, MANY, 4096) * 4096 / 1e3, .fitted = true});
+}
+
+const struct exp_nic_group exp_nic_rates_messages = {
+    .name = "messages", .title = "Messages and links, ConnectX-5", .plan = plan_messages, .judge = judge_messages};
