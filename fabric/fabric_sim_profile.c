@@ -15,11 +15,10 @@
  *  - completion_ns: reading a completion queue entry and finding its owner.
  *  - switch_ns: resuming a coroutine that yields at once takes 14 ns here (AMD EPYC), 15.5 ns among 64 of them; a little more for
  *    finding it.
- *  - access_ns: the instructions of `cellar bench ycsb --threads 1 --coros 2 --records 20000 --theta 0 --write-ratio 0.5 --per-txn P
- *    --txns N`, by callgrind, those of fabric/ left out, 6,000 less 2,000 transactions: 2,048, 5,274 and 16,520 a transaction for P = 1,
- *    4 and 16, that is 965 for each record and once about as many for the transaction. So each record that is declared, and each
- *    transaction begun, is one unit: locking, validation, log, write-back and the procedure's own work included. At 2 instructions a
- *    cycle and 3 GHz they take 160 ns. (Measured here, in a loop that stays in the caches: about 120 ns.)
+ *  - access_ns: scripts/cpu-work.sh counts the engine's instructions (docs/nic-model.md): 970 for each record, and about as many for
+ *    the transaction itself. So each record that is declared, and each transaction begun, is one unit: locking, validation, log,
+ *    write-back and the procedure's own work included. At 2 instructions a cycle and 3 GHz they take 160 ns. (Measured here, in a
+ *    loop that stays in the caches: about 120 ns.)
  *  - byte_ps: copying, 16 bytes a nanosecond out of the cache.
  */
 #define CPU .post_ns = 100, .op_ns = 20, .completion_ns = 30, .switch_ns = 20, .access_ns = 160, .byte_ps = 60

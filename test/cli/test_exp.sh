@@ -67,6 +67,14 @@ for figure in '278\.3' '15\.5' '29\.5' '1\.61' '0\.2'; do
     grep -qE ",$figure,[0-9.e+]*," "$here/exp_nic.csv" || fail "no published figure $figure"
 done
 
+# The page about the model has the profiles as they are, and a table of all these figures (of the long runs, so other values).
+page=$here/../../docs/nic-model.md
+table() { awk -v name="$1" '/^<!-- end -->/ { on = 0 } on && /^[|]/; $0 == "<!-- " name " -->" { on = 1 }' "$page"; }
+diff <(table nic-profiles) "$folder/nic/nic-profiles.md" || fail "docs/nic-model.md has other profiles: scripts/nic-model.sh"
+while read -r figure; do
+    table nic | grep -qF "| $figure |" || fail "docs/nic-model.md lacks $figure: scripts/nic-model.sh"
+done < <(sed -n '2,$s/^"\([^"]*\)".*/\1/p' "$here/exp_nic.csv")
+
 # All forms hold the same figures.
 known=$(grep -c ',known,' "$here/exp_nic.csv")
 [ "$(grep -c '"figure":' "$folder/json")" -eq "$rows" ] || fail "the JSON report has not $rows figures"
@@ -75,9 +83,9 @@ grep -q "$rows figures: $((rows - known)) within their bands, $known known not t
     fail "the report for people does not count $rows figures, $known of them known misses"
 [ "$(grep -c '^| C' "$folder/nic/nic.md")" -eq "$rows" ] || fail "nic.md has not $rows figures"
 [ "$(grep -cE '^<tr class="(within|known)">' "$folder/nic/index.html")" -eq "$rows" ] || fail "index.html has not $rows figures"
-for chart in $(grep -o 'src="[^"]*"' "$folder/nic/index.html" | cut -d '"' -f 2); do
+while read -r chart; do
     [ "$(tail -n 1 "$folder/nic/$chart")" = "</svg>" ] || fail "index.html shows $chart, which is no whole SVG"
-done
+done < <(grep -o 'src="[^"]*"' "$folder/nic/index.html" | cut -d '"' -f 2)
 [ "$(find "$folder/nic" -name '*.svg' | wc -l)" -ge 5 ] || fail "charts are missing"
 
 [ $failures -eq 0 ] && echo "$rows figures are as they should be"
