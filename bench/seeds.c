@@ -104,7 +104,7 @@ int bench_sim_main(int count, char *const *arguments, struct watch *watch)
     struct seeds_settings *settings = malloc(sizeof *settings);
     if (!settings) return BENCH_EXIT_ERROR;
     machine_read(&machine);
-    int code = seeds_settings_parse(count, arguments, machine.cores, settings, &error);
+    int code = seeds_settings_parse(count, arguments, &machine, settings, &error);
     if (code == OPTIONS_HELP) {
         seeds_settings_print_help(stdout);
         free(settings);

@@ -97,9 +97,10 @@ static enum child_exit run_seeds(const struct seeds_jobs *jobs, struct seeds_slo
     }
 }
 
-static void child_begin(int saying)
+static void child_begin(int saying, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(CHILD_ERROR); /* it died before it could be tied to */
     dup2(saying, STDERR_FILENO);
 }
 
@@ -157,13 +158,14 @@ static int child_start(struct seeds_jobs *jobs, struct seeds_child *child, struc
         return err_set(error, CELLAR_ERR_SYSTEM, "cannot empty a file of memory: %s", strerror(errno));
     fflush(NULL);
     child->since_ns = jobs->watch->now_ns();
+    pid_t parent = getpid();
     child->pid = fork();
     if (child->pid < 0) {
         child->pid = 0;
         return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a process: %s", strerror(errno));
     }
     if (child->pid == 0) {
-        child_begin(child->saying);
+        child_begin(child->saying, parent);
         _exit(run_seeds(jobs, slot));
     }
     return 0;
@@ -282,10 +284,11 @@ int seeds_jobs_try(struct seeds_jobs *jobs, const struct sim_plan *plan, struct 
     if (ftruncate(child->saying, 0) != 0 || lseek(child->saying, 0, SEEK_SET) != 0) return -CELLAR_ERR_SYSTEM;
     fflush(NULL);
     child->since_ns = jobs->watch->now_ns();
+    pid_t parent = getpid();
     child->pid = fork();
     if (child->pid < 0) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a process: %s", strerror(errno));
     if (child->pid == 0) {
-        child_begin(child->saying);
+        child_begin(child->saying, parent);
         int code = run_plan(plan, jobs->settings->twice, &slot->report, &slot->error);
         _exit(code == 0 ? CHILD_DONE : code == -CELLAR_ERR_CORRUPT ? CHILD_FAILED : CHILD_ERROR);
     }

@@ -1,11 +1,14 @@
 #include "seeds_settings.h"
 
 #include "plant.h"
+#include "style.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS_MAX 100000000 /* their trace hashes are kept */
+#define SEEDS_MAX 100000000       /* their trace hashes are kept */
+#define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
 static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
 static const char *const modes[] = {"record", "cell", NULL};
@@ -245,6 +248,39 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
     return fixed;
 }
 
+/* Files are opened when all is over: whoever misspelt a name should not have to wait for that. */
+static int files_check(const struct seeds_settings *settings, struct cellar_error *error)
+{
+    const char *const paths[] = {settings->json, settings->trace_hashes};
+    if (paths[0] && paths[1] && !strcmp(paths[0], paths[1]))
+        REFUSE("--json and --trace-hashes cannot both go to '%.60s'", paths[0]);
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!paths[i] || !strcmp(paths[i], "-")) continue;
+        FILE *file = fopen(paths[i], "a");
+        if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%s cannot be written: %s", paths[i], strerror(errno));
+        fclose(file);
+    }
+    return 0;
+}
+
+/* Both are of the first plan; the others are drawn alike. */
+static int plan_check(const struct seeds_settings *settings, const struct machine *machine, struct cellar_error *error)
+{
+    struct sim_plan *plan = malloc(sizeof(*plan));
+    if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a plan");
+    seeds_settings_plan(settings, settings->first, plan);
+    int code = sim_plan_check(plan, error);
+    uint64_t bytes = plan->mns * plan->pool_bytes + sim_plan_clients(plan) * CLIENT_BYTES;
+    if (code == 0 && bytes > machine->memory_bytes) {
+        char wanted[STYLE_BYTES], there[STYLE_BYTES];
+        code = err_set(error, CELLAR_ERR_TOO_LARGE, "seed %llu needs about %s of memory; the machine has %s",
+                       (unsigned long long)settings->first, style_bytes(wanted, bytes),
+                       style_bytes(there, machine->memory_bytes));
+    }
+    free(plan);
+    return code;
+}
+
 static int drops_resolve(struct seeds_settings *settings, struct cellar_error *error)
 {
     int code = 0;
@@ -261,12 +297,12 @@ void seeds_settings_plan(const struct seeds_settings *settings, uint64_t seed, s
     sim_plan_draw(plan, seed, settings->fixed);
 }
 
-int seeds_settings_parse(int count, char *const *arguments, uint32_t cores, struct seeds_settings *settings,
-                         struct cellar_error *error)
+int seeds_settings_parse(int count, char *const *arguments, const struct machine *machine,
+                         struct seeds_settings *settings, struct cellar_error *error)
 {
     uint64_t given;
     memset(settings, 0, sizeof(*settings));
-    settings->jobs = cores;
+    settings->jobs = machine->cores;
     int code = options_parse(&options, count, arguments, settings, &given, error);
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
@@ -279,13 +315,8 @@ int seeds_settings_parse(int count, char *const *arguments, uint32_t cores, stru
     if (code == 0 && settings->fixed & SIM_FIXED_FAULTS)
         code = fabric_sim_faults_parse(settings->faults, &settings->plan.faults, error);
     if (code == 0) code = drops_resolve(settings, error);
-    if (code < 0) return code;
-    struct sim_plan *plan = malloc(sizeof(*plan));
-    if (!plan) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a plan");
-    seeds_settings_plan(settings, settings->first, plan);
-    code = sim_plan_check(plan, error);
-    free(plan);
-    return code;
+    if (code == 0) code = plan_check(settings, machine, error);
+    return code == 0 ? files_check(settings, error) : code;
 }
 
 void seeds_settings_print_help(FILE *out)

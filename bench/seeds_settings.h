@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "machine.h"
 #include "options.h"
 #include "sim_plan.h"
 
@@ -19,8 +20,8 @@ struct seeds_settings {
 };
 
 /* Parses the arguments behind `cellar sim`. Returns 0, OPTIONS_HELP, or a negative code with one line. */
-NODISCARD int seeds_settings_parse(int count, char *const *arguments, uint32_t cores, struct seeds_settings *settings,
-                                   struct cellar_error *error);
+NODISCARD int seeds_settings_parse(int count, char *const *arguments, const struct machine *machine,
+                                   struct seeds_settings *settings, struct cellar_error *error);
 void seeds_settings_print_help(FILE *out);
 /* The plan of one seed. */
 void seeds_settings_plan(const struct seeds_settings *settings, uint64_t seed, struct sim_plan *plan);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_BYTES 320
 #define WORD_BYTES 64
 
 static const char *const names[] = {
@@ -23,22 +22,13 @@ static const char *const texts[] = {
 const char *fabric_sim_fault_name(enum fabric_sim_fault_kind kind) { return names[kind]; }
 const char *fabric_sim_fault_text(enum fabric_sim_fault_kind kind) { return texts[kind]; }
 
-/* All names in one line. */
-static const char *list_names(char line[NAMES_BYTES])
-{
-    size_t used = 0;
-    line[0] = 0;
-    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS && used < NAMES_BYTES; kind++)
-        used += (size_t)snprintf(line + used, NAMES_BYTES - used, "%s%s", kind ? ", " : "", names[kind]);
-    return line;
-}
-
 static int refuse(struct cellar_error *error, const char *what, const char *word)
 {
-    char line[NAMES_BYTES];
-    return err_set(error, CELLAR_ERR_INVALID,
-                   "%s \"%s\": faults are NAME=RATE,... with a rate from 0 to 1; names: all, %s", what, word,
-                   list_names(line));
+    return err_set(
+        error, CELLAR_ERR_INVALID,
+        "%s \"%s\": faults are none, or NAME=RATE,... with a rate from 0 to 1 and names that cellar sim --help "
+        "lists, or all",
+        what, word);
 }
 
 static bool rate_read(const char *text, double *rate)

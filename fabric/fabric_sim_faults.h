@@ -81,7 +81,7 @@ const char *fabric_sim_fault_name(enum fabric_sim_fault_kind kind);
 const char *fabric_sim_fault_text(enum fabric_sim_fault_kind kind);
 /*
  * Reads "reply_lost=0.001,cn_pause=1e-5", "none" or "all=0.0001" into faults->rate; what is not named is 0, and a later name overrides
- * an earlier one. An unknown name, or a rate that is no number from 0 to 1: -INVALID with one clear line that lists the names.
+ * an earlier one. An unknown name, or a rate that is no number from 0 to 1: -INVALID with one clear line (too short for all names).
  */
 NODISCARD int fabric_sim_faults_parse(const char *text, struct fabric_sim_faults *faults, struct cellar_error *error);
 /* Rates, dropped kinds: 0, or -INVALID with one clear line. fabric_sim_open asks too. */
