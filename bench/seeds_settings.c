@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS_MAX 100000000       /* their trace hashes are kept */
+#define SEEDS_MAX 100000000      /* their trace hashes are kept */
 #define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
 static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
