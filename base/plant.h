@@ -55,7 +55,6 @@
     X(address_key_unchecked, "a record at a remembered address is taken for the one meant")                            \
     X(deleted_ignored, "a deleted record is read as if it were there")                                                 \
     X(deleted_kept, "a used slot's lock word keeps DELETED")                                                           \
-    X(delete_keeps_en, "a delete leaves epoch numbers and timestamps as they were")                                    \
     X(slot_en_reset, "a used slot starts again at epoch number 1")                                                     \
     X(slot_given_early, "a slot is handed out before the delete of its record is applied")                             \
     /* lost replies */                                                                                                 \

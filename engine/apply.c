@@ -134,7 +134,6 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
 static void versions_set(struct cache_object *object, uint64_t ts)
 {
-    if (PLANT(delete_keeps_en) && txn_is_delete(object)) return;
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         uint16_t below = layout_version_en(txn_version_below(object, cell));

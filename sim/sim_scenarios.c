@@ -109,6 +109,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"sum_into_third",
      7,
      {{0, {READ(0, A), READ(1, A), THEN_UPDATE(2, A, A)}}, {1, {UPDATE(0, A, A), UPDATE(1, A, A)}}}},
+    {"behind_lock", 3, {{0, {UPDATE(0, A | B, A), THEN_READ(1, A)}}, {1, {UPDATE(0, B, B), UPDATE(1, A, A)}}}},
     {"write_skew_wide", 3, {{0, {UPDATE(0, C, C), READ(1, C)}}, {1, {READ(0, C), UPDATE(1, C, C)}}}},
     {"blind_skew", 3, {{0, {READ(0, A), WRITE(1, A)}}, {1, {READ(1, A), WRITE(0, A)}}}},
     /* presence: inserts, deletes, absent reads, slots used again */
@@ -129,6 +130,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"delete_insert_other", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}}},
     {"move", 1, {{0, {DELETE(0), INSERT(1)}}, {1, {LOOK(0, A), LOOK(1, A)}}}},
     {"move_two_blocks", 1, {{0, {DELETE(0), THEN_INSERT(1)}}, {1, {LOOK(1, A), THEN_LOOK(0, A)}}}},
+    {"moved_under_insert", 1, {{0, {READ(0, A), THEN_INSERT(1)}}, {1, {DELETE(0), INSERT(1)}}}},
     {"moves", 1, {{0, {DELETE(0), INSERT(1)}}, {1, {DELETE(0), INSERT(2)}}}},
     /* three transactions */
     {"three_way_skew",
@@ -140,6 +142,9 @@ const struct sim_scenario sim_scenarios_all[] = {
      {{0, {READ(0, A), UPDATE(1, A, A)}}, {1, {UPDATE(0, A, A)}}, {2, {READ(0, A), READ(1, A)}}}},
     {"insert_delete_look", 0, {{0, {INSERT(0)}}, {0, {DELETE(0)}}, {1, {LOOK(0, ALL)}}}},
     {"reinsert_under_update", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}, {2, {TRY_UPDATE(0, A, A)}}}},
+    {"reinsert_under_look",
+     3,
+     {{0, {DELETE(0)}}, {0, {INSERT(0), UPDATE(1, A, A)}}, {1, {LOOK(0, A), THEN_READ(1, A)}}}},
     {"slot_moves_under_look", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}, {2, {LOOK(0, ALL)}}}},
 };
 const uint32_t sim_scenarios_count = sizeof sim_scenarios_all / sizeof *sim_scenarios_all;

@@ -1,0 +1,260 @@
+#include "plants.h"
+
+#include "logseg.h"
+#include "plant.h"
+#include "sim_run.h"
+#include "sim_scenarios.h"
+#include "sim_templates.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PCT_DEPTH 3
+#define FAULTS_MAX 3       /* of one schedule */
+#define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
+
+/* What a search has found. In memory that its process shares with this one: a bug may end it. */
+struct found {
+    uint64_t seed; /* the one at work, or the last */
+    bool caught;
+    char checker[32], verdict[256];
+};
+
+/* ---- one seed ---- */
+
+static void find(struct found *found, const char *checker, const char *verdict)
+{
+    found->caught = true;
+    snprintf(found->checker, sizeof found->checker, "%s", checker);
+    snprintf(found->verdict, sizeof found->verdict, "%s", verdict);
+}
+
+/* Which of a scenario's checkers has this to say? */
+static const char *checker_of(const char *verdict)
+{
+    if (strstr(verdict, "for ever") || strstr(verdict, "never end")) return "progress";
+    if (strstr(verdict, "INV-") || strstr(verdict, "table scenario")) return "audit";
+    if (strstr(verdict, "only the history")) return "history";
+    return strstr(verdict, "torn") ? "value" : "serial order";
+}
+
+static struct sim_template template_of(const struct plants_search *search)
+{
+    for (uint32_t i = 0; i < sim_templates_count(); i++) {
+        struct sim_template template = sim_templates_at(i);
+        if (strcmp(template.name, search->template) == 0) return template;
+    }
+    fail_msg("no template %s", search->template);
+    return sim_templates_at(0);
+}
+
+/* All of them at once, so that PCT may learn how long a schedule is. */
+static void run_template(const struct plants_search *search, uint64_t last, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_templates_result result;
+    int code = search->method == PLANTS_PCT ? sim_templates_pct(&template, PCT_DEPTH, 1, last, &result)
+                                            : sim_templates_preempt(&template, 1, last, &result);
+    found->seed = result.schedules;
+    if (code) find(found, checker_of(result.verdict), result.verdict);
+}
+
+struct striking {
+    struct prng prng;
+    uint64_t one_in;
+    uint32_t faults;
+};
+
+static enum fabric_sim_fault strike(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    struct striking *striking = arg;
+    (void)index, (void)ep, (void)op;
+    if (striking->faults == FAULTS_MAX || prng_below(&striking->prng, striking->one_in) != 0) return FABRIC_SIM_NONE;
+    striking->faults++;
+    return prng_below(&striking->prng, 4) ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NOT_RUN;
+}
+
+static void run_faulty(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct sim_schedule_state schedule;
+    struct striking striking = {.one_in = 3ull << seed % 4};
+    prng_seed(&striking.prng, seed);
+    sim_schedule_preempt(&schedule, seed, 4ull << seed % 3);
+    options.choose = schedule.choose;
+    options.choose_arg = &schedule;
+    options.fault = strike;
+    options.fault_arg = &striking;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
+#define FIX(field, bit) (shape->field ? (plan->field = shape->field, (uint32_t)(bit)) : 0)
+
+static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct sim_plan *plan)
+{
+    struct cellar_error error = {0};
+    uint32_t fixed = SIM_FIXED_WORKLOAD | SIM_FIXED_EN | FIX(cns, SIM_FIXED_CNS) | FIX(threads, SIM_FIXED_THREADS) |
+                     FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
+                     FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0);
+    plan->workload = "cells";
+    plan->en_small = shape->en_small;
+    if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
+    sim_plan_draw(plan, seed, fixed);
+    FIX(keys, 0);
+    FIX(cells, 0);
+    FIX(cell_bytes, 0);
+}
+
+static void run_cluster(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct cellar_error error = {0};
+    struct sim_plan *plan = calloc(1, sizeof *plan);
+    struct sim_report *report = calloc(1, sizeof *report);
+    assert_true(plan && report);
+    plan_draw(&search->shape, seed, plan);
+    int code = sim_run(plan, report, &error);
+    if (code == -CELLAR_ERR_CORRUPT)
+        find(found, report->checker, report->verdict);
+    else if (code != 0)
+        fail_msg("seed %llu cannot be run: %s", (unsigned long long)seed, error.text);
+    free(plan);
+    free(report);
+}
+
+/* An entry as it stands after a crash amid its WRITE: of its lines some are what was there before. */
+static void run_entry(uint64_t seed, struct found *found)
+{
+    uint8_t buffer[8 * LAYOUT_LINE] __attribute__((aligned(8))) = {0};
+    struct logseg seg;
+    struct logseg_entry entry;
+    struct prng prng;
+    struct fabric_addr at;
+    prng_seed(&prng, seed);
+    logseg_init(&seg, fabric_addr_of(0, 1 << 20), 1 << 16, 0, 0, 1);
+    logseg_entry_begin(&entry, buffer, sizeof buffer);
+    uint8_t *value = logseg_entry_add(&entry, LAYOUT_LOG_CELL, fabric_addr_of(0, LAYOUT_LINE), 1, 1, 0, 256);
+    assert_non_null(value);
+    memset(value, 0xff, 256);
+    assert_int_equal(logseg_entry_finish(&seg, &entry, 1, 0, &at), 0);
+    uint64_t line = prng_below(&prng, entry.bytes / LAYOUT_LINE);
+    memset(buffer + line * LAYOUT_LINE, (int)prng_below(&prng, 2), LAYOUT_LINE);
+    if (logseg_parse(buffer, entry.bytes))
+        find(found, "log", "an entry counts although a line of it was never written");
+}
+
+/* ---- many, in a process of their own ---- */
+
+static void run_seeds(const struct plants_search *search, uint64_t last, struct found *found)
+{
+    bool one_by_one = search->method != PLANTS_PREEMPT && search->method != PLANTS_PCT;
+    alarm(SEARCH_SECONDS);
+    found->seed = last;
+    if (!one_by_one) run_template(search, last, found);
+    for (uint64_t seed = 1; one_by_one && seed <= last && !found->caught; seed++) {
+        found->seed = seed;
+        if (search->method == PLANTS_CLUSTER)
+            run_cluster(search, seed, found);
+        else if (search->method == PLANTS_FAULTY)
+            run_faulty(search, seed, found);
+        else
+            run_entry(seed, found);
+    }
+}
+
+/* Seeds 1 to `last`, with that bug or (NULL) none. */
+static struct found search_seeds(const struct plants_search *search, const char *plant, uint64_t last)
+{
+    int status;
+    struct found *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    assert_true(plant_choose(plant));
+    fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run_seeds(search, last, shared);
+        _exit(0);
+    }
+    assert_true(plant_choose(NULL));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM && !shared->caught) {
+        char text[64];
+        snprintf(text, sizeof text, "the process ended with signal %d", WTERMSIG(status));
+        find(shared, "crash", text);
+    } else {
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    struct found found = *shared;
+    munmap(shared, sizeof *shared);
+    return found;
+}
+
+/* ---- tests ---- */
+
+static const char *where(const struct plants_search *search)
+{
+    return search->method == PLANTS_CLUSTER ? "cells" : search->method == PLANTS_ENTRY ? "entry" : search->template;
+}
+
+static void plant_is_caught(void **state)
+{
+    const struct plants_search *search = *state;
+    struct found found = search_seeds(search, search->plant, PLANTS_SEEDS_MAX);
+    printf("%-26s seeds %4llu, %s: %s: %s\n", search->plant, (unsigned long long)found.seed, where(search),
+           found.caught ? found.checker : "not caught", found.verdict);
+    assert_true(found.caught);
+    found = search_seeds(search, NULL, found.seed);
+    if (found.caught)
+        fail_msg("%s, seed %llu, without a bug: %s: %s", where(search), (unsigned long long)found.seed, found.checker,
+                 found.verdict);
+}
+
+static const char *text_of(const char *plant)
+{
+#define X(name, text)                                                                                                  \
+    if (strcmp(plant, #name) == 0) return text;
+    PLANT_MAP(X)
+#undef X
+    return "";
+}
+
+static int print_table(const struct plants_search *searches, uint32_t count)
+{
+    static const char *const methods[] = {"preempted", "PCT", "preempted, with faults", "whole clusters", "cut short"};
+    int code = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct plants_search *search = &searches[i];
+        struct found found = search_seeds(search, search->plant, PLANTS_SEEDS_MAX);
+        printf("| %s | %s | %s, %s | %llu | %s |\n", search->plant, text_of(search->plant), where(search),
+               methods[search->method], (unsigned long long)found.seed, found.caught ? found.checker : "not caught");
+        code |= !found.caught;
+    }
+    return code;
+}
+
+int plants_main(int argc, char **argv, const struct plants_search *searches, uint32_t count)
+{
+    if (argc > 1 && strcmp(argv[1], "--table") == 0) return print_table(searches, count);
+    struct CMUnitTest *tests = calloc(count, sizeof *tests);
+    if (!tests) return 1;
+    for (uint32_t i = 0; i < count; i++)
+        tests[i] = (struct CMUnitTest){searches[i].plant, plant_is_caught, NULL, NULL, (void *)&searches[i]};
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
+    int failed = _cmocka_run_group_tests("plants", tests, count, NULL, NULL);
+    free(tests);
+    return failed;
+}

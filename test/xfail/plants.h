@@ -1,0 +1,36 @@
+/*
+ * plants.h - for each planted bug (base/plant.h) a search that is known to meet it soon: seeds from 1 on, until a checker complains. The
+ * same seeds without the bug must find nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PLANTS_SEEDS_MAX 5000
+
+enum plants_method {
+    PLANTS_PREEMPT, /* a template (sim_templates.h): each seed is one schedule with preemptions at random */
+    PLANTS_PCT,     /* likewise, by PCT */
+    PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
+    PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
+    PLANTS_ENTRY,   /* each seed is an entry of the log of which a line was never written */
+};
+
+struct plants_search {
+    const char *plant;
+    enum plants_method method;
+    const char *template;
+    /* Of a cluster: what is not drawn. 0 or NULL: it is */
+    struct plants_shape {
+        const char *faults; /* as of `cellar sim --faults` */
+        uint32_t cns, threads, coros, mns, replicas, txns, keys, cells, cell_bytes;
+        bool en_small;
+    } shape;
+};
+
+/*
+ * The program: for each search a test with its bug, and one without any. Arguments: the name of a plant: only that one; --table: prints
+ * the rows of the table in docs/testing.md instead.
+ */
+int plants_main(int argc, char **argv, const struct plants_search *searches, uint32_t count);

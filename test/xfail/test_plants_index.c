@@ -1,0 +1,17 @@
+/* test_plants_index.c - bugs in the index and in the use of slots (plants.h). */
+#include "plants.h"
+
+static const struct plants_search searches[] = {
+    {.plant = "absence_unchecked", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
+    {.plant = "absence_ignores_locks", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
+    {.plant = "chain_head_only", .method = PLANTS_CLUSTER, .shape = {.faults = "none", .txns = 8, .keys = 40}},
+    {.plant = "insert_unlocked", .method = PLANTS_PREEMPT, .template = "insert_insert/cell"},
+    {.plant = "insert_present_unchecked", .method = PLANTS_PREEMPT, .template = "insert_taken/cell"},
+    {.plant = "bucket_version_kept", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
+    {.plant = "address_key_unchecked", .method = PLANTS_CLUSTER, .shape = {.faults = "none", .txns = 8}},
+    {.plant = "deleted_ignored", .method = PLANTS_PREEMPT, .template = "delete_read/cell"},
+    {.plant = "deleted_kept", .method = PLANTS_PREEMPT, .template = "delete_insert_update/cell"},
+    {.plant = "slot_en_reset", .method = PLANTS_PREEMPT, .template = "reinsert_under_look/cell"},
+};
+
+int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
