@@ -66,7 +66,9 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     }
     pause_ns = GATE_POLL_NS;
     while (active_sum(gate, sched) > 0 && !PLANT(gate_open_early)) look_later(co, sched, task, &pause_ns);
-    *alone = atomic_fetch_sub(&gate->waiting, 1) == 1 || PLANT(gate_two_settle);
+    bool last = atomic_fetch_sub(&gate->waiting, 1) == 1;
+    /* Whoever stopped the CN has left tags behind that look like the caller's. */
+    *alone = (last && !atomic_load(&gate->failed)) || PLANT(gate_two_settle);
     active_add(gate, worker, 1, sched);
 }
 

@@ -66,10 +66,11 @@ struct fabric_sim_conn {
     struct fabric_sim_queue held; /* what waits at the sender until there are fewer */
     struct fabric_sim_queue
         stalled; /* without one: what faults hold at its node; the first of them is due, or executes */
-    uint64_t slow_end_ns, slow_ns;   /* until then each operation is so late */
-    struct fabric_sim_queue queue;   /* with a chooser: all that is not executed, oldest first */
-    struct fabric_sim_event *leader; /* of the batch that was posted last */
-    uint64_t leader_batch;           /* which one of the endpoint that was */
+    uint64_t slow_end_ns, slow_ns;        /* until then each operation is so late */
+    struct fabric_sim_queue queue;        /* with a chooser: all that is not executed, oldest first */
+    struct fabric_sim_event *first_write; /* in that queue */
+    struct fabric_sim_event *leader;      /* of the batch that was posted last */
+    uint64_t leader_batch;                /* which one of the endpoint that was */
 };
 
 struct fabric_sim_ep {

@@ -133,7 +133,19 @@ void fabric_sim_events_forward(struct fabric_sim *sim, struct fabric_sim_event *
         fabric_sim_queue_append(&event->ep->undelivered, event);
     } else if (!event->started) {
         fabric_sim_queue_append(&event->conn->queue, event);
+        if (event->op->kind == FABRIC_WRITE && !event->conn->first_write) event->conn->first_write = event;
     }
+}
+
+/* Executed: out of its connection's queue. */
+static void leave_queue(struct fabric_sim_event *event)
+{
+    struct fabric_sim_event *write = event->next;
+    struct fabric_sim_conn *conn = event->conn;
+    fabric_sim_queue_remove(&conn->queue, event);
+    if (event != conn->first_write) return;
+    while (write && write->op->kind != FABRIC_WRITE) write = write->next;
+    conn->first_write = write;
 }
 
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
@@ -228,7 +240,7 @@ static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_eve
 
 static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
-    if (sim->config.choose) fabric_sim_queue_remove(&event->conn->queue, event);
+    if (sim->config.choose) leave_queue(event);
     uint64_t late_ns = sim->inject.used ? fabric_sim_stall_reply(sim, event) : 0;
     if (event->lost && (event->status == 0 || event->status == -CELLAR_ERR_UNREACHABLE))
         event->status = -CELLAR_ERR_INDETERMINATE;
@@ -338,15 +350,11 @@ static void add_candidate(struct fabric_sim *sim, uint32_t *count, uint64_t time
 /* The head of a connection; and the first WRITE that may pass all that is before it. */
 static void add_connection(struct fabric_sim *sim, uint32_t *count, const struct fabric_sim_conn *conn)
 {
-    struct fabric_sim_event *head = conn->queue.head;
+    struct fabric_sim_event *head = conn->queue.head, *write = conn->first_write;
     if (!head) return;
     add_candidate(sim, count, head->time_ns, NULL, head);
-    for (struct fabric_sim_event *event = head; event && event->op->kind != FABRIC_SEND; event = event->next) {
-        if (event->op->kind != FABRIC_WRITE) continue;
-        if (event != head && fabric_sim_transit_may_pass(sim, event->op))
-            add_candidate(sim, count, event->time_ns, NULL, event);
-        return;
-    }
+    if (write && write != head && fabric_sim_transit_may_pass(sim, write->op))
+        add_candidate(sim, count, write->time_ns, NULL, write);
 }
 
 /* All candidates in a fixed order, then the earliest of them moved to the front. */

@@ -6,12 +6,13 @@
  *
  *     nobody lost          every call ends with a conclusion once all is healed (progress); the history must explain the pool exactly; audit,
  *                          logs and the workload's own check must hold
- *     a compute node lost  calls of the others end, if only by their deadline; the history must be serializable as far as it is known, what
- *                          the lost node was told last being unknown
+ *     a compute node lost  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
+ *                          (sim_judge_locks.h); the history must be serializable as far as it is known, what the lost node was told last
+ *                          being unknown
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_logs.h"
-#include "sim_state.h"
+#include "sim_judge_locks.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static bool any_mn_lost(const struct sim_state *state)
     return lost;
 }
 
-static bool any_lost(const struct sim_state *state) { return any_cn_lost(state) || any_mn_lost(state); }
+bool sim_judge_any_lost(const struct sim_state *state) { return any_cn_lost(state) || any_mn_lost(state); }
 
 /* ---- while clients run ---- */
 
@@ -63,24 +64,29 @@ static bool concluded(const struct sim_state *state, int code)
            code == -CELLAR_ERR_USER_ABORT;
 }
 
+/* Once all is healed only a lost memory node does not answer, and only a lost node's lock is never freed (sim_judge_locks.h). */
 static bool excused(const struct sim_state *state, uint32_t cn, int code)
 {
     if (code == -CELLAR_ERR_FENCED) return sim_judge_cn_lost(state, cn);
     if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
         return false;
-    return !state->healing || any_lost(state);
+    if (!state->healing || any_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
+    return code == -CELLAR_ERR_DEADLINE && any_cn_lost(state);
 }
 
 void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts)
 {
-    if (concluded(state, code) || excused(state, cn, code)) return;
+    if (concluded(state, code)) return;
+    if (state->healing && code == -CELLAR_ERR_DEADLINE && !sim_judge_cn_lost(state, cn)) state->vain_calls++;
+    if (excused(state, cn, code)) return;
     bool slow = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
     state->report->culprits[0] = txn;
     state->report->culprit_count = 1;
     sim_judge_complain(state->report, slow ? "progress" : "outcome",
                        "transaction %u on compute node %u ended after %u attempts with: %s%s", txn, cn, attempts,
                        cellar_error_text(code),
-                       slow ? "; but all faults had ended and nobody was lost" : ", which no transaction here may");
+                       slow ? "; but all faults had ended, and nobody was lost whom it could have waited for"
+                            : ", which no transaction here may");
 }
 
 void sim_judge_hang(struct sim_state *state, uint32_t clients)
@@ -122,7 +128,7 @@ static void note_culprits(struct sim_state *state, const struct history_verdict 
 static int judge_history(struct sim_state *state)
 {
     struct history_verdict *verdict = &state->verdict;
-    const struct history_check_options options = {.realtime = true, .settled = !any_lost(state)};
+    const struct history_check_options options = {.realtime = true, .settled = !sim_judge_any_lost(state)};
     for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
         uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn);
         if (lost_ns != UINT64_MAX) history_recorder_lost(state->recorder, cn, lost_ns);
@@ -183,7 +189,8 @@ int sim_judge(struct sim_state *state)
     if (code == 0) code = judge_logs(state);
     if (code) return code;
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
-    if (any_lost(state)) return 0;
+    if (any_mn_lost(state)) return 0;
+    if (any_cn_lost(state)) return sim_judge_locks(state);
     code = db_run_on(state->db, 0, audit_pool, state);
     if (code == 0 && !state->report->checker && state->report->indeterminate == 0)
         code = db_run_on(state->db, 0, check_load, state);

@@ -9,10 +9,12 @@
 
 /*
  * Virtual time that a call may take. While there are faults a call that meets a lock of somebody who stands still should give up soon; once all is
- * healed it has as long as nobody but a livelock would need.
+ * healed it has as long as nobody but a livelock would need. Where somebody is lost for good his locks stay, and whoever wants one tries in
+ * vain until his deadline: a thousand round trips are enough to tell him from those who get on (sim_judge.c asks whose locks they are).
  */
 #define CALL_NS 5000000
 #define HEALED_CALL_NS 5000000000
+#define BEREFT_CALL_NS 20000000
 #define STEPS_MAX 60000000 /* of one phase */
 #define TXNS_RECORDED_MAX (1ull << 32)
 
@@ -28,18 +30,24 @@ static void count_call(struct sim_report *report, int code)
         report->failed++;
 }
 
+static uint64_t call_ns(const struct sim_state *state)
+{
+    if (!state->healing) return CALL_NS;
+    return sim_judge_any_lost(state) ? BEREFT_CALL_NS : HEALED_CALL_NS;
+}
+
 /* Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up. */
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct sim_state *state = arg;
     const struct sim_plan *plan = state->plan;
     struct sim_client *client = &state->clients[coordinator->index];
-    const struct cellar_call_options options = {.timeout_ns = state->healing ? HEALED_CALL_NS : CALL_NS};
     uint32_t first = state->healing ? plan->txns : 0;
     uint32_t end = state->healing ? plan->txns + sim_plan_heal_txns(plan) : plan->txns;
     (void)co;
 
     for (uint32_t index = first; index < end && !client->fenced; index++) {
+        const struct cellar_call_options options = {.timeout_ns = call_ns(state)};
         struct cellar_result result = {0};
         uint32_t txn = sim_plan_txn(plan, coordinator->index, index);
         if (sim_plan_dropped(plan, txn)) continue;

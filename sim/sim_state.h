@@ -38,7 +38,8 @@ struct sim_state {
     struct history history;
     struct history_verdict verdict;
     bool healing;
-    bool hung; /* clients that never end: nothing may be closed */
+    uint32_t vain_calls; /* ended by their deadline in the healing phase, of clients whose compute node is there */
+    bool hung;           /* clients that never end: nothing may be closed */
 };
 
 /* ---- sim_judge.c ---- */
@@ -53,3 +54,5 @@ NODISCARD int sim_judge(struct sim_state *state);
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
 /* Has this compute node crashed, been fenced, or stopped of itself? */
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
+/* Is anybody missing: a compute node, so, or a memory node? */
+bool sim_judge_any_lost(const struct sim_state *state);

@@ -1,5 +1,6 @@
-/* test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader. */
+/* test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader; locks left, likewise. */
 #include "contract_pool.h"
+#include "loader_locks.h"
 
 /* ---- the audit finds damage ---- */
 
@@ -126,6 +127,65 @@ static void damaged_buckets_are_found(void **state)
         }
     }
     assert_true(overflow > 3);
+    pool_close(&pool);
+}
+
+struct locks {
+    uint32_t count;
+    int answer; /* what the reader returns */
+    struct loader_lock last;
+};
+
+static int lock_noted(void *arg, const struct loader_lock *lock)
+{
+    struct locks *locks = arg;
+    locks->count++;
+    locks->last = *lock;
+    return locks->answer;
+}
+
+/* The one lock that stands in the pool. */
+static struct loader_lock only_lock(struct pool *pool)
+{
+    struct locks locks = {0};
+    assert_int_equal(loader_locks(NULL, pool->loader, lock_noted, &locks, &pool->error), 0);
+    assert_int_equal(locks.count, 1);
+    return locks.last;
+}
+
+static void locks_left_are_told(void **state)
+{
+    struct pool pool;
+    struct fabric_addr addr, at;
+    struct bucket_wire bucket;
+    struct locks locks = {0};
+    const struct cellar_table *table = audited_pool(&pool, *state);
+    const uint32_t bits = table->schema.tag_bits, last = table->schema.cell_count - 1;
+
+    find_record(&pool, table, 10, &addr, &bucket, &at);
+    at = index_bucket_addr(&table->index, 10);
+    assert_int_equal(loader_locks(NULL, pool.loader, lock_noted, &locks, &pool.error), 0);
+    assert_int_equal(locks.count, 0); /* a deleted record's mark is no lock */
+
+    poke_word(&pool, addr, lockword_tags(lockword_ones(bits, 1u << last), 2));
+    struct loader_lock lock = only_lock(&pool);
+    assert_ptr_equal(lock.table, table);
+    assert_int_equal(lock.addr.bits, addr.bits);
+    assert_false(lock.bucket);
+    assert_int_equal(lock.cell, last);
+    assert_int_equal(lock.cn, 2);
+
+    poke_word(&pool, addr, 0);
+    poke_word(&pool, at, lockword_tags(1, 5));
+    lock = only_lock(&pool);
+    assert_int_equal(lock.addr.bits, at.bits);
+    assert_true(lock.bucket);
+    assert_int_equal(lock.cn, 5);
+
+    poke_word(&pool, addr, lockword_tags(1, 0));
+    locks = (struct locks){.answer = -CELLAR_ERR_CANCELLED};
+    assert_int_equal(loader_locks(NULL, pool.loader, lock_noted, &locks, &pool.error), -CELLAR_ERR_CANCELLED);
+    assert_int_equal(locks.count, 1);
     pool_close(&pool);
 }
 
@@ -271,8 +331,9 @@ static void random_damage_never_breaks_a_reader(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(damaged_records_are_found), ENTRY(damaged_buckets_are_found), ENTRY(misplaced_entries_are_found),
-        ENTRY(unequal_backups_are_found), ENTRY(damaged_runs_are_found),    ENTRY(random_damage_never_breaks_a_reader),
+        ENTRY(damaged_records_are_found),           ENTRY(damaged_buckets_are_found), ENTRY(locks_left_are_told),
+        ENTRY(misplaced_entries_are_found),         ENTRY(unequal_backups_are_found), ENTRY(damaged_runs_are_found),
+        ENTRY(random_damage_never_breaks_a_reader),
     };
     return contract_main("storage_audit", tests, sizeof tests / sizeof *tests, argc, argv);
 }
