@@ -39,6 +39,18 @@ int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalo
     return rc;
 }
 
+/*
+ * The word with the magic comes last: where a WRITE may end after any of its words, a header whose writer died is either none or whole.
+ */
+static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                     struct chunk_wire *run)
+{
+    const uint32_t first = sizeof(uint64_t);
+    int rc =
+        catalog_replicate(co, ep, catalog, fabric_addr_plus(addr, first), (uint8_t *)run + first, sizeof(*run) - first);
+    return rc ? rc : catalog_replicate(co, ep, catalog, addr, run, first);
+}
+
 int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                      struct chunk_wire *run, uint64_t *offset)
 {
@@ -54,8 +66,7 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
     run->magic = LAYOUT_CHUNK_MAGIC;
     /* The run is ours alone: what did not reach a replica may be sent again. */
-    for (int tries = 1;
-         (rc = catalog_replicate(co, ep, catalog, fabric_addr_of(node, *offset), run, sizeof(*run))) != 0; tries++)
+    for (int tries = 1; (rc = run_write(co, ep, catalog, fabric_addr_of(node, *offset), run)) != 0; tries++)
         if (tries == RUN_WRITES_MAX) return rc;
     return 0;
 }
