@@ -59,7 +59,8 @@ static const char *run_schedule(void *arg, fabric_sim_choose_fn choose, void *ch
     const struct sim_scenario_judges *judges = &runner->report.judges;
     bool both = judges->model_asked && judges->history_asked;
     runner->result->judged_twice += both;
-    runner->result->judges_differ += both && judges->model_holds != judges->history_holds;
+    runner->result->history_alone += both && judges->model_holds && !judges->history_holds;
+    runner->result->history_missed += both && !judges->model_holds && judges->history_holds;
     return verdict;
 }
 

@@ -25,9 +25,9 @@ struct sim_templates_result {
     uint64_t choices_max; /* in the longest of them */
     bool complete;        /* all schedules within the bound were run */
     bool failed;
-    uint64_t
-        judged_twice; /* schedules of which both judges had their say: the search for a serial order, and the history's */
-    uint64_t judges_differ;               /* of these: only one of them complained */
+    /* Schedules of which both judges had their say: the search for a serial order, and the history's. Of these: only the history complained, as
+     * it may where values do not tell versions apart; only the search did, so that the history's checker is too weak. */
+    uint64_t judged_twice, history_alone, history_missed;
     char verdict[256];                    /* of the failing schedule */
     char failing[SIM_EXPLORE_TEXT_BYTES]; /* as text */
 };

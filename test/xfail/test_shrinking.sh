@@ -1,0 +1,45 @@
+#!/bin/bash
+# test_shrinking.sh [CELLAR] - failing plans of planted bugs are made small by `cellar sim`: at most 4 transactions and 3 faults are left, within
+# a bounded time; and the line that it prints, run as it stands, fails by the same checker with the same verdict.
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+complain() {
+    echo "$plant: $1"
+    cat "$folder/out"
+    failures=$((failures + 1))
+}
+
+# verdict FILE: the checker and its words, up to the cluster's description.
+verdict() { sed -n '/^.*seed [0-9]*: /,/^  cluster /p' "$1" | sed '$d'; }
+
+# faults_left FILE: how many took part.
+faults_left() { sed -n 's/^  faults  //p' "$1" | tr ',' '\n' | awk '$NF ~ /^[0-9]+$/ { sum += $NF } END { print sum + 0 }'; }
+
+for plant in lock_ignored insert_unlocked absence_unchecked; do
+    timeout -k 5 150 "$cellar" sim --workload cells --plant $plant --seeds 1..300 --jobs 1 >"$folder/out" 2>&1
+    status=$?
+    if [ $status -ne 1 ]; then
+        complain "exit $status, wanted 1: caught, and made small in time"
+        continue
+    fi
+    txns=$(sed -n 's/^  shrunk   to \([0-9]*\) of .*/\1/p' "$folder/out")
+    faults=$(faults_left "$folder/out")
+    [ -n "$txns" ] && [ "$txns" -le 4 ] || complain "left are '$txns' transactions, wanted at most 4"
+    [ "$faults" -le 3 ] || complain "left are $faults faults, wanted at most 3"
+    line=$(sed -n 's/^  replay   cellar //p' "$folder/out")
+    read -ra arguments <<<"$line"
+    timeout -k 5 60 "$cellar" "${arguments[@]}" >"$folder/again" 2>&1
+    status=$?
+    verdict "$folder/out" >"$folder/verdict"
+    verdict "$folder/again" >"$folder/verdict_again"
+    if [ $status -ne 1 ] || [ ! -s "$folder/verdict" ] || ! cmp -s "$folder/verdict" "$folder/verdict_again"; then
+        complain "its replay line ends with $status and another verdict:"
+        cat "$folder/again"
+    fi
+    echo "$plant: $txns transactions, $faults faults: cellar $line"
+done
+exit $((failures > 0))
