@@ -32,12 +32,13 @@ int recording_accept(const struct settings *settings, const struct machine *mach
     int code = history_write_accept(settings->history, error);
     if (code < 0) return code;
     uint64_t bytes = txn_bytes(settings);
-    if (!machine->memory_bytes || settings->history_max <= machine->memory_bytes / bytes) return 0;
+    uint64_t txns = settings->txns && settings->warmup_s <= 0 ? settings->txns : settings->history_max;
+    if (!machine->memory_bytes || txns <= machine->memory_bytes / bytes) return 0;
     return err_set(
         error, CELLAR_ERR_TOO_LARGE,
         "a history of %llu transactions needs up to %s of memory; the machine has %s: at most --history-max %s "
         "would do",
-        (unsigned long long)settings->history_max, style_bytes(need, (double)settings->history_max * (double)bytes),
+        (unsigned long long)txns, style_bytes(need, (double)txns * (double)bytes),
         style_bytes(have, (double)machine->memory_bytes), style_count(fit, machine->memory_bytes / bytes));
 }
 
