@@ -38,6 +38,7 @@
     X(backup_en_missed, "an epoch number is not written to the backups")                                               \
     X(unlock_before_backups, "locks are cleared before the backups are written")                                       \
     X(insert_untagged, "a new record is not tagged while its backups are written")                                     \
+    X(insert_unfenced, "a new record may be written before its tag is set")                                            \
     /* redo log */                                                                                                     \
     X(log_with_apply, "the apply is posted with the log entry, not behind it")                                         \
     X(log_one_replica, "the log entry is written to one memory node only")                                             \
@@ -64,6 +65,27 @@
     X(apply_sent_again, "an apply without a reply is sent again without asking whose the lock is")                     \
     X(gate_open_early, "who settles a lost reply does not wait for the others of its compute node")                    \
     X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \
+    /* recovery */                                                                                                     \
+    X(recover_unfenced, "a dead node's log is read before it is fenced")                                               \
+    X(recover_any_incarnation, "log entries of earlier incarnations count")                                            \
+    X(recover_deps_ignored, "a log entry counts whatever it depends on")                                               \
+    X(recover_watermark_ignored, "a dependency below the watermark counts as lost, and old entries as due")            \
+    X(recover_watermark_misread, "the entry right above the watermark counts as applied")                              \
+    X(recover_one_replica, "a log is read from one replica only")                                                      \
+    X(recover_uncopied, "an entry that counts stays on the replica that has it")                                       \
+    X(recover_unerased, "log entries that do not count stay")                                                          \
+    X(recover_ts_ignored, "a cell is redone over a newer version")                                                     \
+    X(recover_tags_unasked, "a cell is redone whoever owns its tag")                                                   \
+    X(recover_half_applied, "a cell with the TS of an entry is taken for applied")                                     \
+    X(recover_en_kept, "a redone cell keeps its epoch number")                                                         \
+    X(recover_header_en_missed, "a redone cell's epoch number is not written to the header")                           \
+    X(recover_order_reversed, "log entries are redone newest first")                                                   \
+    X(recover_buckets_skipped, "index buckets are not redone")                                                         \
+    X(recover_bucket_version_kept, "a redone bucket keeps its version")                                                \
+    X(recover_deleted_unset, "a redone delete does not set DELETED in the lock word")                                  \
+    X(recover_deleted_kept, "a redone insert leaves DELETED in the lock word")                                         \
+    X(recover_tags_first, "tags are cleared before the log is redone")                                                 \
+    X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

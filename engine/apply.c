@@ -128,7 +128,11 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
         txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask, object->held, mask);
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
+    uint32_t tagged = txn->op_count;
     apply_write(co, txn, object->addr, 8, object->image + 8, schema->record_bytes - 8);
+    /* Not before the tag: else the record could be found and locked untagged, or be left so by a crash. */
+    if (txn_is_insert(object) && object->held && tagged < txn->op_count && !PLANT(insert_unfenced))
+        txn->ops[tagged].flags = FABRIC_FENCE;
 }
 
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */

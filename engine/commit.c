@@ -181,12 +181,16 @@ static bool log_object(struct logseg_entry *entry, const struct cache_object *ob
     return true;
 }
 
-static bool log_bucket(struct logseg_entry *entry, const struct cache_bucket *bucket)
+/* The changed parts of a chain, each with its head's address: under that one's lock and version they are redone. */
+static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct cache_bucket *head)
 {
-    uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_BUCKET, bucket->addr, bucket->addr.bits, 0, bucket->head,
-                                      LAYOUT_BUCKET_CELL_BYTES);
-    if (!value) return false;
-    memcpy(value, bucket->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    for (const struct cache_bucket *part = head; part; part = part->next < 0 ? NULL : txn_bucket(txn, part->next)) {
+        if (!part->dirty) continue;
+        uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_BUCKET, part->addr, head->addr.bits, 0, part->head,
+                                          LAYOUT_BUCKET_CELL_BYTES);
+        if (!value) return false;
+        memcpy(value, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    }
     return true;
 }
 
@@ -197,8 +201,10 @@ static bool log_build(struct txn *txn, struct logseg_entry *entry)
          object++) {
         if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
     }
-    for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
-        if (txn->cache.buckets[i].dirty && !log_bucket(entry, &txn->cache.buckets[i])) return false;
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        const struct cache_bucket *head = &txn->cache.buckets[i];
+        if (head->head && head->dirty && !log_chain(txn, entry, head)) return false;
+    }
     return true;
 }
 

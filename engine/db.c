@@ -276,7 +276,6 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
 
 struct catalog_start {
     struct cellar *db;
-    uint64_t incarnation;
     struct cellar_error *error;
 };
 
@@ -304,16 +303,17 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct fabric_ep *ep = coordinator->worker->ep;
 
     ep->bulk = true;
-    int rc =
-        catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, &start->incarnation, start->error);
+    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, start->error);
     ep->bulk = false;
-    return rc ? rc : logs_fit(db, start->error);
+    if (rc == 0) rc = logs_fit(db, start->error);
+    return rc ? rc : db_join(co, coordinator, start->error);
 }
 
 static int pool_leave(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct cellar *db = arg;
-    return catalog_leave(co, coordinator->worker->ep, db->catalog);
+    return members_leave(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns,
+                         db->incarnation);
 }
 
 static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
@@ -366,14 +366,14 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
 
 static int open_all(struct cellar *db, struct cellar_error *error)
 {
-    struct catalog_start start = {db, 0, error};
+    struct catalog_start start = {db, error};
     int rc = 0;
 
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
     if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
-        db->workers[i].incarnation = start.incarnation;
+        db->workers[i].incarnation = db->incarnation;
         rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
     }
     return rc;
@@ -410,6 +410,7 @@ static void close_all(struct cellar *db)
         free(proc);
     }
     catalog_free(db->catalog);
+    free(db->recovering);
     free(db->gates);
     free(db->workers);
     free(db);
@@ -434,17 +435,22 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     atomic_flag_clear(&db->log_busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
     db->gates = aligned_alloc(64, db->config.cns * sizeof *db->gates);
-    if (!db->workers || !db->gates) {
+    db->recovering = calloc(db->config.cns, sizeof *db->recovering);
+    if (!db->workers || !db->gates || !db->recovering) {
         free(db->workers);
         free(db->gates);
+        free(db->recovering);
         free(db);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
     memset(db->gates, 0, db->config.cns * sizeof *db->gates);
-    for (uint32_t i = 0; i < db->config.cns; i++) db->gates[i].worker_count = db->config.threads;
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        db->gates[i].worker_count = db->config.threads;
+        atomic_flag_clear(&db->recovering[i]);
+    }
     rc = open_all(db, error);
     if (rc) {
-        if (db->catalog) /* joined already: or it would look as if this process had crashed */
+        if (db->joined) /* or it would look as if this process had crashed */
             (void)!db_run_on(db, 0, pool_leave, db);
         close_all(db);
         return rc;

@@ -9,6 +9,8 @@
 #pragma once
 
 #include "loader.h"
+#include "member.h"
+#include "recover.h"
 #include "sched.h"
 #include "txn.h"
 
@@ -69,7 +71,11 @@ struct cellar {
     bool owns_fabric;
     bool shared; /* other processes may have the pool open */
     struct catalog *catalog;
-    struct gate *gates; /* of each compute node of this process */
+    struct member member;
+    uint64_t incarnation;    /* of this opening */
+    bool joined;             /* as members */
+    atomic_flag *recovering; /* of each compute node of this process: it recovers somebody */
+    struct gate *gates;      /* of each compute node of this process */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
@@ -101,6 +107,17 @@ void coordinator_main(struct coro *co, void *coordinator);
 /* One call: attempts until it ends. */
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, struct cellar_result *result);
+
+/* ---- db_recover.c ---- */
+
+/*
+ * Recovers a dead compute node by this coordinator (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
+ * stopped itself.
+ */
+NODISCARD int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, enum recover_how how,
+                         struct recover_report *report, struct cellar_error *error);
+/* At open: joins as this process's compute nodes, and recovers first whoever of them, or of a pool of its own, did not leave it. */
+NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 
 /* ---- worker.c ---- */
 

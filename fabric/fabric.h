@@ -125,12 +125,13 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_OPEN,  /* cn, worker -> ep */
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
-    FABRIC_FENCE_CN,       /* cn: from its return on no operation of that CN is executed */
-    FABRIC_NODE_KILL,      /* node: from its return on the node answers nothing (tests, sim) */
-    FABRIC_SYNC,           /* flush the pool file, if there is one */
+    FABRIC_FENCE_CN,  /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
+    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing (tests, sim) */
+    FABRIC_SYNC,      /* flush the pool file, if there is one */
 };
 struct fabric_control {
     enum fabric_control_kind kind;
+    bool only_dead;
     uint32_t cn, worker, node;
     void *base;
     uint64_t bytes;

@@ -136,7 +136,7 @@ static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
     return err_set(error, CELLAR_ERR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
 }
 
-static int fence_cn(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error)
+static int fence_cn(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error)
 {
     if (cn >= shm->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
@@ -146,7 +146,7 @@ static int fence_cn(struct fabric_shm *shm, uint32_t cn, struct cellar_error *er
                        "compute node %u is threads of this very process and cannot be fenced "
                        "alone; give each compute node a process of its own",
                        cn);
-    return fabric_shm_fence(shm, cn, error);
+    return fabric_shm_fence(shm, cn, only_dead, error);
 }
 
 static int shm_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
@@ -162,7 +162,7 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_REGISTER_LOCAL: /* all local memory can be copied from and to */
         return 0;
     case FABRIC_FENCE_CN:
-        return fence_cn(shm, control->cn, error);
+        return fence_cn(shm, control->cn, control->only_dead, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);

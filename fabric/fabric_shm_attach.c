@@ -222,12 +222,12 @@ void fabric_shm_watch_end(struct fabric_shm *shm)
 /* ---- fencing ---- */
 
 /* Every memory node is asked, as a process may be attached to some of them only; the first does the killing. */
-int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error)
+int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error)
 {
     uint32_t fenced = 0;
 
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
-        struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_FENCE, .cn = cn};
+        struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_FENCE, .cn = cn, .cns = only_dead};
         int socket_fd, code = connect_to(shm->socket_paths[i], &socket_fd, error);
         if (code != 0) continue; /* it watches nobody any more */
         code = ask(socket_fd, shm->socket_paths[i], &message, FABRIC_SHM_FENCED, NULL, error);

@@ -184,7 +184,7 @@ NODISCARD int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *erro
 void fabric_shm_watch_end(struct fabric_shm *shm);
 /* Says good-bye and hangs up; nothing may be mapped any more, since our compute-node indexes are free from then on. */
 void fabric_shm_detach(struct fabric_shm *shm);
-NODISCARD int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, struct cellar_error *error);
+NODISCARD int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error);
 
 void fabric_shm_futex_wake(uint32_t *word, uint32_t count);
 /* Returns when woken, when *word != seen, after timeout_ns (UINT64_MAX: never), or for no reason. */

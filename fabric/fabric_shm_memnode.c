@@ -233,6 +233,11 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
                request->cn);
         return;
     }
+    if (victim && request->cns && !process_is_dead(victim->pidfd, 0)) {
+        refuse(memnode, connection, CELLAR_ERR_EXISTS, "compute node %u is process %d, and alive; end that one first",
+               request->cn, (int)victim->pid);
+        return;
+    }
     if (victim) {
         long killed = syscall(SYS_pidfd_send_signal, victim->pidfd, SIGKILL, NULL, 0);
         if ((killed != 0 && errno != ESRCH) || !process_is_dead(victim->pidfd, KILL_MAX_MS)) {

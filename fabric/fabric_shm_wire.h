@@ -18,7 +18,7 @@
 #include <sys/un.h>
 
 #define FABRIC_SHM_WIRE_MAGIC 0x6d687343u /* "Cshm" */
-#define FABRIC_SHM_WIRE_VERSION 1         /* changes with this file and with the mailbox segment's layout */
+#define FABRIC_SHM_WIRE_VERSION 2         /* changes with this file and with the mailbox segment's layout */
 #define FABRIC_SHM_WIRE_FDS 2             /* the region; on node 0 the mailbox segment, too */
 
 enum fabric_shm_wire_kind {
@@ -34,7 +34,7 @@ struct fabric_shm_message_wire {
     uint32_t magic;         /*   0..3 */
     uint16_t version, kind; /*   4..7 */
     int32_t code;           /*   8..11  REFUSED: -CELLAR_ERR_x */
-    uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn */
+    uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn, and cns 1: only if it is dead */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
     uint32_t fresh; /*  32..35  1: unwritten, and nobody else attached was told so */

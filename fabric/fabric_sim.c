@@ -281,6 +281,8 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_FENCE_CN:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        if (control->only_dead && !fabric_sim_inject_cn_lost(&sim->inject, control->cn))
+            return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is alive", control->cn);
         fabric_sim_inject_lose_cn(sim, control->cn);
         return 0;
     case FABRIC_NODE_KILL:

@@ -38,9 +38,12 @@ typedef uint32_t (*fabric_sim_choose_fn)(void *arg, const struct fabric_sim_choi
 
 enum fabric_sim_fault {
     FABRIC_SIM_NONE,
-    FABRIC_SIM_NOT_RUN,
-    FABRIC_SIM_REPLY_LOST
-}; /* UNREACHABLE; executed, INDETERMINATE */
+    FABRIC_SIM_NOT_RUN,      /* UNREACHABLE */
+    FABRIC_SIM_REPLY_LOST,   /* executed, INDETERMINATE */
+    FABRIC_SIM_CRASH_BEFORE, /* its compute node crashes, and the operation is not executed, */
+    FABRIC_SIM_CRASH_AMID,   /* ... only the first of its pieces is, */
+    FABRIC_SIM_CRASH_AFTER   /* ... it is */
+};
 /* Called for each operation at execution (bulk operations excepted), `index` counting from 0 over the whole run. */
 typedef enum fabric_sim_fault (*fabric_sim_fault_fn)(void *arg, uint64_t index, const struct fabric_ep *ep,
                                                      const struct fabric_op *op);

@@ -34,6 +34,7 @@ struct fabric_sim_event {
     bool pass;       /* a WRITE that overtakes earlier READs and atomics */
     bool descending; /* order of the pieces: from `first`, in this direction, around */
     uint32_t pieces, pieces_done, first;
+    uint32_t crash_pieces;           /* its compute node crashes when so many were executed; 0: it does not */
     struct fabric_sim_event *leader; /* the first one of its batch on its connection: speaks for all of them */
     uint32_t place;                  /* counted from the leader */
     uint64_t gap_ns;                 /* between pieces */

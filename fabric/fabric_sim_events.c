@@ -219,6 +219,9 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     uint64_t index = sim->ops_executed++;
     event->started = true;
     if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
+    if (fault == FABRIC_SIM_CRASH_BEFORE) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
+    if (fault == FABRIC_SIM_CRASH_AMID || fault == FABRIC_SIM_CRASH_AFTER)
+        event->crash_pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : event->pieces;
     int32_t status = admit(sim, &event->ep->ep, event->op);
     bool passed = fabric_sim_stall_passed(event); /* a WRITE behind it has executed: it must not fail alone */
     if (fault == FABRIC_SIM_NOT_RUN && !passed) fabric_sim_stall_unrun(event);
@@ -274,6 +277,7 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
     }
     trace(sim, TRACE_EXECUTE, op, event->ep->index, result ^ (uint64_t)(uint32_t)event->status);
     event->pieces_done++;
+    if (event->pieces_done == event->crash_pieces) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
     if (sim->inject.used && event->pieces > 1) fabric_sim_inject_line(sim, event);
     if (event->status != 0 || event->pieces_done == event->pieces) {
         finish(sim, event);

@@ -156,6 +156,14 @@ CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cell
 /* Waits for running calls, refuses new ones, marks a pool file clean and frees everything. NULL is allowed. */
 void cellar_close(struct cellar *db);
 
+/*
+ * Recovers a compute node of another process that ended without cellar_close: its acknowledged transactions take effect, its locks go,
+ * and its index may be used again. 0 also when nothing was left to do. NOT_FOUND: it never was a member. EXISTS: it is alive, or
+ * another live compute node recovers it. Recovery also happens by itself: whoever opens a pool recovers earlier lives of his own compute
+ * nodes first, and of a pool file all that were open.
+ */
+CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
+
 /* ---- tables ---------------------------------------------------------------------------------------- */
 
 /* One column: where it is in the row struct, and which cell holds it. */

@@ -16,6 +16,7 @@
 #define STEPS_MAX 200000
 #define CALL_NS 100000000 /* virtual: hundreds of attempts */
 #define RECORDED_MAX 1000
+#define WATCH_NS 10000 /* between two looks of a spare node */
 
 struct row {
     uint64_t a, b;
@@ -27,10 +28,13 @@ struct lab {
     const struct sim_scenario_options *options;
     struct sim_scenario_report *report;
     uint32_t client_count, txn_count;
+    uint32_t clients_left;
+    bool recovered[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
     struct fabric *fabric;
     struct cellar *db;
     const struct cellar_table *table;
     const struct cellar_proc *run_proc, *warm_proc;
+    bool audited;
     bool armed, torn_value; /* torn_value: of a committed transaction, or in the end */
     uint64_t faults_asked;
     uint32_t clock; /* ticks at the begin and end of calls */
@@ -200,9 +204,18 @@ static int scan_row(void *arg, uint64_t key, const void *bytes)
 static int audit_client(struct cellar_session *session, void *arg)
 {
     struct lab *lab = arg;
-    if (cellar_session_index(session) != 0) return 0;
+    uint32_t cn = 0;
+    while (fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX) cn++;
+    if (cellar_session_cn(session) != cn || lab->audited) return 0;
+    lab->audited = true;
     int code = cellar_scan(session, lab->table, scan_row, lab, &lab->error);
     return code ? code : cellar_audit(session, &lab->error);
+}
+
+/* Dead, or has it stopped of itself? */
+static bool is_lost(const struct lab *lab, uint32_t cn)
+{
+    return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->gates[cn].failed);
 }
 
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -220,25 +233,74 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         outcome->attempts = result.attempts;
         outcome->digest = call.digest;
         if (outcome->code == 0 && call.torn) lab->torn_value = true;
+        /* Fenced, it tries until its time is over: that says no more than that it gave up. */
+        if (outcome->code == -CELLAR_ERR_DEADLINE && is_lost(lab, coordinator->worker->cn))
+            outcome->code = -CELLAR_ERR_FENCED;
     }
+    lab->clients_left--;
     (void)co;
     return 0;
+}
+
+/* ---- spare nodes ---- */
+
+static bool any_unrecovered(const struct lab *lab)
+{
+    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
+        if (is_lost(lab, cn) && !lab->recovered[cn]) return true;
+    return false;
+}
+
+static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *coordinator, uint32_t cn)
+{
+    struct recover_report report;
+    struct cellar_error error = {0};
+    uint64_t lost_ns = fabric_sim_cn_lost_ns(lab->fabric, cn);
+    int code = db_recover(co, coordinator, cn, RECOVER_SUSPECTED, &report, &error);
+    if (code == 0 && !lab->recovered[cn]) {
+        uint64_t took_ns = fabric_sim_true_ns(coordinator->worker->ep) - lost_ns;
+        lab->recovered[cn] = true;
+        lab->report->recovered++;
+        if (lost_ns != UINT64_MAX && took_ns > lab->report->recovery_ns) lab->report->recovery_ns = took_ns;
+    }
+    if (code != 0 && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED && !is_lost(lab, coordinator->worker->cn))
+        (void)fail(lab, "compute node %u is not recovered: %s", cn, error.text);
+}
+
+/* Looks after the others until all clients have ended and nobody is left to be recovered. */
+static int run_spare(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct lab *lab = arg;
+    struct worker *worker = coordinator->worker;
+    while ((lab->clients_left || any_unrecovered(lab)) && !is_lost(lab, worker->cn) && !lab->report->verdict[0]) {
+        for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
+            if (cn != worker->cn && is_lost(lab, cn) && !lab->recovered[cn]) recover_lost(lab, co, coordinator, cn);
+        sched_sleep(co, &worker->sched, &coordinator->task, WATCH_NS);
+    }
+    return 0;
+}
+
+static void submit(struct lab *lab, struct db_request *request, uint32_t coordinator, db_fn fn, uint32_t *pending)
+{
+    uint32_t coros = lab->db->config.coros;
+    struct worker *worker = &lab->db->workers[coordinator / coros];
+    *request = (struct db_request){.fn = fn, .arg = lab, .pending = pending};
+    request->target = &worker->coordinators[coordinator % coros];
+    worker_submit(worker, request);
 }
 
 /* As cellar_run, but a cluster in which nothing more happens is a verdict. */
 static const char *run_clients(struct lab *lab)
 {
-    struct db_request requests[SIM_SCENARIO_CLIENTS];
-    uint32_t pending = lab->client_count;
+    struct db_request requests[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
+    uint32_t spares = lab->options->spares, pending = lab->client_count + spares;
+    uint32_t per_cn = lab->db->coordinator_count / lab->db->config.cns;
     lab->armed = true;
+    lab->clients_left = lab->client_count;
     uint64_t begin_ns = fabric_sim_now_ns(lab->fabric);
-    for (uint32_t i = 0; i < lab->client_count; i++) {
-        uint32_t coros = lab->db->config.coros;
-        struct worker *worker = &lab->db->workers[i / coros];
-        requests[i] = (struct db_request){.fn = run_client, .arg = lab, .pending = &pending};
-        requests[i].target = &worker->coordinators[i % coros];
-        worker_submit(worker, &requests[i]);
-    }
+    for (uint32_t i = 0; i < lab->client_count; i++) submit(lab, &requests[i], i, run_client, &pending);
+    for (uint32_t i = 0; i < spares; i++)
+        submit(lab, &requests[lab->client_count + i], (lab->db->config.cns - spares + i) * per_cn, run_spare, &pending);
     int code = lab->fabric->ops->wait(lab->fabric, &pending);
     lab->armed = false;
     lab->report->elapsed_ns = fabric_sim_now_ns(lab->fabric) - begin_ns;
@@ -268,7 +330,7 @@ static int open_cluster(struct lab *lab)
     const struct sim_scenario_options *options = lab->options;
     uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
     struct cellar_config config = {.cc = options->cc,
-                                   .cns = (lab->client_count + per_cn - 1) / per_cn,
+                                   .cns = (lab->client_count + per_cn - 1) / per_cn + options->spares,
                                    .mns = options->mns ? options->mns : 1,
                                    .threads = options->threads ? per_cn : 1,
                                    .coros = options->threads ? 1 : per_cn,
@@ -316,14 +378,6 @@ static int make_table(struct lab *lab)
 
 /* ---- the judges ---- */
 
-/* Has a compute node stopped, its locks left as they were? */
-static bool any_stopped(const struct lab *lab)
-{
-    bool stopped = false;
-    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++) stopped |= atomic_load(&lab->db->gates[cn].failed);
-    return stopped;
-}
-
 /* By what the engine did, version by version. */
 static int judge_history(struct lab *lab)
 {
@@ -332,6 +386,8 @@ static int judge_history(struct lab *lab)
     struct sim_scenario_judges *judges = &lab->report->judges;
     struct history_recorder *recorder = lab->recorder;
     lab->recorder = NULL;
+    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
+        if (is_lost(lab, cn)) history_recorder_lost(recorder, cn, fabric_sim_cn_lost_ns(lab->fabric, cn));
     int code = history_recorder_close(recorder, &history, &lab->error);
     lab->history.kind = "unread";
     if (code == 0) code = history_check(&history, &options, &lab->history);
@@ -362,8 +418,10 @@ static const char *judge_model(struct lab *lab)
 
 static const char *judge(struct lab *lab)
 {
-    lab->report->stopped = any_stopped(lab);
-    if (lab->report->stopped) return NULL;
+    lab->report->stopped = any_unrecovered(lab);
+    if (lab->report->verdict[0]) return lab->report->verdict;
+    if (lab->report->stopped && !lab->options->spares) return NULL;
+    if (lab->report->stopped) return fail(lab, "nobody is left to recover the others");
     for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
         if (lab->report->outcomes[txn].code == -CELLAR_ERR_DEADLINE)
             return fail(lab, "transaction %u tries for ever", txn);

@@ -20,6 +20,7 @@
 #define SIM_SCENARIO_RECORDS_MAX 16 /* of the table: what spreads the keys over its buckets */
 #define SIM_SCENARIO_NAME_BYTES 56
 #define SIM_SCENARIO_KIND_BYTES 24
+#define SIM_SCENARIO_SPARES 3
 
 enum sim_scenario_kind { SIM_SCENARIO_NONE, SIM_SCENARIO_ACCESS, SIM_SCENARIO_INSERT, SIM_SCENARIO_DELETE };
 
@@ -57,9 +58,10 @@ struct sim_scenario_options {
     bool unheld;               /* what the chooser passes over is not held up (PCT) */
     fabric_sim_fault_fn fault; /* its index counts from when the clients start */
     void *fault_arg;
-    bool ends_only; /* the faults are past mending without recovery: judge only that all calls end */
-    bool warm;      /* each client has read all loaded records before: addresses are known */
-    bool history;   /* a second judge: what the engine did is recorded, and history_check.h must say the same */
+    bool ends_only;  /* the faults are past mending without recovery: judge only that all calls end */
+    bool warm;       /* each client has read all loaded records before: addresses are known */
+    bool history;    /* a second judge: what the engine did is recorded, and history_check.h must say the same */
+    uint32_t spares; /* further compute nodes, without clients, that recover whoever is lost; 0: nobody does */
 };
 
 struct sim_scenario_outcome {
@@ -81,6 +83,8 @@ struct sim_scenario_report {
     struct cellar_stats stats; /* of the clients' time */
     uint64_t ops;              /* that faults were asked for */
     uint64_t elapsed_ns;
+    uint32_t recovered;   /* compute nodes that were lost, and recovered */
+    uint64_t recovery_ns; /* from the first loss to the end of the last recovery */
     bool stopped;      /* a compute node gave up, and only recovery can tell what is in the pool: nothing was judged */
     char verdict[256]; /* empty: all is well */
 };

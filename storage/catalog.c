@@ -23,12 +23,15 @@ static int node_error(struct cellar_error *error, uint32_t node, int rc)
 
 /* ---- runs of chunks ---- */
 
+/*
+ * Backups first: what the primary has they have, wherever the writer dies. In pieces: this runs on coordinators' stacks, and more than a
+ * few backups are rare.
+ */
 int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
                       const void *local, uint32_t size_bytes)
 {
-    /* In pieces: this runs on coordinators' stacks, and more than a few backups are rare. */
     struct fabric_op ops[REPLICAS_PER_BATCH];
-    uint32_t i = 0;
+    uint32_t i = 1;
     int rc = 0;
     while (rc == 0 && i <= catalog->replicas) {
         uint32_t count = 0;
@@ -36,7 +39,8 @@ int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalo
             ops[count++] = fabric_op_write(catalog_replica(catalog, addr, i), local, size_bytes);
         rc = batch_run(co, ep, ops, count);
     }
-    return rc;
+    ops[0] = fabric_op_write(addr, local, size_bytes);
+    return rc ? rc : batch_run(co, ep, ops, 1);
 }
 
 /*
@@ -243,39 +247,20 @@ static int format_if_first(struct coro *co, struct fabric_ep *ep, struct catalog
     return rc ? rc : given ? node_error(error, 0, given) : 0;
 }
 
-static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool shared,
-                 struct cellar_error *error)
+static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, struct cellar_error *error)
 {
     uint32_t cn_count = 0;
     for (uint32_t node = 0; node < home->catalog.mn_count; node++) {
         int rc = superblock_read(co, ep, home, node, error);
         if (rc == 0) rc = superblock_check(&home->catalog, &home->superblock, node, error);
         if (rc) return rc;
-        if (node > 0) continue;
-        cn_count = home->superblock.cn_count;
-        if (home->superblock.open_count && !shared)
-            return err_set(error, CELLAR_ERR_DIRTY,
-                           "the pool was not closed cleanly: its process ended with it open. This version cannot "
-                           "recover a crashed compute "
-                           "node, so the data cannot be trusted; use a copy made after a clean close, or a new pool");
+        if (node == 0) cn_count = home->superblock.cn_count;
     }
     home->catalog.cn_count = cn_count;
     return 0;
 }
 
-/* Counts this CN in. */
-static int join(struct coro *co, struct fabric_ep *ep, uint64_t *incarnation, struct cellar_error *error)
-{
-    uint64_t open_count, incarnations;
-    struct fabric_op ops[] = {fabric_op_faa(superblock_at(0, AT(open_count)), &open_count, 1),
-                              fabric_op_faa(superblock_at(0, AT(incarnation)), &incarnations, 1)};
-    int rc = batch_run(co, ep, ops, 2);
-    if (rc) return node_error(error, 0, rc);
-    *incarnation = incarnations + 1;
-    return 0;
-}
-
-/* ---- open, leave, free ---- */
+/* ---- open and free ---- */
 
 static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cellar_error *error)
 {
@@ -289,7 +274,7 @@ static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cell
 }
 
 int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,
-                 struct catalog **out, uint64_t *incarnation, struct cellar_error *error)
+                 struct catalog **out, struct cellar_error *error)
 {
     *out = NULL;
     struct catalog_home *home = NULL;
@@ -298,22 +283,12 @@ int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_sha
     bool before = batch_bulk_enter(ep);
     rc = shape_set(&home->catalog, shape, error);
     if (rc == 0 && (fresh || shared)) rc = format_if_first(co, ep, home, error);
-    if (rc == 0) rc = check(co, ep, home, shared, error);
+    if (rc == 0) rc = check(co, ep, home, error);
     if (rc == 0) rc = catalog_tables_read(co, ep, &home->catalog, error);
-    if (rc == 0) rc = join(co, ep, incarnation, error);
     batch_bulk_leave(ep, before);
     if (rc)
         catalog_free(&home->catalog);
     else
         *out = &home->catalog;
-    return rc;
-}
-
-int catalog_leave(struct coro *co, struct fabric_ep *ep, struct catalog *catalog)
-{
-    uint64_t before_leave;
-    bool before = batch_bulk_enter(ep);
-    int rc = batch_faa(co, ep, superblock_at(0, AT(open_count)), UINT64_MAX, &before_leave);
-    batch_bulk_leave(ep, before);
     return rc;
 }

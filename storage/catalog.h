@@ -35,14 +35,11 @@ struct catalog_shape {
 };
 
 /*
- * Formats the pool if it is fresh, else checks it; then reads all tables. *incarnation: this open's number, unique in
- * the pool's life. A file pool whose open_count is not 0 was not closed: DIRTY unless `shared` (other CNs have it
- * open).
+ * Formats the pool if it is fresh, else checks it; then reads all tables. `shared`: other processes may do the same now. Nobody may use it
+ * before it has joined (members.h).
  */
 NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh,
-                           bool shared, struct catalog **out, uint64_t *incarnation, struct cellar_error *error);
-/* This CN no longer uses the pool: open_count goes down. */
-NODISCARD int catalog_leave(struct coro *co, struct fabric_ep *ep, struct catalog *catalog);
+                           bool shared, struct catalog **out, struct cellar_error *error);
 void catalog_free(struct catalog *catalog);
 /* As cellar_table_create. Calls on one catalog must not overlap; other processes may create tables at the same time. */
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,

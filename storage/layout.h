@@ -8,6 +8,7 @@
  *     area 0 of each node
  *     0          superblock (4 KiB)
  *     4 KiB      catalog: CATALOG_TABLES_MAX entries of 4 KiB (used on node 0 only)
+ *     260 KiB    members: one line for each compute node; node 0's are the truth, nodes 1..f follow (members.h)
  *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a
  *                chunk_wire
  *
@@ -35,12 +36,15 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 1
+#define LAYOUT_VERSION 2
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
-/* Where the catalog ends; the heap starts at the next multiple of a chunk. */
-#define LAYOUT_HEAP_OFFSET (4096 + LAYOUT_CATALOG_TABLES_MAX * LAYOUT_CATALOG_ENTRY_BYTES)
+/* Where the catalog ends. */
+#define LAYOUT_MEMBERS_OFFSET (4096 + LAYOUT_CATALOG_TABLES_MAX * LAYOUT_CATALOG_ENTRY_BYTES)
+#define LAYOUT_MEMBERS_MAX 256
+/* Where the members end; the heap starts at the next multiple of a chunk. */
+#define LAYOUT_HEAP_OFFSET (LAYOUT_MEMBERS_OFFSET + LAYOUT_MEMBERS_MAX * LAYOUT_LINE)
 #define LAYOUT_RECORD_BYTES_MAX 16384
 #define LAYOUT_NODES_MAX 64
 
@@ -66,13 +70,41 @@ struct superblock_wire {
     uint64_t chunk_next;     /*  64..71  atomics only: next free chunk, counted from heap_offset */
     uint64_t incarnation;    /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
     uint64_t catalog_lock;   /*  80..87  atomics only: CN index + 1 of who creates a table */
-    uint64_t open_count;     /*  88..95  atomics only: compute nodes that have the pool open and have not closed it */
-    uint8_t rest[4000];      /*  96..4095 zero */
+    uint64_t epoch;     /*  88..95  atomics only: configuration epoch; grows with each change of a member's state */
+    uint8_t rest[4000]; /*  96..4095 zero */
 };
 LAYOUT_SIZE(superblock_wire, 4096);
 LAYOUT_AT(superblock_wire, mn_bytes, 32);
 LAYOUT_AT(superblock_wire, chunk_next, 64);
-LAYOUT_AT(superblock_wire, open_count, 88);
+LAYOUT_AT(superblock_wire, epoch, 88);
+
+/* ---- members ---- */
+
+/*
+ * A compute node's state, in the order in which it passes through them. The word that holds it grows with each step, so that the newest
+ * of several copies is the largest:
+ *     word   incarnation (28 bits) | state (4) | claim epoch (24) | recoverer's CN index + 1, or 0 (8)
+ */
+enum layout_member_state {
+    LAYOUT_MEMBER_NEVER,    /* the index was never used */
+    LAYOUT_MEMBER_LIVE,     /* joined */
+    LAYOUT_MEMBER_FENCED,   /* declared dead and claimed by a recoverer: none of its operations may count any more */
+    LAYOUT_MEMBER_REDONE,   /* its log has had its effect: its tags may go */
+    LAYOUT_MEMBER_SCRUBBED, /* it owns no tag any more */
+    LAYOUT_MEMBER_FREE,     /* the index may be used again, by a larger incarnation */
+    LAYOUT_MEMBER_STATES
+};
+
+#define LAYOUT_MEMBER_INCARNATION_MAX ((1ull << 28) - 1)
+#define LAYOUT_MEMBER_EPOCH_MAX ((1u << 24) - 1)
+
+struct member_wire {
+    uint64_t word;    /*  0..7   atomics only */
+    uint64_t lease;   /*  8..15  atomics only: counts the node's signs of life; 0: it gives none */
+    uint8_t rest[48]; /* 16..63  zero */
+};
+LAYOUT_SIZE(member_wire, LAYOUT_LINE);
+LAYOUT_AT(member_wire, lease, 8);
 
 /* ---- catalog ---- */
 
@@ -201,7 +233,7 @@ enum layout_log_kind { LAYOUT_LOG_CELL = 1, LAYOUT_LOG_INSERT, LAYOUT_LOG_DELETE
  * One change, followed by value_bytes of value rounded up to 8. CELL: the new value of one cell. INSERT: the values of
  * all cells in order, each rounded up to 8. DELETE: no value. BUCKET: the 48 bytes of entries of one bucket; `cell` is
  * 1 when it is the head of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's
- * address bits.
+ * address bits in both cases.
  */
 struct log_write_wire {
     uint64_t addr;        /*  0..7   primary address bits of the record or bucket */

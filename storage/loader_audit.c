@@ -296,7 +296,7 @@ static int backups_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     const struct audit_node *map = &audit->nodes[node];
     int rc = piece_compare(co, audit, fabric_addr_of(node, 0), LAYOUT_LINE, 0, 0);
-    for (uint64_t at = sizeof(struct superblock_wire); rc == 0 && node == 0 && at < LAYOUT_HEAP_OFFSET;
+    for (uint64_t at = sizeof(struct superblock_wire); rc == 0 && node == 0 && at < LAYOUT_MEMBERS_OFFSET;
          at += LAYOUT_CATALOG_ENTRY_BYTES)
         rc = piece_compare(co, audit, fabric_addr_of(node, at), LAYOUT_CATALOG_ENTRY_BYTES, 0, 0);
     for (uint64_t i = 0; rc == 0 && i < map->chunk_count; i++) {

@@ -6,6 +6,7 @@
 
 #include "contract_backends.h"
 #include "loader.h"
+#include "members.h"
 #include "prng.h"
 #include "record.h"
 
@@ -18,6 +19,7 @@ struct pool {
     struct contract_cluster cluster;
     struct catalog_shape shape;
     struct catalog *catalog;
+    uint32_t member; /* as which compute node it joins */
     uint64_t incarnation;
     struct space *space;
     struct loader *loader;
@@ -48,7 +50,15 @@ static inline void fail_pool(const struct pool *pool, const char *what, int rc)
 
 static inline int open_as(struct pool *pool, struct catalog_shape shape, bool fresh, bool shared)
 {
-    return catalog_open(NULL, pool->ep, &shape, fresh, shared, &pool->catalog, &pool->incarnation, &pool->error);
+    uint32_t dirty;
+    int rc = catalog_open(NULL, pool->ep, &shape, fresh, shared, &pool->catalog, &pool->error);
+    if (rc) return rc;
+    rc =
+        members_join(NULL, pool->ep, pool->catalog, pool->member, 1, !shared, &pool->incarnation, &dirty, &pool->error);
+    if (rc == 0) return 0;
+    catalog_free(pool->catalog);
+    pool->catalog = NULL;
+    return rc;
 }
 
 static inline void pool_workers_open(struct pool *pool, bool fresh)
@@ -81,7 +91,7 @@ static inline void pool_leave(struct pool *pool)
 {
     loader_free(pool->loader);
     space_free(pool->space);
-    if (pool->catalog) MUST(pool, catalog_leave(NULL, pool->ep, pool->catalog));
+    if (pool->catalog) MUST(pool, members_leave(NULL, pool->ep, pool->catalog, pool->member, 1, pool->incarnation));
     catalog_free(pool->catalog);
     pool->loader = NULL;
     pool->space = NULL;

@@ -282,7 +282,8 @@ static int open_and_die(const struct place *place)
     return 3;
 }
 
-static void a_crash_is_told_at_the_next_open(void **state)
+/* Updates add to both columns alike, so a half-applied one shows in the totals of whoever opens the pool next; so does a lost lock. */
+static void a_crash_is_recovered_at_the_next_open(void **state)
 {
     struct api api;
     int (*const deaths[])(const struct place *) = {work_and_die, open_and_die};
@@ -292,9 +293,16 @@ static void a_crash_is_told_at_the_next_open(void **state)
         pool_open(&api, *state, &place);
         api_load(&api, 0, 10);
         api_close(&api);
-        assert_int_equal(in_child(deaths[i], &place), -1);
-        for (int again = 0; again < 2; again++)
-            open_fails(&place, place_config(&place), CELLAR_ERR_DIRTY, "not closed cleanly");
+        for (int again = 0; again < 3; again++) assert_int_equal(in_child(deaths[i], &place), -1);
+        pool_open(&api, *state, &place);
+        api_audit_clean(&api);
+        assert_int_equal(api_totals(&api).seen, 10);
+        for (uint64_t key = 0; key < 10; key++) {
+            struct rows args = {.call = {.body = update_row, .items = api.items}, .key = key};
+            struct cellar_result result;
+            assert_int_equal(cellar_call(api.db, api.any, &args, NULL, &result), 0);
+        }
+        api_close(&api);
         place_remove(&place);
     }
 }
@@ -442,7 +450,7 @@ int main(int argc, char **argv)
     const struct api_entry tests[] = {
         API_TEST_SHM(data_and_free_slots_survive_a_close), API_TEST_SHM(epoch_numbers_survive_a_close),
         API_TEST_SHM(a_pool_can_be_reopened_otherwise),    API_TEST_SHM(a_failed_open_leaves_the_pool_clean),
-        API_TEST_SHM(a_second_opener_is_refused),          API_TEST_SHM(a_crash_is_told_at_the_next_open),
+        API_TEST_SHM(a_second_opener_is_refused),          API_TEST_SHM(a_crash_is_recovered_at_the_next_open),
         API_TEST_ONCE(foreign_files_are_refused),          API_TEST_SHM(damaged_files_never_break_anything),
     };
     return api_main("api_pool", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -106,13 +106,23 @@ static void unclean_pools_are_refused(void **state)
     struct pool pool;
     pool_open(&pool, *state, 1, 0);
     struct catalog *first = pool.catalog, *second;
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "not closed cleanly");
-    MUST(&pool, open_as(&pool, pool.shape, false, true)); /* others may have a shared pool open */
+    uint64_t first_incarnation = pool.incarnation;
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "did not close the pool");
+    FAILS(&pool, open_as(&pool, pool.shape, false, true), CELLAR_ERR_DIRTY, "compute node 0 is live");
+    pool.member = 1; /* others may have a shared pool open */
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "compute node 0 is live");
+    MUST(&pool, open_as(&pool, pool.shape, false, true));
+    assert_true(pool.incarnation > first_incarnation);
     second = pool.catalog;
+    uint64_t second_incarnation = pool.incarnation;
     pool.catalog = first;
+    pool.incarnation = first_incarnation;
+    pool.member = 0;
     pool_leave(&pool);
-    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "not closed cleanly");
+    FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_DIRTY, "compute node 1 is live");
     pool.catalog = second;
+    pool.incarnation = second_incarnation;
+    pool.member = 1;
     pool_leave(&pool);
     MUST(&pool, open_as(&pool, pool.shape, false, false));
     pool_close(&pool);
@@ -267,8 +277,10 @@ static void create_body(struct contract_worker *worker)
     struct catalog *catalog;
     const struct cellar_table *table;
     uint64_t incarnation;
+    uint32_t dirty;
     char name[16];
-    CHECK(worker, catalog_open(NULL, worker->ep, &pool->shape, false, true, &catalog, &incarnation, NULL) == 0);
+    CHECK(worker, catalog_open(NULL, worker->ep, &pool->shape, false, true, &catalog, NULL) == 0);
+    CHECK(worker, members_join(NULL, worker->ep, catalog, worker->ep->cn, 1, false, &incarnation, &dirty, NULL) == 0);
     for (uint32_t i = 0; i < 8; i++) {
         snprintf(name, sizeof name, "common_%u", i);
         struct cellar_schema schema = schema_of(name, 50, 0);
@@ -278,7 +290,7 @@ static void create_body(struct contract_worker *worker)
     struct cellar_schema schema = schema_of(name, 50, 0);
     CHECK(worker, catalog_table_create(NULL, worker->ep, catalog, &schema, &table, NULL) == 0);
     worker->results[0] = incarnation;
-    CHECK(worker, catalog_leave(NULL, worker->ep, catalog) == 0);
+    CHECK(worker, members_leave(NULL, worker->ep, catalog, worker->ep->cn, 1, incarnation) == 0);
     catalog_free(catalog);
 }
 

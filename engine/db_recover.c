@@ -1,0 +1,97 @@
+/* db_recover.c - recovery as a database does it: at open, for a caller, or because somebody was found dead. */
+#include "db.h"
+
+#define JOIN_WAIT_NS 1000000ull /* between two looks at somebody else's recovery of our index */
+#define JOIN_WAITS_MAX 5000
+
+static struct recover_home home_of(const struct coordinator *coordinator)
+{
+    struct worker *worker = coordinator->worker;
+    return (struct recover_home){.ep = worker->ep,
+                                 .catalog = worker->db->catalog,
+                                 .member = &worker->db->member,
+                                 .sched = &worker->sched,
+                                 .task = (struct sched_task *)&coordinator->task,
+                                 .cn = worker->cn};
+}
+
+static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct recover_report *report)
+{
+    db_log(db, CELLAR_LOG_WARNING,
+           "compute node %u was recovered by compute node %u: %llu log entries, %llu redone in %llu changes, %llu "
+           "erased, %llu tags cleared",
+           dead, by, (unsigned long long)report->entries, (unsigned long long)report->due,
+           (unsigned long long)report->redone, (unsigned long long)report->erased,
+           (unsigned long long)report->tags_cleared);
+}
+
+int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, enum recover_how how,
+               struct recover_report *report, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
+    uint32_t own = worker->cn - db->config.cn_index;
+    const struct recover_home home = home_of(coordinator);
+
+    if (atomic_load(&db->gates[own].failed))
+        return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
+    /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
+    if (atomic_flag_test_and_set(&db->recovering[own]))
+        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
+    int rc = recover_run(co, &home, dead, how, report, error);
+    atomic_flag_clear(&db->recovering[own]);
+    if (rc == 0) tell(db, worker->cn, dead, report);
+    return rc;
+}
+
+struct recover_call {
+    uint32_t dead;
+    struct cellar_error *error;
+};
+
+static int recover_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct recover_call *call = arg;
+    struct recover_report report;
+    return db_recover(co, coordinator, call->dead, RECOVER_IF_DEAD, &report, call->error);
+}
+
+int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
+{
+    struct recover_call call = {cn, error};
+    return db_call_on(db, 0, recover_fn, &call, error);
+}
+
+/* ---- at open ---- */
+
+/* An index of ours that somebody recovers just now will soon be free. */
+static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
+{
+    const struct recover_home home = home_of(coordinator);
+    struct recover_report report;
+    int rc = 0;
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX; waits++) {
+        rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error);
+        if (rc != -CELLAR_ERR_EXISTS) break;
+        sched_sleep(co, home.sched, home.task, JOIN_WAIT_NS);
+    }
+    if (rc == 0) tell(coordinator->worker->db, home.cn, dead, &report);
+    return rc;
+}
+
+int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
+    struct fabric_ep *ep = coordinator->worker->ep;
+    uint32_t dirty = 0;
+
+    db->member = member_builtin(db->catalog);
+    for (uint32_t recovered = 0;; recovered++) {
+        int rc = members_join(co, ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared, &db->incarnation,
+                              &dirty, error);
+        db->joined = rc == 0;
+        if (rc != -CELLAR_ERR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
+        rc = join_recover(co, coordinator, dirty, error);
+        if (rc) return rc;
+    }
+}

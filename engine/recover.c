@@ -1,0 +1,186 @@
+/* recover.c - the claim, and the order of the steps. */
+#include "recover.h"
+
+#include "must.h"
+#include "plant.h"
+#include "recover_internal.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* ---- the claim ---- */
+
+static int look(struct recover *run, uint32_t cn, struct members_state *now)
+{
+    uint32_t tries = 0, refusals = 0;
+    int rc;
+    do rc = member_look(run->co, run->home->member, run->ep, cn, now);
+    while (rc && recover_patience(run, rc, &tries, &refusals));
+    if (rc)
+        err_set(run->error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
+                cellar_error_text(rc));
+    return rc;
+}
+
+/* The dead node's word, from *from on; *now is what it says then. */
+static int move(struct recover *run, const struct members_state *from, const struct members_state *to,
+                struct members_state *now)
+{
+    uint32_t tries = 0, refusals = 0;
+    int rc;
+    do rc = member_move(run->co, run->home->member, run->ep, run->dead, from, to, now);
+    while (rc && recover_patience(run, rc, &tries, &refusals));
+    if (rc)
+        err_set(run->error, (enum cellar_error_code)(-rc), "moving compute node %u to state %s: %s", run->dead,
+                members_state_name(to->state), cellar_error_text(rc));
+    return rc;
+}
+
+static int fence(struct recover *run, uint32_t cn, bool only_dead)
+{
+    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .only_dead = only_dead};
+    return run->ep->fabric->ops->control(run->ep->fabric, &control, run->error);
+}
+
+/* INV-RECOVER-6. Whoever holds the claim now is out of the way: 0; or alive: EXISTS. */
+static int holder_pass(struct recover *run, const struct members_state *now)
+{
+    struct members_state holder;
+    uint32_t cn = (uint32_t)now->recoverer;
+    if (now->recoverer < 0 || cn == run->home->cn || cn == run->dead) return 0;
+    int rc = look(run, cn, &holder);
+    if (rc || members_is_free(&holder)) return rc;
+    if (holder.state == LAYOUT_MEMBER_LIVE && !PLANT(recover_claim_shared))
+        return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is being recovered by compute node %u",
+                       run->dead, cn);
+    return PLANT(recover_claim_shared) ? 0 : fence(run, cn, false);
+}
+
+/* INV-RECOVER-6. Positive: nothing is left to be done. */
+static int claim(struct recover *run)
+{
+    for (;;) {
+        struct members_state from, now;
+        int rc = look(run, run->dead, &from);
+        if (rc) return rc;
+        if (from.state == LAYOUT_MEMBER_FREE) return 1;
+        if (from.state == LAYOUT_MEMBER_NEVER)
+            return err_set(run->error, CELLAR_ERR_NOT_FOUND, "compute node %u never was a member", run->dead);
+        rc = holder_pass(run, &from);
+        if (rc) return rc;
+        if (from.claim_epoch == LAYOUT_MEMBER_EPOCH_MAX)
+            return err_set(run->error, CELLAR_ERR_FULL, "compute node %u was claimed too often", run->dead);
+        struct members_state to = {.state = from.state == LAYOUT_MEMBER_LIVE ? LAYOUT_MEMBER_FENCED : from.state,
+                                   .incarnation = from.incarnation,
+                                   .claim_epoch = from.claim_epoch + 1,
+                                   .recoverer = (int32_t)run->home->cn};
+        rc = move(run, &from, &to, &now);
+        if (rc) return rc;
+        if (members_word(&now) != members_word(&to)) continue;
+        run->claim = to;
+        return 0;
+    }
+}
+
+/* To the next state, unless the claim was taken from us. */
+static int advance(struct recover *run, enum layout_member_state state)
+{
+    struct members_state to = run->claim, now;
+    to.state = state;
+    int rc = move(run, &run->claim, &to, &now);
+    if (rc) return rc;
+    if (members_word(&now) != members_word(&to))
+        return err_set(run->error, CELLAR_ERR_FENCED, "compute node %d took over the recovery of compute node %u",
+                       now.recoverer, run->dead);
+    run->claim = to;
+    return 0;
+}
+
+/* ---- the steps ---- */
+
+/* Whoever waits for the catalog's lock need not wait for the dead. */
+static int catalog_unlock(struct recover *run)
+{
+    uint64_t old;
+    struct fabric_op op =
+        fabric_op_cas(fabric_addr_of(0, offsetof(struct superblock_wire, catalog_lock)), &old, run->dead + 1, 0);
+    return recover_batch(run, &op, 1);
+}
+
+static int redo_all(struct recover *run)
+{
+    int rc = recover_read(run);
+    if (rc == 0 && PLANT(recover_tags_first)) rc = recover_scrub(run);
+    if (rc == 0) rc = recover_redo(run);
+    if (rc == 0) rc = recover_erase(run);
+    if (rc == 0) rc = catalog_unlock(run);
+    return rc ? rc : advance(run, LAYOUT_MEMBER_REDONE);
+}
+
+/* What the dead node was recovering is recovered too, before anybody can take its index for alive. */
+static int claims_adopt(struct recover *run)
+{
+    for (uint32_t cn = 0; cn < run->catalog->cn_count; cn++) {
+        struct members_state now;
+        struct recover_report unused;
+        int rc = cn == run->dead ? 0 : look(run, cn, &now);
+        if (rc) return rc;
+        if (cn == run->dead || now.recoverer != (int32_t)run->dead || members_is_free(&now)) continue;
+        rc = recover_run(run->co, run->home, cn, RECOVER_SUSPECTED, &unused, run->error);
+        if (rc) return rc;
+        run->report->claims++;
+    }
+    return 0;
+}
+
+static int steps(struct recover *run, enum recover_how how)
+{
+    int rc = how == RECOVER_IF_DEAD ? fence(run, run->dead, true) : 0;
+    if (rc == 0) rc = claim(run);
+    if (rc) return rc > 0 ? 0 : rc;
+    if (how != RECOVER_OWN && !PLANT(recover_unfenced)) rc = fence(run, run->dead, false);
+    if (rc == 0 && run->claim.state == LAYOUT_MEMBER_FENCED) rc = redo_all(run);
+    if (rc == 0 && run->claim.state == LAYOUT_MEMBER_REDONE) {
+        rc = recover_scrub(run);
+        if (rc == 0) rc = advance(run, LAYOUT_MEMBER_SCRUBBED);
+    }
+    if (rc == 0) rc = claims_adopt(run);
+    return rc ? rc : advance(run, LAYOUT_MEMBER_FREE);
+}
+
+/* ---- one run ---- */
+
+static int memory_map(struct recover *run)
+{
+    void *memory =
+        mmap(NULL, sizeof *run->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    run->memory = memory == MAP_FAILED ? NULL : memory;
+    if (run->memory && fabric_register_local(run->ep->fabric, memory, sizeof *run->memory) == 0) return 0;
+    return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to recover compute node %u", run->dead);
+}
+
+int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
+                struct recover_report *report, struct cellar_error *error)
+{
+    struct cellar_error unused;
+    struct recover run = {.co = co,
+                          .home = home,
+                          .ep = home->ep,
+                          .catalog = home->catalog,
+                          .dead = dead,
+                          .report = report,
+                          .error = error ? error : &unused};
+    *report = (struct recover_report){0};
+    if (dead >= home->catalog->cn_count)
+        return err_set(error, CELLAR_ERR_INVALID, "compute node %u: the pool was made for %u", dead,
+                       home->catalog->cn_count);
+    if (dead == home->cn && how != RECOVER_OWN)
+        return err_set(error, CELLAR_ERR_INVALID, "compute node %u cannot recover itself while it is alive", dead);
+    int rc = memory_map(&run);
+    if (rc == 0) rc = steps(&run, how);
+    recover_log_free(&run.log);
+    for (uint32_t i = 0; i < run.ring_count; i++) free(run.rings[i].local);
+    free(run.rings);
+    if (run.memory) munmap(run.memory, sizeof *run.memory);
+    return rc;
+}

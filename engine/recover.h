@@ -1,0 +1,48 @@
+/*
+ * recover.h - recovery of a dead compute node by a coordinator of another one (docs/recovery.md, protocol.md section 5).
+ *
+ *     claim -> fence -> read its log -> decide what counts -> redo in TS order -> REDONE -> clear its tags -> SCRUBBED -> FREE
+ *
+ * INV-RECOVER-1: nothing of the dead node's log is believed, and nothing of its changed, before the fabric has fenced it.
+ * INV-RECOVER-3: what counts is on all replicas of the log before the first of it is redone: whoever goes on decides the same.
+ * INV-RECOVER-4: a change is redone only under the dead node's tag, and only over versions that are not newer.
+ * INV-RECOVER-5: no tag is cleared before all that counts is redone, and all that does not count is erased.
+ * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before.
+ */
+#pragma once
+
+#include "member.h"
+#include "sched.h"
+
+struct recover_report {
+    uint64_t entries;      /* in the log, of this incarnation */
+    uint64_t counted, due; /* of these */
+    uint64_t copied;       /* entries that some replica lacked */
+    uint64_t erased;       /* whole entries that did not count */
+    uint64_t redone;       /* changes written again */
+    uint64_t tags_cleared;
+    uint32_t claims; /* of nodes that the dead one was recovering, and which were recovered too */
+};
+
+/* Who recovers. */
+struct recover_home {
+    struct fabric_ep *ep;
+    const struct catalog *catalog;
+    const struct member *member;
+    struct sched *sched;
+    struct sched_task *task;
+    uint32_t cn;
+};
+
+enum recover_how {
+    RECOVER_IF_DEAD,   /* refused with EXISTS when the fabric knows it to be alive */
+    RECOVER_SUSPECTED, /* fenced whatever it does */
+    RECOVER_OWN,       /* it is an earlier life of this very process's node, which the fabric knows to be over */
+};
+
+/*
+ * Recovers one compute node. 0 when nothing of it is left, whoever did it. NOT_FOUND: it is no member. EXISTS: it is alive, or another
+ * live one recovers it just now. UNREACHABLE: a memory node is lost. FENCED: this node is.
+ */
+NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
+                          struct recover_report *report, struct cellar_error *error);

@@ -1,0 +1,78 @@
+/* recover_internal.h - what the files of recovery share: one run, its registered memory, its patience. */
+#pragma once
+
+#include "heap.h"
+#include "record.h"
+#include "recover.h"
+#include "recover_log.h"
+
+#include <stdbool.h>
+
+/* Registered with the fabric; mapped for one run. */
+struct recover_memory {
+    struct heap_memory heap;
+    uint8_t images[LAYOUT_NODES_MAX][LAYOUT_RECORD_BYTES_MAX]
+        __attribute__((aligned(LAYOUT_LINE))); /* of each replica */
+    struct bucket_wire buckets[LAYOUT_NODES_MAX];
+    uint8_t piece[LAYOUT_CHUNK_BYTES] __attribute__((aligned(LAYOUT_LINE))); /* of a ring */
+    uint8_t zeros[LAYOUT_LINE];
+};
+
+/* What one replica has of a segment. */
+struct recover_ring {
+    uint8_t *local; /* the log's entries lie in it */
+    uint64_t bytes;
+    struct fabric_addr addr; /* in the primary */
+    uint32_t replica;
+    bool answered;
+};
+
+struct recover {
+    struct coro *co;
+    const struct recover_home *home;
+    struct fabric_ep *ep;
+    const struct catalog *catalog;
+    uint32_t dead;
+    struct members_state claim; /* as the word says since our last move */
+    struct recover_memory *memory;
+    struct recover_ring *rings;
+    uint32_t ring_count, ring_capacity;
+    struct recover_log log;
+    struct recover_report *report;
+    struct cellar_error *error;
+};
+
+/* ---- recover_steps.c ---- */
+
+/* Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be lost. */
+bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals);
+/* Posts and awaits; again what had no effect or an unknown one: all that recovery does may be done twice. */
+NODISCARD int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count);
+/* The same bytes to all replicas. */
+NODISCARD int recover_write(struct recover *run, struct fabric_addr addr, const void *local, uint32_t bytes);
+/* Do those tags of a lock word belong to the dead node? */
+static inline bool recover_owns(const struct recover *run, uint64_t word, uint32_t tag_bits, uint32_t cell)
+{
+    return lockword_owner(word, tag_bits, cell) == (int)run->dead;
+}
+/* The cells of a lock word with its tag. */
+uint32_t recover_owned(const struct recover *run, uint64_t word, uint32_t tag_bits, uint32_t cells);
+
+/* ---- recover_read.c ---- */
+
+/* Reads the dead node's segments from every replica that answers, decides, and copies what counts to those that lack it. */
+NODISCARD int recover_read(struct recover *run);
+/* Erases whole entries that do not count. */
+NODISCARD int recover_erase(struct recover *run);
+/* Calls fn at each run of a node's heap; a negative value from fn ends it. */
+NODISCARD int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct recover *run, struct heap_walk *walk));
+
+/* ---- recover_redo.c ---- */
+
+/* Redoes what is due, in TS order. */
+NODISCARD int recover_redo(struct recover *run);
+
+/* ---- recover_scrub.c ---- */
+
+/* Clears the dead node's tags: those that its log names, then all others. */
+NODISCARD int recover_scrub(struct recover *run);

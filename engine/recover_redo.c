@@ -1,0 +1,338 @@
+/*
+ * recover_redo.c - what is due is written again, change by change, in TS order, to all replicas.
+ *
+ * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is newer than the entry. An
+ * insert's record has no tag of its own: it is redone under its bucket's, and only as long as it is not whole, when nobody can have reached it.
+ *
+ * INV-RECOVER-7: the epoch number of a redone cell is the one that some line of it has with that TS already; else one more than the largest
+ * among its lines and headers on all replicas. So whoever redoes it again writes the same bytes, and no other version ever had that number.
+ */
+#include "must.h"
+#include "plant.h"
+#include "recover_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EN_MASK ((1u << LAYOUT_EN_BITS) - 1)
+
+/* ---- what the replicas have ---- */
+
+static int replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride, uint32_t bytes)
+{
+    struct fabric_op ops[LAYOUT_NODES_MAX];
+    uint32_t count = run->catalog->replicas + 1;
+    for (uint32_t i = 0; i < count; i++)
+        ops[i] = fabric_op_read(catalog_replica(run->catalog, addr, i), (uint8_t *)first + i * stride, bytes);
+    return recover_batch(run, ops, count);
+}
+
+static int images_read(struct recover *run, struct fabric_addr addr, const struct schema *schema)
+{
+    return replicas_read(run, addr, run->memory->images, sizeof run->memory->images[0], schema->record_bytes);
+}
+
+/* Is epoch number a the later one of two that are near each other? */
+static bool en_later(uint16_t a, uint16_t b) { return a != b && ((uint32_t)(a - b) & EN_MASK) <= EN_MASK / 2; }
+
+/* What all lines of something tell together. */
+struct lines {
+    uint64_t ts_least, ts_most;
+    uint16_t en_most;
+    bool any, has; /* has: some line has the TS asked for, and with it this EN */
+    uint16_t en_had;
+};
+
+static void lines_meet(struct lines *lines, uint64_t version, uint64_t ts)
+{
+    uint64_t seen = layout_version_ts(version);
+    uint16_t en = layout_version_en(version);
+    if (!lines->any || seen < lines->ts_least) lines->ts_least = seen;
+    if (!lines->any || seen > lines->ts_most) lines->ts_most = seen;
+    if (!lines->any || en_later(en, lines->en_most)) lines->en_most = en;
+    if (seen == ts) {
+        lines->has = true;
+        lines->en_had = en;
+    }
+    lines->any = true;
+}
+
+/* The cell's lines on the replicas [first, end). */
+static struct lines cell_lines(const struct recover *run, const struct schema *schema, uint32_t cell, uint64_t ts,
+                               uint32_t first, uint32_t end)
+{
+    struct lines lines = {0};
+    for (uint32_t i = first; i < end; i++) {
+        const uint8_t *image = run->memory->images[i];
+        for (uint32_t at = schema->cells[cell].offset; at < schema->cells[cell].end; at += LAYOUT_LINE)
+            lines_meet(&lines, record_word(image, at), ts);
+    }
+    return lines;
+}
+
+static uint64_t version_next(const struct lines *lines, uint64_t ts)
+{
+    uint16_t en = lines->has ? lines->en_had : layout_en_next(lines->en_most);
+    if (PLANT(recover_en_kept) && !lines->has) en = lines->en_most;
+    return layout_version_of(en, ts);
+}
+
+/*
+ * The version that the cell gets. A header's epoch number is ahead of all lines only where a whole record was being written, and nobody
+ * can have read a version of that number; but it must not be ahead by more.
+ */
+static uint64_t cell_version(const struct recover *run, const struct schema *schema, uint32_t cell, uint64_t ts)
+{
+    uint32_t replicas = run->catalog->replicas + 1;
+    struct lines lines = cell_lines(run, schema, cell, ts, 0, replicas);
+    uint64_t version = version_next(&lines, ts);
+    for (uint32_t i = 0; i < replicas && !lines.has && !PLANT(recover_en_kept); i++) {
+        uint16_t en = ((const struct record_wire *)(const void *)run->memory->images[i])->en[cell];
+        if (en_later(en, layout_version_en(version))) version = layout_version_of(layout_en_next(en), ts);
+    }
+    return version;
+}
+
+/* ---- what the log asks for, not trusted ---- */
+
+static const struct cellar_table *table_of(const struct recover *run, const struct log_write_wire *write)
+{
+    if (write->table_id == 0 || write->table_id > LAYOUT_CATALOG_TABLES_MAX) return NULL;
+    return run->catalog->tables[write->table_id - 1];
+}
+
+static int alien(const struct recover *run, const struct log_write_wire *write, const char *what)
+{
+    return err_set(run->error, CELLAR_ERR_CORRUPT,
+                   "the log of compute node %u changes table %u, key %llu at node %u, offset %#llx: %s", run->dead,
+                   write->table_id, (unsigned long long)write->key, fabric_addr_node((struct fabric_addr){write->addr}),
+                   (unsigned long long)fabric_addr_offset((struct fabric_addr){write->addr}), what);
+}
+
+static int record_check(const struct recover *run, const struct log_write_wire *write, const struct schema *schema,
+                        uint32_t value_bytes)
+{
+    struct fabric_addr addr = {write->addr};
+    if (!catalog_in_heap(run->catalog, addr, schema->record_bytes) || addr.bits % LAYOUT_LINE)
+        return alien(run, write, "no record can be there");
+    return write->value_bytes == value_bytes ? 0 : alien(run, write, "its value has another size than the schema says");
+}
+
+static bool same_record(const struct recover *run, const struct log_write_wire *write)
+{
+    const struct record_wire *header = record_header(run->memory->images[0]);
+    return header->key == write->key && header->table_id == write->table_id;
+}
+
+static const uint8_t *value_of(const struct log_write_wire *write) { return (const uint8_t *)(write + 1); }
+
+/* ---- one change of each kind ---- */
+
+static int redo_cell(struct recover *run, const struct log_write_wire *write, const struct schema *schema, uint64_t ts)
+{
+    struct fabric_addr addr = {write->addr};
+    uint8_t *image = run->memory->images[0];
+    uint32_t cell = write->cell;
+    if (cell >= schema->cell_count) return alien(run, write, "it has no such cell");
+    int rc = record_check(run, write, schema, schema->cells[cell].padded_bytes);
+    if (rc == 0) rc = images_read(run, addr, schema);
+    if (rc || !same_record(run, write)) return rc;
+    struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
+    if (!recover_owns(run, record_header(image)->lock, schema->tag_bits, cell) && !PLANT(recover_tags_unasked))
+        return 0;
+    if (lines.ts_most > ts && !PLANT(recover_ts_ignored)) return 0;
+    if (PLANT(recover_half_applied) && lines.ts_most == ts) return 0;
+    record_version_set(schema, image, cell, cell_version(run, schema, cell, ts));
+    record_value_put(schema, image, cell, value_of(write));
+    run->report->redone++;
+    const struct schema_cell *at = &schema->cells[cell];
+    uint32_t en = (uint32_t)offsetof(struct record_wire, en) + 2 * cell;
+    rc = recover_write(run, fabric_addr_plus(addr, at->offset), image + at->offset, record_cell_bytes(at));
+    if (rc || PLANT(recover_header_en_missed)) return rc;
+    return recover_write(run, fabric_addr_plus(addr, en), image + en, 2);
+}
+
+/* All of the record but its lock word, with these versions. */
+static int whole_write(struct recover *run, struct fabric_addr addr, const struct schema *schema,
+                       const uint64_t *versions)
+{
+    uint8_t *image = run->memory->images[0];
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++) record_version_set(schema, image, cell, versions[cell]);
+    run->report->redone++;
+    return recover_write(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
+}
+
+static int deleted_set(struct recover *run, struct fabric_addr addr, uint64_t compare, uint64_t compare_mask,
+                       bool deleted)
+{
+    uint64_t old;
+    struct fabric_op op =
+        fabric_op_masked_cas(addr, &old, compare, compare_mask, deleted ? LOCKWORD_DELETED : 0, LOCKWORD_DELETED);
+    return recover_batch(run, &op, 1);
+}
+
+/* What the primary has of an insert's record. */
+enum insert_found { INSERT_OLDER, INSERT_NEWER, INSERT_THERE };
+
+static enum insert_found insert_find(const struct recover *run, const struct log_write_wire *write,
+                                     const struct schema *schema, uint64_t ts)
+{
+    const uint8_t *image = run->memory->images[0];
+    bool newer = false;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
+        struct lines lines = cell_lines(run, schema, cell, ts, 0, 1);
+        if (lines.ts_least < ts) return INSERT_OLDER;
+        newer = newer || lines.ts_most > ts;
+    }
+    if (newer) return INSERT_NEWER;
+    bool whole = same_record(run, write) && record_whole(schema, image, schema->all_cells);
+    return whole && !(((const struct record_wire *)(const void *)image)->flags & LAYOUT_RECORD_DELETED) ? INSERT_THERE
+                                                                                                        : INSERT_OLDER;
+}
+
+static void insert_build(struct recover *run, const struct log_write_wire *write, const struct schema *schema)
+{
+    uint8_t *image = run->memory->images[0];
+    const uint8_t *value = value_of(write);
+    memset(image + 8, 0, schema->record_bytes - 8);
+    record_header(image)->key = write->key;
+    record_header(image)->table_id = write->table_id;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
+        record_value_put(schema, image, cell, value);
+        value += schema->cells[cell].padded_bytes;
+    }
+}
+
+/* Is the bucket that the key belongs to the dead node's? */
+static int bucket_owned(struct recover *run, const struct cellar_table *table, uint64_t key, bool *owned)
+{
+    uint64_t word;
+    struct fabric_op op = fabric_op_faa(index_bucket_addr(&table->index, key), &word, 0);
+    int rc = recover_batch(run, &op, 1);
+    *owned = rc == 0 && recover_owns(run, word, 8, 0);
+    return rc;
+}
+
+static int redo_insert(struct recover *run, const struct log_write_wire *write, const struct cellar_table *table,
+                       uint64_t ts)
+{
+    const struct schema *schema = &table->schema;
+    struct fabric_addr addr = {write->addr};
+    uint64_t versions[CELLAR_CELLS_MAX];
+    bool ours = false;
+    int rc = record_check(run, write, schema, schema->value_bytes);
+    if (rc == 0) rc = bucket_owned(run, table, write->key, &ours);
+    if (rc || !ours) return rc;
+    rc = images_read(run, addr, schema);
+    if (rc) return rc;
+    uint64_t lock = record_header(run->memory->images[0])->lock;
+    enum insert_found found = insert_find(run, write, schema, ts);
+    bool tagged = recover_owned(run, lock, schema->tag_bits, schema->all_cells) == schema->all_cells;
+    if (found == INSERT_NEWER) return 0;
+    if (found == INSERT_OLDER || tagged) {
+        for (uint32_t cell = 0; cell < schema->cell_count; cell++) versions[cell] = cell_version(run, schema, cell, ts);
+        insert_build(run, write, schema);
+        rc = whole_write(run, addr, schema, versions);
+    }
+    if (rc || !(lock & LOCKWORD_DELETED) || PLANT(recover_deleted_kept)) return rc;
+    return deleted_set(run, addr, LOCKWORD_DELETED, LOCKWORD_DELETED, false);
+}
+
+static int redo_delete(struct recover *run, const struct log_write_wire *write, const struct schema *schema,
+                       uint64_t ts)
+{
+    struct fabric_addr addr = {write->addr};
+    uint64_t versions[CELLAR_CELLS_MAX];
+    int rc = record_check(run, write, schema, 0);
+    if (rc == 0) rc = images_read(run, addr, schema);
+    if (rc || !same_record(run, write)) return rc;
+    uint64_t lock = record_header(run->memory->images[0])->lock;
+    if (recover_owned(run, lock, schema->tag_bits, schema->all_cells) != schema->all_cells) return 0;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
+        struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
+        if (lines.ts_most > ts) return 0;
+        versions[cell] = cell_version(run, schema, cell, ts);
+    }
+    record_header(run->memory->images[0])->flags |= LAYOUT_RECORD_DELETED;
+    rc = whole_write(run, addr, schema, versions);
+    if (rc || PLANT(recover_deleted_unset)) return rc;
+    return deleted_set(run, addr, lockword_tags(schema->all_ones, run->dead),
+                       lockword_mask(schema->tag_bits, schema->all_ones), true);
+}
+
+/* A part of a chain, under the lock and version of its head. */
+static int redo_bucket(struct recover *run, const struct log_write_wire *write, uint64_t ts)
+{
+    struct fabric_addr addr = {write->addr}, head = {write->key};
+    struct bucket_wire *image = &run->memory->buckets[0];
+    struct lines lines = {0};
+    bool fits = catalog_in_heap(run->catalog, addr, LAYOUT_LINE) && catalog_in_heap(run->catalog, head, LAYOUT_LINE);
+    if (!fits || (addr.bits | head.bits) % LAYOUT_LINE || write->value_bytes != LAYOUT_BUCKET_CELL_BYTES)
+        return alien(run, write, "no index bucket can be there");
+    int rc = replicas_read(run, head, image, sizeof *image, sizeof *image);
+    if (rc) return rc;
+    for (uint32_t i = 0; i <= run->catalog->replicas; i++) lines_meet(&lines, run->memory->buckets[i].version, ts);
+    if (!recover_owns(run, image->lock, 8, 0) || lines.ts_most > ts) return 0;
+    uint64_t version = version_next(&lines, ts);
+    memcpy(image->entries, value_of(write), LAYOUT_BUCKET_CELL_BYTES);
+    image->version = version;
+    run->report->redone++;
+    rc = recover_write(run, fabric_addr_plus(addr, 16), image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    if (rc || addr.bits != head.bits || PLANT(recover_bucket_version_kept)) return rc;
+    return recover_write(run, fabric_addr_plus(addr, 8), &image->version, sizeof image->version);
+}
+
+static int redo_write(struct recover *run, const struct log_write_wire *write, uint64_t ts)
+{
+    if (write->kind == LAYOUT_LOG_BUCKET) return PLANT(recover_buckets_skipped) ? 0 : redo_bucket(run, write, ts);
+    const struct cellar_table *table = table_of(run, write);
+    if (!table) return alien(run, write, "this process knows no such table; recover from one that was opened later");
+    if (write->kind == LAYOUT_LOG_CELL) return redo_cell(run, write, &table->schema, ts);
+    return write->kind == LAYOUT_LOG_INSERT ? redo_insert(run, write, table, ts)
+                                            : redo_delete(run, write, &table->schema, ts);
+}
+
+/* ---- all that is due ---- */
+
+static int by_ts(const void *left, const void *right)
+{
+    const struct log_entry_wire *a = (*(const struct recover_entry *const *)left)->wire;
+    const struct log_entry_wire *b = (*(const struct recover_entry *const *)right)->wire;
+    if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
+    return (a->coordinator > b->coordinator) - (a->coordinator < b->coordinator);
+}
+
+static int entries_redo(struct recover *run, const struct recover_entry **entries, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct log_entry_wire *wire = entries[i]->wire;
+        for (const struct log_write_wire *write = NULL; (write = logseg_next_write(wire, write));) {
+            int rc = redo_write(run, write, wire->ts);
+            if (rc == 0) continue;
+            if (rc == -CELLAR_ERR_CORRUPT) return rc;
+            return err_set(run->error, (enum cellar_error_code)(-rc), "redoing a change of compute node %u: %s",
+                           run->dead, cellar_error_text(rc));
+        }
+    }
+    return 0;
+}
+
+int recover_redo(struct recover *run)
+{
+    uint32_t count = 0;
+    if (run->log.count == 0) return 0;
+    const struct recover_entry **due = malloc(run->log.count * sizeof *due);
+    if (!due) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory for %u log entries", run->log.count);
+    for (uint32_t i = 0; i < run->log.count; i++)
+        if (run->log.entries[i].due) due[count++] = &run->log.entries[i];
+    if (count) qsort(due, count, sizeof *due, by_ts);
+    if (PLANT(recover_order_reversed))
+        for (uint32_t i = 0; i < count / 2; i++) {
+            const struct recover_entry *other = due[i];
+            due[i] = due[count - 1 - i];
+            due[count - 1 - i] = other;
+        }
+    int rc = entries_redo(run, due, count);
+    free(due);
+    return rc;
+}

@@ -1,0 +1,64 @@
+/* recover_steps.c - single steps of recovery, repeated until they have surely had their effect. */
+#include "recover_internal.h"
+
+#include "must.h"
+
+#define REFUSALS_MAX 16   /* operations in a row that surely did not run: the memory node counts as lost */
+#define PAUSE_NS 1000     /* between two tries; doubles with each further one */
+#define PAUSE_DOUBLINGS 8 /* at most so often */
+
+static void pause(struct recover *run, uint64_t ns)
+{
+    const struct recover_home *home = run->home;
+    if (run->co && home->sched)
+        sched_sleep(run->co, home->sched, home->task, ns);
+    else
+        fabric_idle(run->ep, fabric_now_ns(run->ep) + ns);
+}
+
+bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals)
+{
+    if (status != -CELLAR_ERR_INDETERMINATE && status != -CELLAR_ERR_UNREACHABLE) return false;
+    if (status == -CELLAR_ERR_UNREACHABLE && ++*refusals == REFUSALS_MAX) return false;
+    pause(run, (uint64_t)PAUSE_NS << *tries);
+    if (*tries < PAUSE_DOUBLINGS) ++*tries;
+    return true;
+}
+
+int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count)
+{
+    uint32_t tries = 0, refusals = 0;
+    for (;;) {
+        struct fabric_wait wait = {.co = run->co};
+        uint32_t kept = 0;
+        int status = 0;
+        fabric_post(run->ep, ops, count, &wait);
+        if (fabric_await(run->co, &wait) == 0) return 0;
+        for (uint32_t i = 0; i < count; i++) {
+            if (!ops[i].status) continue;
+            if (status == 0 || ops[i].status != -CELLAR_ERR_INDETERMINATE) status = ops[i].status;
+            ops[kept++] = ops[i];
+        }
+        must(kept > 0);
+        count = kept;
+        if (!recover_patience(run, status, &tries, &refusals)) return status;
+    }
+}
+
+int recover_write(struct recover *run, struct fabric_addr addr, const void *local, uint32_t bytes)
+{
+    struct fabric_op ops[LAYOUT_NODES_MAX];
+    uint32_t count = run->catalog->replicas + 1;
+    for (uint32_t i = 0; i < count; i++) ops[i] = fabric_op_write(catalog_replica(run->catalog, addr, i), local, bytes);
+    return recover_batch(run, ops, count);
+}
+
+uint32_t recover_owned(const struct recover *run, uint64_t word, uint32_t tag_bits, uint32_t cells)
+{
+    uint32_t owned = 0;
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        if (recover_owns(run, word, tag_bits, cell)) owned |= 1u << cell;
+    }
+    return owned;
+}

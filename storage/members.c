@@ -1,0 +1,144 @@
+/* members.c - reading and moving the words of members. Atomics only, so no registered memory is needed. */
+#include "members.h"
+
+#include "batch.h"
+
+#define MOVES_MAX 8 /* of one word, when replies are lost */
+
+static struct fabric_addr member_at(uint32_t node, uint32_t cn, uint64_t field)
+{
+    must(cn < LAYOUT_MEMBERS_MAX);
+    return fabric_addr_of(node, LAYOUT_MEMBERS_OFFSET + cn * sizeof(struct member_wire) + field);
+}
+
+const char *members_state_name(enum layout_member_state state)
+{
+    static const char *const names[LAYOUT_MEMBER_STATES] = {"never", "live", "fenced", "redone", "scrubbed", "free"};
+    return state < LAYOUT_MEMBER_STATES ? names[state] : "unknown";
+}
+
+int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_state *now)
+{
+    uint64_t word;
+    int rc = batch_faa(co, ep, member_at(0, cn, offsetof(struct member_wire, word)), 0, &word);
+    if (rc) return rc;
+    *now = members_state_of(word);
+    return now->state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+}
+
+/* Copies, each at least as new as what was just decided. One that does not answer is left behind: it counts only when node 0 is lost. */
+static void copies_raise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                         uint64_t word)
+{
+    for (uint32_t node = 1; node <= catalog->replicas; node++) {
+        struct fabric_addr addr = member_at(node, cn, offsetof(struct member_wire, word));
+        uint64_t seen = 0, old;
+        while (seen < word && batch_cas(co, ep, addr, seen, word, &old) == 0 && old != seen) seen = old;
+    }
+}
+
+int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                 const struct members_state *from, const struct members_state *to, struct members_state *now)
+{
+    uint64_t want = members_word(to), expected = members_word(from), old;
+    int rc = -CELLAR_ERR_INDETERMINATE;
+
+    must(want > expected);
+    for (uint32_t i = 0; i < MOVES_MAX && (rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_UNREACHABLE); i++)
+        rc = batch_cas(co, ep, member_at(0, cn, offsetof(struct member_wire, word)), expected, want, &old);
+    if (rc) return rc;
+    *now = old == expected ? *to : members_state_of(old);
+    if (members_word(now) != want) return 0;
+    copies_raise(co, ep, catalog, cn, want);
+    /* A hint: when this reply is lost the words themselves still tell. */
+    (void)!batch_faa(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, epoch)), 1, &old);
+    return 0;
+}
+
+/* ---- joining and leaving ---- */
+
+static int look_all(struct coro *co, struct fabric_ep *ep, uint32_t first, uint32_t count, uint32_t *dirty,
+                    struct cellar_error *error)
+{
+    for (uint32_t cn = first; cn < first + count; cn++) {
+        struct members_state now;
+        int rc = members_look(co, ep, cn, &now);
+        if (rc)
+            return err_set(error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
+                           cellar_error_text(rc));
+        if (members_is_free(&now)) continue;
+        *dirty = cn;
+        return err_set(error, CELLAR_ERR_DIRTY,
+                       "compute node %u is %s: it did not close the pool, and is to be recovered", cn,
+                       members_state_name(now.state));
+    }
+    return 0;
+}
+
+static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                    uint64_t incarnation, uint32_t *dirty, struct cellar_error *error)
+{
+    struct members_state from, now, to = {.state = LAYOUT_MEMBER_LIVE, .incarnation = incarnation, .recoverer = -1};
+    int rc = members_look(co, ep, cn, &from);
+    *dirty = cn;
+    if (rc == 0 && (!members_is_free(&from) || members_word(&from) >= members_word(&to))) rc = -CELLAR_ERR_DIRTY;
+    if (rc == 0) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
+    if (rc == 0 && members_word(&now) != members_word(&to)) rc = -CELLAR_ERR_DIRTY;
+    if (rc == 0) return 0;
+    return err_set(error, (enum cellar_error_code)(-rc), "compute node %u cannot join: %s", cn, cellar_error_text(rc));
+}
+
+static int join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
+                bool alone, uint64_t *incarnation, uint32_t *dirty, struct cellar_error *error)
+{
+    uint64_t before;
+    int rc = look_all(co, ep, alone ? 0 : first, alone ? LAYOUT_MEMBERS_MAX : count, dirty, error);
+    if (rc) return rc;
+    rc = batch_faa(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, incarnation)), 1, &before);
+    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
+    *incarnation = before + 1;
+    if (*incarnation > LAYOUT_MEMBER_INCARNATION_MAX)
+        return err_set(error, CELLAR_ERR_FULL, "the pool was opened %llu times, as often as it can be",
+                       (unsigned long long)before);
+    for (uint32_t cn = first; cn < first + count && rc == 0; cn++)
+        rc = join_one(co, ep, catalog, cn, *incarnation, dirty, error);
+    return rc;
+}
+
+int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
+                 bool alone, uint64_t *incarnation, uint32_t *dirty, struct cellar_error *error)
+{
+    must(count <= LAYOUT_MEMBERS_MAX && first <= LAYOUT_MEMBERS_MAX - count);
+    bool before = batch_bulk_enter(ep);
+    int rc = join(co, ep, catalog, first, count, alone, incarnation, dirty, error);
+    batch_bulk_leave(ep, before);
+    return rc;
+}
+
+int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
+                  uint64_t incarnation)
+{
+    const struct members_state from = {LAYOUT_MEMBER_LIVE, incarnation, 0, -1},
+                               to = {LAYOUT_MEMBER_FREE, incarnation, 0, -1};
+    bool before = batch_bulk_enter(ep);
+    int rc = 0;
+    for (uint32_t cn = first; cn < first + count; cn++) {
+        struct members_state now;
+        int left = members_move(co, ep, catalog, cn, &from, &to, &now); /* unless somebody has declared it dead */
+        rc = rc ? rc : left;
+    }
+    batch_bulk_leave(ep, before);
+    return rc;
+}
+
+/* ---- signs of life ---- */
+
+int members_beat(struct coro *co, struct fabric_ep *ep, uint64_t *lease)
+{
+    return batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, lease);
+}
+
+int members_lease(struct coro *co, struct fabric_ep *ep, uint32_t cn, uint64_t *lease)
+{
+    return batch_faa(co, ep, member_at(0, cn, offsetof(struct member_wire, lease)), 0, lease);
+}

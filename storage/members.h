@@ -1,0 +1,58 @@
+/*
+ * members.h - who uses the pool: one word for each compute node, moved by CAS from state to state (layout.h, docs/recovery.md).
+ *
+ * Node 0's words are the truth. Nodes 1..f have copies, raised behind each change, for the day when node 0 is lost; the newest of
+ * several copies is the largest. The configuration epoch grows behind each change: whoever saw it stand still need not look again.
+ */
+#pragma once
+
+#include "catalog.h"
+
+/* What a word says. */
+struct members_state {
+    enum layout_member_state state;
+    uint64_t incarnation;
+    uint32_t claim_epoch; /* counts the recoverers of this incarnation */
+    int32_t recoverer;    /* the compute node that recovers it, or did; -1: none */
+};
+
+static inline uint64_t members_word(const struct members_state *state)
+{
+    return state->incarnation << 36 | (uint64_t)state->state << 32 | (uint64_t)state->claim_epoch << 8 |
+           (uint64_t)(uint32_t)(state->recoverer + 1);
+}
+static inline struct members_state members_state_of(uint64_t word)
+{
+    return (struct members_state){.state = (enum layout_member_state)(word >> 32 & 15),
+                                  .incarnation = word >> 36,
+                                  .claim_epoch = (uint32_t)(word >> 8) & LAYOUT_MEMBER_EPOCH_MAX,
+                                  .recoverer = (int32_t)(word & 255) - 1};
+}
+/* Nobody's: the index may be taken. */
+static inline bool members_is_free(const struct members_state *state)
+{
+    return state->state == LAYOUT_MEMBER_NEVER || state->state == LAYOUT_MEMBER_FREE;
+}
+const char *members_state_name(enum layout_member_state state);
+
+/* Reads one word; the status of an operation that failed, or CORRUPT. */
+NODISCARD int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_state *now);
+/*
+ * Moves a word from one state to another. 0: *now is what the word says, `to` when it was moved (by this call, or by an earlier one of
+ * the same caller whose reply was lost). Anything else: try again.
+ */
+NODISCARD int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                           const struct members_state *from, const struct members_state *to, struct members_state *now);
+/*
+ * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's life. DIRTY with
+ * *dirty: that one did not leave, and has not been recovered; `alone`: nor may anybody else be a member. Bulk mode.
+ */
+NODISCARD int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
+                           uint32_t count, bool alone, uint64_t *incarnation, uint32_t *dirty,
+                           struct cellar_error *error);
+/* They do not any more, and leave nothing behind. Bulk mode. */
+NODISCARD int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
+                            uint32_t count, uint64_t incarnation);
+/* A sign of life of the endpoint's node. */
+NODISCARD int members_beat(struct coro *co, struct fabric_ep *ep, uint64_t *lease);
+NODISCARD int members_lease(struct coro *co, struct fabric_ep *ep, uint32_t cn, uint64_t *lease);
