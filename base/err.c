@@ -50,6 +50,11 @@ static const char *const abort_names[] = {
     [CELLAR_ABORT_INDEX_VALIDATION] = "index_validation",
     [CELLAR_ABORT_TORN_READ] = "torn_read",
     [CELLAR_ABORT_NODE_FAILED] = "node_failed",
+    [CELLAR_ABORT_LOCAL_ORDER] = "local_order",
+    [CELLAR_ABORT_DRAINING] = "draining",
+    [CELLAR_ABORT_DEPENDENCY] = "dependency",
+    [CELLAR_ABORT_CACHE_FULL] = "cache_full",
+    [CELLAR_ABORT_LOG_FULL] = "log_full",
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 

@@ -58,6 +58,17 @@
     X(deleted_kept, "a used slot's lock word keeps DELETED")                                                           \
     X(slot_en_reset, "a used slot starts again at epoch number 1")                                                     \
     X(slot_given_early, "a slot is handed out before the delete of its record is applied")                             \
+    /* mode crest: execution on shared objects */                                                                      \
+    X(crest_dep_forgotten, "a log entry does not name the undecided versions that were read")                          \
+    X(crest_order_newest, "of the undecided versions below, only the newest is waited for")                            \
+    X(crest_decided_unawaited, "v comes before those below are decided")                                               \
+    X(crest_validating_ignored, "a version whose writer is validating does not count as newer")                        \
+    X(crest_held_unchecked, "what this CN holds is not validated")                                                     \
+    X(crest_base_stale, "a base that was known before the lock is not read again behind it")                           \
+    X(crest_ack_early, "a commit is told before those it rests on are durable")                                        \
+    X(crest_abort_kept, "an aborted transaction's versions stay in their chains")                                      \
+    X(crest_oldest_applied, "the oldest version of a cell is applied, not the newest")                                 \
+    X(crest_ring_unwatched, "log space is used again before a watermark says so")                                      \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \
     X(unlock_reply_lost_ignored, "an unlock whose reply was lost counts as done")                                      \

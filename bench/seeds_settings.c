@@ -1,5 +1,6 @@
 #include "seeds_settings.h"
 
+#include "db.h"
 #include "plant.h"
 #include "style.h"
 
@@ -11,7 +12,7 @@
 #define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
 static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
-static const char *const modes[] = {"record", "cell", NULL};
+static const char *const modes[] = {"record", "cell", "crest", NULL};
 static const char *const modes_not_built[] = {"crest", "cellar", "ford", "motor", "2pl", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
 static const char *const en_bits[] = {"4", "16", NULL};
@@ -307,7 +308,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
-    settings->plan.cc = settings->cc && !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
+    if (settings->cc) settings->plan.cc = (enum cellar_cc)db_cc_of(settings->cc);
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     code = seeds_resolve(settings, given, error);
     if (code == 0) code = plant_resolve(settings, error);

@@ -1,5 +1,6 @@
 #include "settings.h"
 
+#include "db.h"
 #include "fabric.h"
 #include "must.h"
 #include "plant.h"
@@ -15,8 +16,8 @@
 const char *const settings_fabrics[] = {"shm", "sim", NULL};
 const char *const settings_fabrics_not_built[] = {"verbs", NULL};
 const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
-const char *const settings_modes[] = {"record", "cell", NULL};
-const char *const settings_modes_not_built[] = {"crest", "cellar", "ford", "motor", "2pl", NULL};
+const char *const settings_modes[] = {"record", "cell", "crest", NULL};
+const char *const settings_modes_not_built[] = {"cellar", "ford", "motor", "2pl", NULL};
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
 
 static const char *const mixes[] = {"standard", "crest", NULL};
@@ -385,7 +386,7 @@ static void fill_defaults(struct settings *settings, uint32_t cores)
 /* What follows from the options given. */
 static void resolve(struct settings *settings, uint64_t given)
 {
-    settings->db.cc = !strcmp(settings->cc, "record") ? CELLAR_CC_RECORD : CELLAR_CC_CELL;
+    settings->db.cc = (enum cellar_cc)db_cc_of(settings->cc);
     settings->workload_config.seed = settings->db.seed;
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");

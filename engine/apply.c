@@ -5,6 +5,7 @@
  * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
  */
+#include "crest.h"
 #include "settle.h"
 #include "txn.h"
 
@@ -149,7 +150,7 @@ static void versions_set(struct cache_object *object, uint64_t ts)
 static void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     if (!txn_cells_to_apply(object)) return;
-    if (object->kind != CACHE_ACCESS)
+    if (txn_is_insert(object) || txn_is_delete(object))
         apply_whole(co, txn, object);
     else if ((object->written_cells & (object->written_cells - 1)) == 0 && !PLANT(neighbour_en))
         apply_cell(co, txn, object, (uint32_t)__builtin_ctz(object->written_cells));
@@ -316,7 +317,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        versions_set(object, ts);
+        if (!object->local) versions_set(object, ts);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
@@ -334,4 +335,5 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn);
     remember(txn);
+    if (txn->home->local) crest_applied(txn);
 }

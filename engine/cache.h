@@ -56,6 +56,18 @@ struct cache_object {
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
     uint8_t rounds; /* fetch rounds taken, bounded */
+    /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
+    struct local_object *local;    /* pinned */
+    struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */
+    uint32_t ref_cells;            /* read, hence to be validated */
+    uint32_t want_read, want_lock; /* what this transaction, as its only fetcher, fetches and locks for all */
+    uint32_t put_cells;            /* put since the end of the last block */
+    uint8_t puts;                  /* versions made */
+    bool announced;                /* counts among the object's writers */
+    bool claimed;                  /* this transaction is the object's fetcher */
+    bool own_read;                 /* all that was read is what this transaction has just fetched itself */
+    bool applier;                  /* this transaction is the last writer, and applies */
+    struct local_version *applied; /* the chains that it has taken off for that */
     /* set in each round before they are used */
     uint32_t fetching_cells;           /* what this round reads */
     uint32_t locking_cells;            /* what it locks; 0: no masked CAS is posted */
@@ -72,12 +84,13 @@ struct cache_bucket {
     struct fabric_addr addr;
     struct bucket_wire *image;
     uint64_t lock_old;
-    int32_t next;   /* index, or -1 */
-    bool head;      /* else a further part: neither lock nor version of its own */
-    bool held;      /* its tag is ours */
-    bool locking;   /* a masked CAS is in this round */
-    bool unsettled; /* its tag may be ours: a reply was lost */
-    bool dirty;     /* entries changed, to be logged and applied */
+    int32_t next;               /* index, or -1 */
+    bool head;                  /* else a further part: neither lock nor version of its own */
+    bool held;                  /* its tag is ours */
+    bool locking;               /* a masked CAS is in this round */
+    bool unsettled;             /* its tag may be ours: a reply was lost */
+    bool dirty;                 /* entries changed, to be logged and applied */
+    struct local_object *claim; /* mode `crest`: this CN's right to lock it */
 };
 
 #define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)

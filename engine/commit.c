@@ -7,6 +7,7 @@
  * INV-COMMIT-1: every check of a read is posted after v, and every lock is held from before v until the apply has completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
+#include "crest.h"
 #include "txn.h"
 
 #include "counter.h"
@@ -28,7 +29,7 @@ static inline uint32_t cells_to_check(const struct cache_object *object)
 static bool en_may_wrap(const struct txn *txn)
 {
     uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS, limit_ns = wrap_ns / 8 * 7;
-    return fabric_now_ns(txn->home->ep) - txn->begin_ns >= limit_ns && !PLANT(en_wrap_unchecked);
+    return fabric_now_ns(txn->home->ep) - txn->oldest_ns >= limit_ns && !PLANT(en_wrap_unchecked);
 }
 
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
@@ -36,7 +37,8 @@ static bool snapshot_suffices(const struct txn *txn)
 {
     return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
            (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
-           txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
+           (txn->cache.objects[0].own_read || !txn->home->local) && txn->cache.objects[0].read_at_once &&
+           txn->cache.objects[0].state == CACHE_PRESENT &&
            txn->cache.objects[0].fetching == txn->cache.objects[0].image && !en_may_wrap(txn);
 }
 
@@ -62,13 +64,14 @@ static int validation_post(struct coro *co, struct txn *txn)
     return 0;
 }
 
-static inline bool record_unchanged(const struct cache_object *object, uint32_t cells)
+static inline bool record_unchanged(const struct txn *txn, const struct cache_object *object, uint32_t cells)
 {
     const struct record_wire *now = record_header(object->fetching);
     const struct record_wire *then = record_header(object->image);
 
     if (!txn_is_live(object, now)) return false;
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
+    if (txn->home->local && !PLANT(validation_ignores_locks) && !crest_tags_ours(txn, object, now->lock)) return false;
     if ((now->lock & object->check_mask & ~object->held) && !PLANT(validation_ignores_locks) &&
         !PLANT(read_tags_ignored))
         return false;
@@ -114,6 +117,12 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
     return true;
 }
 
+static int validation_failed(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    if (txn->home->local) crest_refresh(txn, object);
+    return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+}
+
 int txn_validate(struct coro *co, struct txn *txn)
 {
     if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
@@ -121,10 +130,10 @@ int txn_validate(struct coro *co, struct txn *txn)
     if (rc) return rc;
     if (txn->op_count == 0) return 0;
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         uint32_t cells = cells_to_check(object);
-        if (cells && !record_unchanged(object, cells)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+        if (cells && !record_unchanged(txn, object, cells)) return validation_failed(co, txn, object);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
     }
@@ -197,6 +206,7 @@ static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct 
 static bool log_build(struct txn *txn, struct logseg_entry *entry)
 {
     logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
+    if (txn->home->local && !crest_log_deps(txn, entry)) return false;
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
@@ -234,17 +244,23 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     struct fabric_addr at;
+    bool crest = txn->home->local;
 
     if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-    /* All earlier entries of this coordinator were applied before this transaction began. */
-    int rc = logseg_entry_finish(&txn->log, &entry, ts, txn->log.sequence, &at);
+    if (crest && !logring_fits(&txn->ring, &txn->log, entry.bytes)) return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
+    if (crest) crest_committable(txn, ts);
+    /* But in mode crest, all earlier entries of this coordinator were applied before this transaction began. */
+    uint64_t watermark = crest ? crest_watermark(txn) : txn->log.sequence;
+    int rc = logseg_entry_finish(&txn->log, &entry, ts, watermark, &at);
     if (rc) return txn_error(txn, rc);
+    if (crest) logring_placed(&txn->ring, &txn->log);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : txn->home->catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
     if (PLANT(log_with_apply)) return 0; /* txn_apply posts the batch */
     rc = await_log(co, txn);
-    if (rc && txn->home->catalog->replicas) /* some replica may have it */
+    if (rc && (crest || txn->home->catalog->replicas)) /* some replica may have it, or others rest on it already */
         rc = -CELLAR_ERR_INDETERMINATE;
+    if (rc == 0 && crest) txn->ring.released = watermark;
     return rc;
 }
 
@@ -265,11 +281,23 @@ static inline void ended(const struct txn *txn, int code, uint64_t ts)
     if (observer) observer->ended(observer->arg, txn, code, ts);
 }
 
+/* Mode crest: v, and what this CN can check. In the others v is now. */
+static int serialize(struct coro *co, struct txn *txn)
+{
+    if (!txn->home->local) return 0;
+    crest_unlock_slots(txn);
+    return crest_serialize(co, txn);
+}
+
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    int rc = PLANT(failed_txn_unvalidated) ? 0 : txn_validate(co, txn);
+    int rc = serialize(co, txn);
+    if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
+    if (rc == 0 && txn->home->local && crest_durable(co, txn)) rc = txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (rc == -CELLAR_ERR_RETRY) return rc;
+    const struct observer *observer = txn->home->observer;
+    if (observer && txn->home->local) observer->fetched(observer->arg, txn);
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     if (rc == 0) ended(txn, code, 0);
@@ -281,6 +309,7 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
 {
     if (rc == -CELLAR_ERR_RETRY) return rc;
     if (rc == -CELLAR_ERR_INDETERMINATE) {
+        if (txn->home->local) crest_lost(txn);
         gate_fail(txn->home->gate); /* its locks stay: recovery decides by what the log holds */
         txn->ack_ns = fabric_now_ns(txn->home->ep);
         return rc;
@@ -297,12 +326,14 @@ static int publish(struct coro *co, struct txn *txn)
     uint64_t ts = rc == 0 ? ts_choose(txn) : 0;
     if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    const struct observer *observer = txn->home->observer;
+    if (rc == 0 && observer && txn->home->local) observer->fetched(observer->arg, txn);
     if (rc == 0 && ts) {
-        const struct observer *observer = txn->home->observer;
         if (observer) observer->logging(observer->arg, txn, ts);
         txn->home->ts_last = ts; /* at once: while this one waits for its log, others of the worker choose theirs */
         rc = log_write(co, txn, ts);
     }
+    if (rc == 0 && txn->home->local) rc = crest_durable(co, txn);
     if (rc) {
         rc = not_logged(co, txn, rc);
         ended(txn, rc, ts);
@@ -311,10 +342,15 @@ static int publish(struct coro *co, struct txn *txn)
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     txn_phase_end(txn, CELLAR_PHASE_LOG);
 
-    if (ts)
+    if (txn->home->local) {
+        crest_leave_durable(txn);
         txn_apply(co, txn, ts);
-    else
+        crest_unpin(txn);
+    } else if (ts) {
+        txn_apply(co, txn, ts);
+    } else {
         txn_release(co, txn);
+    }
     ended(txn, 0, ts);
     txn_phase_end(txn, CELLAR_PHASE_APPLY);
     count_commit(txn);
@@ -327,7 +363,9 @@ int txn_commit(struct coro *co, struct txn *txn)
     if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
-    int rc = txn_validate(co, txn);
+    int rc = txn->home->local ? crest_block_end(co, txn) : 0;
+    if (rc == 0) rc = serialize(co, txn);
+    if (rc == 0) rc = txn_validate(co, txn);
     if (rc == 0) return publish(co, txn);
     if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
     return rc;

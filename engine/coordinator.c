@@ -1,6 +1,8 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "db.h"
 
+#include "crest.h"
+
 #include "must.h"
 
 #define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
@@ -32,10 +34,13 @@ static int call_allowed(const struct cellar_call_options *options, uint64_t now_
     return 0;
 }
 
-static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc, void *args, bool sampled)
+static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc, void *args, uint32_t attempts,
+               bool sampled)
 {
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
-    int rc = proc->def.fn(txn_public(txn), args);
+    int rc = txn->home->local ? crest_begin(co, txn, proc->log_bytes, attempts) : 0;
+    if (rc) return rc;
+    rc = proc->def.fn(txn_public(txn), args);
     if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
@@ -45,7 +50,8 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     return txn_fail(co, txn, rc);
 }
 
-static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args)
+static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
+                   uint32_t attempts)
 {
     struct txn *txn = &coordinator->txn;
     struct txn_home *home = txn->home;
@@ -54,7 +60,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
         txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
         return -CELLAR_ERR_FENCED;
     }
-    int rc = run(co, txn, proc, args, coordinator->calls % SAMPLE_EVERY == 0);
+    int rc = run(co, txn, proc, args, attempts, coordinator->calls % SAMPLE_EVERY == 0);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
@@ -71,7 +77,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     if (options && (result->code = call_allowed(options, 0, 0)) != 0) return result->code;
     for (;;) {
         result->attempts++;
-        result->code = attempt(co, coordinator, proc, args);
+        result->code = attempt(co, coordinator, proc, args, result->attempts);
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;

@@ -32,6 +32,18 @@ void db_log(struct cellar *db, enum cellar_log_level level, const char *format, 
     atomic_flag_clear_explicit(&db->log_busy, memory_order_release);
 }
 
+static const char *const cc_names[] = {
+    [CELLAR_CC_RECORD] = "record", [CELLAR_CC_CELL] = "cell", [CELLAR_CC_CREST] = "crest"};
+
+const char *db_cc_name(enum cellar_cc cc) { return cc_names[cc]; }
+
+int db_cc_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof cc_names / sizeof cc_names[0]; i++)
+        if (strcmp(name, cc_names[i]) == 0) return (int)i;
+    return -1;
+}
+
 struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
 
 void db_observe(struct cellar *db, const struct observer *observer)
@@ -152,7 +164,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
     config->seed = config->seed ? config->seed : 1;
 
-    if (config->cc != CELLAR_CC_RECORD && config->cc != CELLAR_CC_CELL)
+    if (config->cc != CELLAR_CC_RECORD && config->cc != CELLAR_CC_CELL && config->cc != CELLAR_CC_CREST)
         return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
         return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
@@ -262,6 +274,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
                                      .whole_records = db->config.cc == CELLAR_CC_RECORD,
+                                     .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
                                      .addrs = addrcache_new(ADDRCACHE_ENTRIES)};
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
@@ -391,6 +404,12 @@ static void worker_free(struct worker *worker)
     addrcache_free(worker->home.addrs);
 }
 
+static void locals_close(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns && db->locals; i++) local_close(&db->locals[i]);
+    free(db->locals);
+}
+
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
 static void close_all(struct cellar *db)
 {
@@ -411,9 +430,20 @@ static void close_all(struct cellar *db)
     }
     catalog_free(db->catalog);
     free(db->recovering);
+    locals_close(db);
     free(db->gates);
     free(db->workers);
     free(db);
+}
+
+static int locals_open(struct cellar *db, struct cellar_error *error)
+{
+    if (db->config.cc != CELLAR_CC_CREST) return 0;
+    db->locals = aligned_alloc(64, db->config.cns * sizeof *db->locals);
+    if (db->locals) memset(db->locals, 0, db->config.cns * sizeof *db->locals);
+    int rc = db->locals ? 0 : -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) rc = local_open(&db->locals[i]);
+    return rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for record caches") : 0;
 }
 
 int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
@@ -448,7 +478,8 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         db->gates[i].worker_count = db->config.threads;
         atomic_flag_clear(&db->recovering[i]);
     }
-    rc = open_all(db, error);
+    rc = locals_open(db, error);
+    if (rc == 0) rc = open_all(db, error);
     if (rc) {
         if (db->joined) /* or it would look as if this process had crashed */
             (void)!db_run_on(db, 0, pool_leave, db);

@@ -61,6 +61,7 @@ struct coordinator {
 
 struct cellar_proc {
     struct cellar_proc_def def;
+    uint32_t log_bytes; /* of a redo-log entry at most */
     char name[CELLAR_NAME_BYTES];
     struct cellar_proc *next;
 };
@@ -76,6 +77,7 @@ struct cellar {
     bool joined;             /* as members */
     atomic_flag *recovering; /* of each compute node of this process: it recovers somebody */
     struct gate *gates;      /* of each compute node of this process */
+    struct local *locals;    /* likewise their record caches, in mode `crest` */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
@@ -92,6 +94,9 @@ struct cellar {
 NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
                          struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
+/* "cell"; and the mode of that name, or -1. */
+const char *db_cc_name(enum cellar_cc cc);
+int db_cc_of(const char *name);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
 /* Runs fn on one coordinator (index over all of this process) and waits. */

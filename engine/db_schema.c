@@ -112,6 +112,7 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     struct cellar_proc *proc = calloc(1, sizeof *proc);
     if (!proc) return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
     proc->def = *def;
+    proc->log_bytes = (uint32_t)log_bytes;
     strcpy(proc->name, def->name);
     proc->def.name = proc->name;
     proc->next = db->procs;

@@ -9,6 +9,7 @@
  * between our CAS and its reply. So a lock counts only on a record that the READ behind it shows to be ours, and is given back
  * otherwise; and what is read of unlocked cells counts only if the header shows no tag on them and their EN (INV-FETCH-1).
  */
+#include "crest.h"
 #include "txn.h"
 
 #include "plant.h"
@@ -44,8 +45,10 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
         if (object->bucket < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
-            bucket->locking = true;
             txn->cache.locked_end = txn->cache.bucket_count;
+            if (txn->home->local && !crest_bucket_claim(txn, bucket))
+                return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
+            bucket->locking = true;
             bucket->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
             txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, addr, &bucket->lock_old, 0, TXN_BUCKET_TAG_MASK,
                            lockword_tags(1, txn->home->owner), TXN_BUCKET_TAG_MASK);
@@ -183,6 +186,7 @@ static inline void record_read(struct coro *co, struct txn *txn, struct cache_ob
 static inline uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
 {
     if (object->kind == CACHE_INSERT) return 0;
+    if (txn->home->local) return object->want_lock & ~object->locked_cells;
     uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->write_cells;
     return txn_lock_cells(txn, object, cells) & ~object->locked_cells;
 }
@@ -207,7 +211,8 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
 {
     uint32_t lock = cells_to_lock(txn, object);
 
-    object->fetching_cells = (object->read_cells | object->write_cells) & ~object->fetched_cells;
+    object->fetching_cells =
+        txn->home->local ? object->want_read : (object->read_cells | object->write_cells) & ~object->fetched_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetching_elsewhere(txn, object))
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
@@ -308,7 +313,7 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
     if (unlocked) {
         uint64_t mask = txn_lock_mask(schema, unlocked);
         if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) return VERDICT_READ_LOCKED;
-        if (object->locked_cells == 0 || !PLANT(behind_lock_unchecked)) {
+        if (!txn->home->local && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
             txn->check_count += object->check_cells == 0;
             object->check_cells |= unlocked;
             object->check_mask |= mask;
@@ -425,7 +430,7 @@ static bool addresses_known(struct txn *txn)
     return all;
 }
 
-int txn_fetch(struct coro *co, struct txn *txn)
+int txn_fetch_rounds(struct coro *co, struct txn *txn)
 {
     bool known = addresses_known(txn);
 
@@ -441,4 +446,9 @@ int txn_fetch(struct coro *co, struct txn *txn)
         known = false; /* what is left met a stale address, or is torn */
     }
     return txn->error;
+}
+
+int txn_fetch(struct coro *co, struct txn *txn)
+{
+    return txn->home->local ? crest_fetch(co, txn) : txn_fetch_rounds(co, txn);
 }

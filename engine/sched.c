@@ -39,6 +39,37 @@ void sched_park(struct coro *co, struct sched_task *task)
     coro_yield(co);
 }
 
+void sched_wake(struct sched *from, struct sched *to, struct sched_task *task)
+{
+    if (from == to) {
+        sched_ready(to, task);
+        return;
+    }
+    task->next = atomic_load_explicit(&to->woken, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&to->woken, &task->next, task, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+    fabric_wake(to->ep->fabric, to->ep);
+}
+
+/* The stack of those that others have woken: the oldest first. */
+static void take_woken(struct sched *sched)
+{
+    if (!atomic_load_explicit(&sched->woken, memory_order_relaxed)) return;
+    struct sched_task *task = atomic_exchange_explicit(&sched->woken, NULL, memory_order_acquire), *first = NULL;
+    while (task) {
+        struct sched_task *next = task->next;
+        task->next = first;
+        first = task;
+        task = next;
+    }
+    while (first) {
+        struct sched_task *next = first->next;
+        sched_ready(sched, first);
+        first = next;
+    }
+}
+
 static bool resume_reaped(struct sched *sched)
 {
     struct fabric_wait *wait = fabric_poll(sched->ep);
@@ -69,6 +100,7 @@ bool sched_round(struct sched *sched)
 {
     bool any = resume_reaped(sched);
     wake_sleepers(sched);
+    take_woken(sched);
 
     /* Only those that are ready now: a task that yields again waits for the next round, behind the fabric. */
     struct sched_task *task = sched->ready_head;

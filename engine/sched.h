@@ -7,6 +7,7 @@
 #include "coro.h"
 #include "fabric.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,7 +21,8 @@ struct sched_task {
 struct sched {
     struct fabric_ep *ep;
     struct sched_task *ready_head, *ready_tail;
-    struct sched_task *sleepers; /* by wake_ns, soonest first */
+    struct sched_task *sleepers;        /* by wake_ns, soonest first */
+    _Atomic(struct sched_task *) woken; /* by other threads, newest first */
 };
 
 void sched_init(struct sched *sched, struct fabric_ep *ep);
@@ -30,7 +32,9 @@ void sched_ready(struct sched *sched, struct sched_task *task);
 void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *task);
 /* Suspends for `ns` at least. */
 void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns);
-/* Suspends until somebody calls sched_ready. */
+/* Makes a parked task of any worker ready, from the thread of `from`. */
+void sched_wake(struct sched *from, struct sched *to, struct sched_task *task);
+/* Suspends until somebody calls sched_ready or sched_wake. */
 void sched_park(struct coro *co, struct sched_task *task);
 /* One round: reaps the fabric, resumes whoever is ready or due. False when there was nothing to do. */
 bool sched_round(struct sched *sched);

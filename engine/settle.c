@@ -38,11 +38,15 @@ bool settle_begin(struct coro *co, struct txn *txn)
     struct txn_home *home = txn->home;
     bool alone;
     txn->op_count = 0;
+    if (home->local) return true; /* INV-LOCAL-3 */
     gate_close(co, home->gate, home->gate_worker, home->sched, txn->task, &alone);
     return alone;
 }
 
-void settle_end(struct txn *txn) { gate_open(txn->home->gate); }
+void settle_end(struct txn *txn)
+{
+    if (!txn->home->local) gate_open(txn->home->gate);
+}
 
 bool settle_decidable(struct txn *txn, bool alone, bool ours)
 {

@@ -5,6 +5,7 @@
 #include "txn.h"
 
 #include "counter.h"
+#include "crest.h"
 #include "must.h"
 #include "settle.h"
 
@@ -30,11 +31,22 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
     txn->log_buffer = map_lazily(txn->log_capacity);
     txn->ops = map_lazily(TXN_OPS_MAX * sizeof *txn->ops);
     txn->block = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (!txn->log_buffer || !txn->ops || !txn->block) {
+    if (home->local) {
+        txn->writer = map_lazily(sizeof *txn->writer);
+        txn->waits = map_lazily(TXN_REFS_MAX * sizeof *txn->waits);
+        txn->deps = map_lazily(TXN_REFS_MAX * sizeof *txn->deps);
+        txn->parts = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->parts);
+        txn->locked = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->locked);
+    }
+    bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked;
+    if (!txn->log_buffer || !txn->ops || !txn->block || (home->local && !crest)) {
         txn_close(txn);
         return -CELLAR_ERR_NOMEM;
     }
+    if (crest) txn->writer->coordinator = log->coordinator;
+    logring_open(&txn->ring);
     int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
+    if (registered == 0) registered = fabric_register_local(home->ep->fabric, txn->ring.word, sizeof txn->ring.word);
     return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
 }
 
@@ -44,9 +56,17 @@ void txn_close(struct txn *txn)
     if (txn->log_buffer) munmap(txn->log_buffer, txn->log_capacity);
     if (txn->ops) munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
     if (txn->block) munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    if (txn->writer) munmap(txn->writer, sizeof *txn->writer);
+    if (txn->waits) munmap(txn->waits, TXN_REFS_MAX * sizeof *txn->waits);
+    if (txn->deps) munmap(txn->deps, TXN_REFS_MAX * sizeof *txn->deps);
+    if (txn->parts) munmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
+    if (txn->locked) munmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
     txn->log_buffer = NULL;
     txn->ops = NULL;
     txn->block = NULL;
+    txn->writer = NULL;
+    txn->waits = txn->deps = NULL;
+    txn->parts = txn->locked = NULL;
 }
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)
@@ -63,7 +83,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->error = 0;
     txn->doomed = false;
     txn->unsettled = false;
-    txn->begin_ns = fabric_now_ns(txn->home->ep);
+    txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
     if (sampled) memset(txn->phase_ns, 0, sizeof txn->phase_ns);
@@ -199,7 +219,7 @@ int cellar_fetch(struct cellar_txn *public_txn)
     if (txn->error) return txn->error;
     int rc = txn_fetch(txn->co, txn);
     const struct observer *observer = txn->home->observer;
-    if (observer && !txn->doomed) observer->fetched(observer->arg, txn);
+    if (observer && !txn->doomed && !txn->home->local) observer->fetched(observer->arg, txn);
     return rc;
 }
 
@@ -255,6 +275,7 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     if (!((object->write_cells & object->fetched_cells) >> cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_column_put(schema, object->image, (uint32_t)column, value);
     object->written_cells |= 1u << cell;
+    object->put_cells |= 1u << cell;
     return 0;
 }
 
@@ -278,6 +299,7 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
+    object->put_cells |= cells;
     return 0;
 }
 
@@ -299,7 +321,7 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
                    TXN_BUCKET_TAG_MASK, 0, TXN_BUCKET_TAG_MASK);
 }
 
-void txn_release(struct coro *co, struct txn *txn)
+void txn_release_own(struct coro *co, struct txn *txn)
 {
     txn->op_count = 0; /* what an error kept from being posted */
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -318,6 +340,14 @@ void txn_release(struct coro *co, struct txn *txn)
     }
     if (txn_await(co, txn) || txn->unsettled) settle_locks(co, txn);
     txn->unsettled = false;
+}
+
+void txn_release(struct coro *co, struct txn *txn)
+{
+    if (txn->home->local)
+        crest_release(co, txn);
+    else
+        txn_release_own(co, txn);
 }
 
 int txn_space_error(struct coro *co, struct txn *txn, int code)

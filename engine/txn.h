@@ -12,6 +12,8 @@
 #include "addrcache.h"
 #include "cache.h"
 #include "gate.h"
+#include "local.h"
+#include "logring.h"
 #include "logseg.h"
 #include "observe.h"
 #include "plant.h"
@@ -22,6 +24,7 @@
 #define TXN_OPS_MAX 8192        /* posted and not yet reaped at once */
 #define TXN_FETCH_ROUNDS_MAX 32 /* re-reads, stale addresses and candidates together */
 #define TXN_ARENA_BYTES (8u << 20)
+#define TXN_REFS_MAX 4096 /* other transactions that one waits for or depends on */
 
 /* What one worker's transactions share; its thread only. */
 struct txn_stats {
@@ -43,6 +46,8 @@ struct txn_home {
     uint32_t owner;                  /* CN index: the tag less 1 */
     bool whole_records;              /* mode `record`: locks and checks widen to all cells */
     uint64_t ts_last;                /* TS_commit of this worker's last transaction */
+    struct local *local;             /* mode `crest`: the CN's record cache; else NULL */
+    struct arena_magazine magazine;  /* this worker's, of that cache's arena */
     struct txn_stats stats;
 };
 
@@ -75,6 +80,22 @@ struct txn {
     enum cellar_abort_reason reason;
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */
+    uint64_t oldest_ns;   /* since when a cell that is to be validated may have been read */
+
+    /* mode `crest` */
+    struct local_writer *writer; /* what others of the CN see of it */
+    struct logring ring;
+    uint64_t mark;                  /* of the attempt: its versions' without the number of the put */
+    uint64_t exec_ts;               /* TS_exec; 0: not yet */
+    struct local_version *versions; /* made by this attempt, newest first, linked by `mine` */
+    struct local_ref *waits,
+        *deps; /* who must be decided before v; whose entries this one's rests on. TXN_REFS_MAX each */
+    uint32_t wait_count, dep_count;
+    struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
+    struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
+    uint32_t part_count, locked_count;
+    uint32_t announced_count;
+    bool lock_reads; /* aborted too often: takes tags for its reads too */
 };
 
 /* The public name of the same object. */
@@ -99,6 +120,10 @@ NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 NODISCARD int txn_validate(struct coro *co, struct txn *txn);
 /* Fetches the block (fetch.c): 0 or RETRY. */
 NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
+/* The rounds of that, for the objects on the block's list. */
+NODISCARD int txn_fetch_rounds(struct coro *co, struct txn *txn);
+/* Settles locks of its own without a reply, gives back slots and unlocks what this transaction alone holds. */
+void txn_release_own(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
 /* Unlocks what is held; slots of inserts go back. */
@@ -197,6 +222,7 @@ static inline uint64_t txn_version_below(const struct cache_object *object, uint
 
 static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
 {
+    if (object->applier && !txn_is_delete(object)) return object->written_cells; /* perhaps others' alone */
     if (object->state != CACHE_PRESENT) return 0;
     return object->kind == CACHE_ACCESS ? object->written_cells : object->table->schema.all_cells;
 }

@@ -65,8 +65,9 @@ struct history {
     uint64_t access_count, access_capacity;
     struct history_final *finals;
     uint64_t final_count, final_capacity;
-    bool has_final;          /* finals were read, and are complete */
-    bool nodes_lost;         /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
+    bool has_final;  /* finals were read, and are complete */
+    bool no_epochs;  /* versions are told by their TS alone, EN 0: in mode crest not every version comes to the pool */
+    bool nodes_lost; /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
     uint64_t clock_error_ns; /* begin and end come from clocks that may be so far apart; 0: from one clock */
     uint32_t part, parts;    /* of a run by several processes, what number `part` of them did; parts 0: this is all */
     struct history_name {

@@ -117,6 +117,7 @@ static int merge(const struct history *parts, uint32_t count, struct history *wh
     whole->has_final = true;
     for (uint32_t i = 0; i < count; i++) {
         whole->has_final = whole->has_final && parts[i].has_final;
+        whole->no_epochs = whole->no_epochs || parts[i].no_epochs;
         whole->nodes_lost = whole->nodes_lost || parts[i].nodes_lost;
         if (parts[i].clock_error_ns > whole->clock_error_ns) whole->clock_error_ns = parts[i].clock_error_ns;
     }

@@ -106,7 +106,8 @@ static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_
         struct history_final final = {.table_id = table->id,
                                       .cell = (uint16_t)cell,
                                       .key = header->key,
-                                      .version = record_version(&table->schema, image, cell),
+                                      .version = record_version(&table->schema, image, cell) &
+                                                 (pool->history->no_epochs ? LAYOUT_TS_MAX : UINT64_MAX),
                                       .digest = history_digest_cell(&table->schema, image, cell)};
         rc = history_final_add(pool->history, &final);
     }

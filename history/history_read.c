@@ -275,8 +275,11 @@ static int header_read(struct reader *reader, const json_t *object)
         return err_set(reader->error, CELLAR_ERR_UNSUPPORTED,
                        "%.100s: version %lld of the format; this program reads version %d", reader->path,
                        (long long)json_integer_value(format), FORMAT);
+    const json_t *no_epochs = json_object_get(object, "no_epochs");
     if (lost && !json_is_boolean(lost)) return refuse(reader, "\"nodes_lost\" must be true or false");
+    if (no_epochs && !json_is_boolean(no_epochs)) return refuse(reader, "\"no_epochs\" must be true or false");
     reader->history->nodes_lost = json_is_true(lost);
+    reader->history->no_epochs = json_is_true(no_epochs);
     if (json_object_get(object, "clock_error_ns")) {
         int rc = field_number(reader, object, "clock_error_ns", INT64_MAX, &reader->history->clock_error_ns);
         if (rc) return rc;

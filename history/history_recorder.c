@@ -51,6 +51,7 @@ struct history_recorder {
     atomic_uint_least64_t count;
     atomic_bool incomplete;           /* no memory for some access */
     uint64_t lost_ns[FABRIC_CNS_MAX]; /* UINT64_MAX: not lost */
+    uint64_t versions;                /* the bits of a version word that tell it from others of its cell */
     uint32_t lane_count;
     struct lane *lanes; /* by the index of their coordinator */
 };
@@ -112,8 +113,10 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
                                            .cell = (uint16_t)cell,
                                            .table_id = object->table->id,
                                            .key = object->key,
-                                           .version = record_version(schema, object->image, cell),
-                                           .digest = history_digest_cell(schema, object->image, cell)});
+                                           .version = record_version(schema, object->image, cell) & recorder->versions,
+                                           .digest = object->local && (object->written_cells >> cell & 1)
+                                                         ? 0 /* the image has the new value already */
+                                                         : history_digest_cell(schema, object->image, cell)});
     }
 }
 
@@ -122,7 +125,8 @@ static void object_read(struct history_recorder *recorder, struct lane *lane, co
                         const struct cache_object *object, uint32_t *taken)
 {
     if (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT) {
-        uint32_t cells = object->fetched_cells & (object->read_cells | object->write_cells) & ~*taken;
+        uint32_t declared = object->local ? object->ref_cells : object->read_cells | object->write_cells;
+        uint32_t cells = object->fetched_cells & declared & ~*taken;
         cells_read(recorder, lane, object, cells);
         *taken |= cells;
     }
@@ -164,7 +168,8 @@ static void object_written(struct history_recorder *recorder, struct lane *lane,
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         access.cell = (uint16_t)cell;
         access.over = txn_version_below(object, cell);
-        access.version = layout_version_of(layout_en_next(layout_version_en(access.over)), ts);
+        access.version = layout_version_of(layout_en_next(layout_version_en(access.over)), ts) & recorder->versions;
+        access.over &= recorder->versions;
         access.digest = object->kind == CACHE_DELETE ? 0 : history_digest_cell(schema, object->image, cell);
         access_add(recorder, lane, access);
     }
@@ -257,6 +262,7 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
     }
     recorder->observer = (struct observer){recorder, begun, fetched, logging, ended};
     recorder->db = db;
+    recorder->versions = db->config.cc == CELLAR_CC_CREST ? LAYOUT_TS_MAX : UINT64_MAX;
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
     memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
@@ -380,6 +386,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
         struct lane *lane = &recorder->lanes[i];
         if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
     }
+    history->no_epochs = recorder->db->config.cc == CELLAR_CC_CREST;
     reserve(recorder, history);
     int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
     if (rc == 0) rc = merge(recorder, history);

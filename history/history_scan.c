@@ -200,8 +200,9 @@ static void cell_over(struct scan *scan, const struct history_visit *writer, enu
 {
     const struct history_access *access = access_of(scan, writer);
 
-    if (!en_follows(layout_version_en(access->over), layout_version_en(access->version)) ||
-        layout_version_ts(access->over) >= layout_version_ts(access->version))
+    bool follows = scan->items->history->no_epochs ||
+                   en_follows(layout_version_en(access->over), layout_version_en(access->version));
+    if (!follows || layout_version_ts(access->over) >= layout_version_ts(access->version))
         found(scan, HISTORY_FOUND_EN, writer, NULL);
     if (kind == HISTORY_INSERT) return;
     if (scan->below) {

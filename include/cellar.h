@@ -104,7 +104,12 @@ const char *cellar_version(void);
     X(INDEX_BUSY, "an index bucket was locked by another transaction")                                                 \
     X(INDEX_VALIDATION, "an index bucket read as lacking a key was changed")                                           \
     X(TORN_READ, "a snapshot stayed inconsistent for too many re-reads")                                               \
-    X(NODE_FAILED, "a memory node did not execute an operation")
+    X(NODE_FAILED, "a memory node did not execute an operation")                                                       \
+    X(LOCAL_ORDER, "a transaction of the same compute node that began later came first")                               \
+    X(DRAINING, "a record was closed to new writers while the transaction held others")                                \
+    X(DEPENDENCY, "an uncommitted version of the same compute node is, or deletes, what was to be read")               \
+    X(CACHE_FULL, "the compute node's record cache was exhausted")                                                     \
+    X(LOG_FULL, "there was no space for the redo-log entry and its dependencies")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,
@@ -117,7 +122,7 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL };
+enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;   /* a table's handle; valid until cellar_close */

@@ -1,6 +1,7 @@
 /* sim_plan.c - draws a plan from a seed, judges whether its parts fit together, and says it again as a command line. */
 #include "sim_plan.h"
 
+#include "db.h"
 #include "fabric.h"
 #include "layout.h"
 #include "plant.h"
@@ -377,7 +378,7 @@ const char *sim_plan_schedule_name(enum sim_schedule schedule)
 
 static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
 {
-    if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", plan->cc == CELLAR_CC_RECORD ? "record" : "cell");
+    if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", db_cc_name(plan->cc));
     if (fixed & SIM_FIXED_CNS) fprintf(out, " --cns %u", plan->cns);
     if (fixed & SIM_FIXED_MNS) fprintf(out, " --mns %u", plan->mns);
     if (fixed & SIM_FIXED_THREADS) fprintf(out, " --threads %u", plan->threads);

@@ -149,9 +149,13 @@ struct chunk_wire {
     uint32_t owner_coordinator; /* 20..23  LOG: whose segment, counted over the CN's coordinators */
     uint32_t slot_bytes;        /* 24..27  RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */
     uint32_t pad;               /* 28..31  zero */
-    uint8_t rest[32];           /* 32..63  zero */
+    uint64_t log_incarnation;   /* 32..39  LOG: whose watermark follows; 0: none was written */
+    uint64_t
+        log_watermark; /* 40..47  LOG: as in an entry (below); the larger of the two holds. Written before space is used again */
+    uint8_t rest[16]; /* 48..63  zero */
 };
 LAYOUT_SIZE(chunk_wire, LAYOUT_LINE);
+LAYOUT_AT(chunk_wire, log_incarnation, 32);
 
 /* ---- records ---- */
 

@@ -22,6 +22,16 @@ void logseg_entry_begin(struct logseg_entry *entry, uint8_t *buffer, uint32_t ca
     *entry = (struct logseg_entry){.buffer = buffer, .bytes = sizeof(struct log_entry_wire), .capacity = capacity};
 }
 
+bool logseg_entry_depend(struct logseg_entry *entry, const struct log_dep_wire *dep)
+{
+    must(entry->write_count == 0);
+    if (entry->capacity - entry->bytes < sizeof *dep) return false;
+    memcpy(entry->buffer + entry->bytes, dep, sizeof *dep);
+    entry->bytes += (uint32_t)sizeof *dep;
+    entry->dep_count++;
+    return true;
+}
+
 uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind, struct fabric_addr addr, uint64_t key,
                           uint32_t table_id, uint32_t cell, uint32_t value_bytes)
 {
@@ -53,6 +63,15 @@ static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)
     return seg->tail + bytes <= 2 * half || (PLANT(log_past_end) && seg->tail < 2 * half) ? seg->tail : 0;
 }
 
+struct logseg_room logseg_room_of(const struct logseg *seg, uint64_t bytes)
+{
+    uint64_t half = seg->bytes / 2 / LAYOUT_LINE * LAYOUT_LINE, tail = seg->tail;
+    if (tail >= 2 * half) return (struct logseg_room){0, bytes, 0, 0};
+    uint64_t end = tail < half ? half : 2 * half, other = tail < half ? half : 0;
+    bool fits = tail + bytes <= end;
+    return (struct logseg_room){tail, fits ? tail + bytes : end, fits ? 0 : other, fits ? 0 : other + bytes};
+}
+
 int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
                         struct fabric_addr *at)
 {
@@ -70,6 +89,7 @@ int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t
                                     .sequence = seg->sequence,
                                     .ts = ts,
                                     .watermark = watermark,
+                                    .dep_count = entry->dep_count,
                                     .write_count = entry->write_count};
     wire->checksum = XXH3_64bits(entry->buffer, entry->bytes);
     seg->last_start = start;

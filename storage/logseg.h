@@ -8,6 +8,8 @@
 #include "fabric.h"
 #include "layout.h"
 
+#include <stdbool.h>
+
 /*
  * Where a coordinator's next entry goes. Entries start on lines and lie within one half of the ring, so that an entry
  * never overlaps the one before it, whatever their sizes.
@@ -32,9 +34,11 @@ uint64_t logseg_half(uint64_t bytes);
 struct logseg_entry {
     uint8_t *buffer;
     uint32_t bytes, capacity;
-    uint32_t write_count;
+    uint32_t dep_count, write_count;
 };
 void logseg_entry_begin(struct logseg_entry *entry, uint8_t *buffer, uint32_t capacity);
+/* Adds a transaction that this one rests on; before the first change. False when it does not fit. */
+NODISCARD bool logseg_entry_depend(struct logseg_entry *entry, const struct log_dep_wire *dep);
 /*
  * Adds a change and returns where its value (value_bytes, then zero padding to 8, set here) goes; NULL when it does not
  * fit.
@@ -47,6 +51,14 @@ uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind,
  */
 NODISCARD int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry, uint64_t ts, uint64_t watermark,
                                   struct fabric_addr *at);
+
+/*
+ * Where entries of up to `bytes` may come to lie next: [first, first_end) and, when that is too short, [other, other_end).
+ */
+struct logseg_room {
+    uint64_t first, first_end, other, other_end;
+};
+struct logseg_room logseg_room_of(const struct logseg *seg, uint64_t bytes);
 
 /* Bytes that a change takes in an entry. */
 static inline uint32_t logseg_write_bytes(uint32_t value_bytes)

@@ -1,0 +1,56 @@
+/*
+ * crest.h - mode `crest`: coordinators of a compute node work on shared local objects (local.h), and only the last writer of one
+ * goes to the pool (protocol.md sections 2 to 4; docs/crest.md).
+ *
+ * A transaction's own copy of a record is the same `cache_object` as in the other modes; what differs:
+ *
+ *     fetch     join the objects, fetch what they lack, once for all · take copies of the newest versions · lock the slots of
+ *               those to write, until the block ends (crest_block.c)
+ *     block     ends at the next fetch or at the end: what was put becomes versions for others to see
+ *     commit    wait until all below is decided · v · validate · committable · log, beside others' · durable (crest_commit.c)
+ *     leave     the last writer of an object applies its newest versions and clears the tags
+ */
+#pragma once
+
+#include "txn.h"
+
+#define CREST_HOLD_COMMITS 64     /* an object that so many transactions have written since it was locked, */
+#define CREST_HOLD_NS 100000      /* or for so long, takes no new writers until it was applied */
+#define CREST_LOCK_READS_BEHIND 8 /* attempts: then tags are taken for reads too */
+
+/* A new attempt: reserves space in the log, for an entry of up to log_bytes. 0 or RETRY. */
+NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+/* Ends the last block and fetches the next one: as txn_fetch. */
+NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
+/* What was put becomes versions; slots are unlocked. 0 or RETRY (released). */
+NODISCARD int crest_block_end(struct coro *co, struct txn *txn);
+/* The locks of a block that ends without versions. */
+void crest_unlock_slots(struct txn *txn);
+/* Waits for those below; then v, and the checks of what this CN holds: `check_cells` are left to txn_validate. 0 or RETRY. */
+NODISCARD int crest_serialize(struct coro *co, struct txn *txn);
+/* Does a header that was read again show no other CN's tag on the checked cells? */
+bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock);
+/* A validation failed on these cells: what is known of them is stale. */
+void crest_refresh(struct txn *txn, struct cache_object *object);
+/* Validated, and about to be logged at ts: never reverts. */
+void crest_committable(struct txn *txn, uint64_t ts);
+/* The entry's dependencies. False when they do not fit. */
+NODISCARD bool crest_log_deps(struct txn *txn, struct logseg_entry *entry);
+/* The watermark that the entry carries. */
+uint64_t crest_watermark(struct txn *txn);
+/* Waits until the entries that this transaction rests on are durable. 0 or INDETERMINATE. */
+NODISCARD int crest_durable(struct coro *co, struct txn *txn);
+/* Durable with all it rests on: says so to others, and leaves. */
+void crest_leave_durable(struct txn *txn);
+/* Nobody knows whether the entry is in the log: the CN stops, and whoever waits in it is told. */
+void crest_lost(struct txn *txn);
+/* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */
+void crest_leave(struct txn *txn);
+/* After that apply: others may write those objects again. */
+void crest_applied(struct txn *txn);
+/* At the end of an attempt: gives back pins, and claims of index buckets. */
+void crest_unpin(struct txn *txn);
+/* Of an attempt without effect: takes back its versions, and leaves as above. */
+void crest_release(struct coro *co, struct txn *txn);
+/* The right to lock an index bucket; false when another transaction of this CN has it. */
+NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);

@@ -1,0 +1,544 @@
+/*
+ * crest_block.c - executing a block on shared objects: join, fetch, take copies, lock; and at its end, versions.
+ *
+ * The races it is built around: (1) an object may be closed (draining, being applied, deleted) just when a writer comes: who
+ * finds one closed takes back what it has announced in this block before it waits, and aborts if it has announced anything in
+ * earlier ones, lest two closed objects wait for each other. (2) Two transactions may each be the fetcher of what the other one needs:
+ * so a fetch is finished before anybody waits for another. (3) Between the fetch and the lock others go on: copies are taken under the
+ * lock, of whatever is newest then.
+ */
+#include "crest.h"
+
+#include "counter.h"
+#include "plant.h"
+
+#include <string.h>
+
+static bool stopped(const struct txn *txn)
+{
+    return atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
+}
+
+static bool is_shared(const struct cache_object *object)
+{
+    return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
+}
+
+/* Cells whose tags this transaction wants. */
+static uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
+{
+    if (object->kind == CACHE_DELETE) return object->table->schema.all_cells;
+    return object->write_cells | (txn->lock_reads ? object->read_cells : 0);
+}
+
+static uint32_t cells_declared(const struct cache_object *object)
+{
+    return object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->read_cells | object->write_cells;
+}
+
+/* ---- joining ---- */
+
+static bool closed_to(const struct cache_object *object)
+{
+    const struct local_object *local = object->local;
+    return local->phase != LOCAL_OPEN || local->exclusive || (object->kind == CACHE_DELETE && local->writers);
+}
+
+enum joined { JOINED, CLOSED, EXHAUSTED };
+
+static enum joined join(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+
+    if (object->local) {
+        local_lock(home->local, object->local, home->ep);
+        if (object->local->gone && !object->ref_cells && !object->announced) { /* deleted while this one waited */
+            uint32_t slot = object->local->slot;
+            local_unpin(home->local, &home->magazine, object->local);
+            object->local = NULL;
+            local_unlock_slot(home->local, slot);
+        }
+    }
+    if (!object->local) {
+        object->local = local_pin(home->local, &home->magazine, object->table, object->key, home->ep);
+        if (!object->local) return EXHAUSTED;
+    }
+    struct local_object *local = object->local;
+    enum joined joined = JOINED;
+    if (cells_to_lock(txn, object) && !object->announced) {
+        if (closed_to(object)) {
+            joined = CLOSED;
+            if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
+        } else {
+            local->writers++;
+            local->exclusive = object->kind == CACHE_DELETE;
+            object->announced = true;
+            txn->announced_count++;
+        }
+    }
+    local_unlock(home->local, local);
+    return joined;
+}
+
+/* Does it hold anything that others may wait for, from earlier blocks? */
+static bool holds_more(const struct txn *txn, uint32_t announced_before)
+{
+    bool any = announced_before > 0;
+    for (uint32_t i = 0; i < txn->cache.locked_end; i++) any = any || txn->cache.buckets[i].claim;
+    return any;
+}
+
+static void wait_open(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    local_lock(home->local, object->local, home->ep);
+    if (closed_to(object) && !stopped(txn))
+        local_wait(co, home->local, object->local, home->sched, txn->task);
+    else
+        local_unlock(home->local, object->local);
+}
+
+/* Takes back the announcements of this block: as the last writer of an object, it applies what others have left there. */
+static void take_back(struct coro *co, struct txn *txn)
+{
+    crest_leave(txn);
+    txn_apply(co, txn, 0);
+}
+
+static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before)
+{
+    for (;;) {
+        struct cache_object *closed = NULL;
+        for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
+            if (!is_shared(txn->parts[i])) continue;
+            enum joined joined = join(txn, txn->parts[i]);
+            if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+            if (joined == CLOSED) closed = txn->parts[i];
+        }
+        if (!closed) return 0;
+        if (holds_more(txn, announced_before) || stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_DRAINING);
+        take_back(co, txn);
+        wait_open(co, txn, closed);
+    }
+}
+
+/* ---- fetching what is missing, once for all ---- */
+
+enum claim { CLAIM_NOTHING, CLAIM_OURS, CLAIM_OTHERS };
+
+static enum claim claim(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = object->local;
+    enum claim claim = CLAIM_NOTHING;
+
+    local_lock(home->local, local, home->ep);
+    uint32_t lock = object->announced ? cells_to_lock(txn, object) & ~local->held_cells : 0;
+    uint32_t read = (cells_declared(object) & ~object->ref_cells & ~local->base_cells) | lock;
+    if (read && local->fetching) {
+        claim = CLAIM_OTHERS;
+    } else if (read) {
+        claim = CLAIM_OURS;
+        local->fetching = true;
+        object->claimed = true;
+        object->want_read = read;
+        object->want_lock = lock;
+        object->fetching = NULL;
+        if (local->addr.bits && object->bucket < 0) {
+            object->addr = local->addr;
+            object->hinted = true;
+        }
+    }
+    local_unlock(home->local, local);
+    return claim;
+}
+
+/* What was fetched becomes the base, for everybody; tags taken are the CN's from now on. Under the lock. */
+static void base_take(struct txn *txn, struct cache_object *object)
+{
+    struct local_object *local = object->local;
+    const struct schema *schema = &object->table->schema;
+
+    if (local->addr.bits != object->addr.bits) { /* deleted and inserted again elsewhere: nothing of it was held */
+        local->addr = object->addr;
+        local->base_cells = 0;
+    }
+    if (!local->base_cells) local->base_ns = txn->begin_ns;
+    for (uint32_t cells = object->want_read; cells; cells &= cells - 1) {
+        uint32_t number = (uint32_t)__builtin_ctz(cells);
+        const struct schema_cell *cell = &schema->cells[number];
+        bool known = local->base_cells >> number & 1;
+        bool same = record_version(schema, local->image, number) == record_version(schema, object->image, number);
+        if (known && (same || PLANT(crest_base_stale))) continue;
+        memcpy(local->image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
+        record_header(local->image)->en[number] = record_header(object->image)->en[number];
+        local->origins[number] = (struct local_ref){0};
+    }
+    local->base_cells |= object->want_read;
+    if (object->locked_cells) {
+        if (!local->tagged_cells) {
+            local->held_ns = fabric_now_ns(txn->home->ep);
+            local->commits = 0;
+        }
+        local->held_cells |= object->locked_cells;
+        local->tagged_cells |= object->locked_cells;
+        object->held = 0;
+        object->locked_cells = 0;
+        object->unsettled = 0;
+    }
+}
+
+static void announcement_end(struct txn *txn, struct cache_object *object)
+{
+    if (!object->announced) return;
+    object->announced = false;
+    txn->announced_count--;
+    object->local->writers--;
+    object->local->exclusive = false;
+}
+
+/* The fetch is over; whoever waits for it looks again. */
+static void publish(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = object->local;
+
+    if (!object->claimed) return;
+    local_lock(home->local, local, home->ep);
+    if (object->state == CACHE_PRESENT && object->fetching && !object->pending) base_take(txn, object);
+    local->fetching = object->claimed = false;
+    if (object->state == CACHE_ABSENT) {
+        announcement_end(txn, object);
+        if (!local->writers && !local->tagged_cells) local->phase = LOCAL_OPEN;
+    }
+    local_wake_all(local, home->sched);
+    uint32_t slot = local->slot;
+    if (object->state == CACHE_ABSENT) {
+        local_unpin(home->local, &home->magazine, local);
+        object->local = NULL;
+    }
+    local_unlock_slot(home->local, slot);
+}
+
+static void wait_fetched(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    local_lock(home->local, object->local, home->ep);
+    if (object->local->fetching && !stopped(txn))
+        local_wait(co, home->local, object->local, home->sched, txn->task);
+    else
+        local_unlock(home->local, object->local);
+}
+
+/* Puts what is missing and free to be fetched on the block's list; the first object that another one is fetching. */
+static struct cache_object *claim_all(struct txn *txn)
+{
+    struct cache_object *others = NULL;
+
+    txn->block_count = 0;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        enum claim got = is_shared(object)                                                 ? claim(txn, object)
+                         : object->kind == CACHE_INSERT && object->state == CACHE_DECLARED ? CLAIM_OURS
+                                                                                           : CLAIM_NOTHING;
+        object->pending = got == CLAIM_OURS;
+        if (got == CLAIM_OURS) txn->block[txn->block_count++] = object;
+        if (got == CLAIM_OTHERS && !others) others = object;
+        if (got != CLAIM_NOTHING) object->own_read = false;
+    }
+    return others;
+}
+
+/* Until every object has a base for its cells, and tags where they are wanted. */
+static int block_fetch(struct coro *co, struct txn *txn)
+{
+    for (uint32_t rounds = 0; rounds < TXN_FETCH_ROUNDS_MAX; rounds++) {
+        struct cache_object *others = claim_all(txn);
+        if (!txn->block_count && !others) return 0;
+        int rc = txn_fetch_rounds(co, txn);
+        if (txn->doomed) return rc;
+        for (uint32_t i = 0; i < txn->part_count; i++) {
+            bool own = txn->parts[i]->claimed && txn->parts[i]->fetching == txn->parts[i]->image;
+            publish(txn, txn->parts[i]);
+            if (own) txn->parts[i]->own_read = true;
+        }
+        if (stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        if (txn->error) return 0; /* the procedure's doing: what is there still counts as read */
+        if (others) wait_fetched(co, txn, others);
+    }
+    return txn_abort(co, txn, CELLAR_ABORT_LOCK_BUSY);
+}
+
+/* ---- taking copies ---- */
+
+static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref ref)
+{
+    ref.mark = ref.mark >> LOCAL_PUTS_BITS << LOCAL_PUTS_BITS; /* whose, not which */
+    for (uint32_t i = *count > 64 ? *count - 64 : 0; i < *count; i++)
+        if (local_ref_same(refs[i], ref)) return true;
+    if (*count == TXN_REFS_MAX) return false;
+    refs[(*count)++] = ref;
+    return true;
+}
+
+enum taken { TAKEN, TAKEN_MISSING, TAKEN_LATER, TAKEN_DELETED, TAKEN_TOO_MANY };
+
+/* Another one's version is met: this transaction is serialized behind it. Waiting for a later one could come full circle. */
+static enum taken meet(struct txn *txn, const struct local_version *version, bool read)
+{
+    enum local_status status = local_status_of(version->ref);
+
+    if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return TAKEN;
+    if (local_undecided(status)) {
+        if (txn->exec_ts && atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed) > txn->exec_ts)
+            return TAKEN_LATER;
+        if (!ref_add(txn->waits, &txn->wait_count, version->ref)) return TAKEN_TOO_MANY;
+    }
+    if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
+        !ref_add(txn->deps, &txn->dep_count, version->ref))
+        return TAKEN_TOO_MANY;
+    return TAKEN;
+}
+
+static struct local_version *newest(struct local_version *version)
+{
+    while (version && local_status_of(version->ref) == LOCAL_ABORTED) version = version->below;
+    return version;
+}
+
+/* The newest version of one cell, into the own copy. */
+static enum taken cell_take(struct txn *txn, struct cache_object *object, uint32_t number)
+{
+    const struct local_object *local = object->local;
+    const struct schema *schema = &object->table->schema;
+    const struct schema_cell *cell = &schema->cells[number];
+    const struct local_version *version = newest(local->tails[number]);
+    uint8_t *at = object->image + cell->offset;
+
+    if (version) {
+        if (version->tombstone && version->ref.writer != txn->writer) return TAKEN_DELETED;
+        enum taken taken = meet(txn, version, true);
+        if (taken != TAKEN) return taken;
+        object->refs[number] = version->ref;
+        object->own_read = false;
+        memcpy(at, version->bytes, record_cell_bytes(cell));
+        record_version_set(schema, object->image, number, 0); /* known at v */
+    } else {
+        if (local->gone) return TAKEN_DELETED;
+        if (!(local->base_cells >> number & 1)) return TAKEN_MISSING;
+        object->refs[number] = local->origins[number];
+        if (!(object->fetched_cells >> number & 1) ||
+            record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
+            memcpy(at, local->image + cell->offset, record_cell_bytes(cell));
+            object->own_read = false;
+        }
+        record_header(object->image)->en[number] = record_header(local->image)->en[number];
+        if (object->refs[number].writer) object->own_read = false;
+    }
+    return TAKEN;
+}
+
+/* Everybody undecided below a version to be: they are decided before this transaction is. */
+static enum taken order_behind(struct txn *txn, const struct local_version *version)
+{
+    enum taken taken = TAKEN;
+    for (; version && taken == TAKEN; version = PLANT(crest_order_newest) ? NULL : version->below)
+        taken = meet(txn, version, false);
+    return taken;
+}
+
+/* Under the lock: the declared cells that it has not taken yet. */
+static enum taken object_take(struct txn *txn, struct cache_object *object)
+{
+    uint32_t cells = cells_declared(object) & ~object->ref_cells;
+    enum taken taken = TAKEN;
+
+    fabric_work(txn->home->ep, 1);
+    for (uint32_t left = cells; left && taken == TAKEN; left &= left - 1)
+        taken = cell_take(txn, object, (uint32_t)__builtin_ctz(left));
+    for (uint32_t left = cells_to_lock(txn, object); left && taken == TAKEN; left &= left - 1)
+        taken = order_behind(txn, object->local->tails[__builtin_ctz(left)]);
+    if (taken == TAKEN) {
+        object->ref_cells |= cells;
+        object->fetched_cells |= cells;
+        object->state = CACHE_PRESENT;
+    }
+    return taken;
+}
+
+static void sort_by_slot(struct cache_object **objects, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            struct cache_object *object = objects[i];
+            uint32_t at = i;
+            for (; at >= gap && objects[at - gap]->local->slot > object->local->slot; at -= gap)
+                objects[at] = objects[at - gap];
+            objects[at] = object;
+        }
+}
+
+void crest_unlock_slots(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->locked_count; i++)
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_unlock(txn->home->local, txn->locked[i]->local);
+    txn->locked_count = 0;
+}
+
+static void lock_slots(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        if (txn->parts[i]->announced) txn->locked[txn->locked_count++] = txn->parts[i];
+    sort_by_slot(txn->locked, txn->locked_count);
+    for (uint32_t i = 0; i < txn->locked_count; i++)
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
+}
+
+/* Objects to read one by one; then those to write, all locked, until the block ends. */
+static enum taken block_take(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    enum taken taken = TAKEN;
+
+    for (uint32_t i = 0; i < txn->part_count && taken == TAKEN; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (!object->local || object->announced) continue;
+        local_lock(home->local, object->local, home->ep);
+        taken = object_take(txn, object);
+        local_unlock(home->local, object->local);
+    }
+    if (taken != TAKEN) return taken;
+    lock_slots(txn);
+    for (uint32_t i = 0; i < txn->locked_count && taken == TAKEN; i++) taken = object_take(txn, txn->locked[i]);
+    if (taken != TAKEN) crest_unlock_slots(txn);
+    if (taken == TAKEN && !txn->exec_ts) {
+        txn->exec_ts = atomic_fetch_add(&home->local->exec_ts, 1) + 1;
+        atomic_store(&txn->writer->exec_ts, txn->exec_ts);
+    }
+    return taken;
+}
+
+static int refs_make(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (object->refs || object->kind == CACHE_INSERT) continue;
+        object->refs = cache_alloc(&txn->cache, object->table->schema.cell_count * sizeof *object->refs);
+        if (!object->refs) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    }
+    return 0;
+}
+
+int crest_fetch(struct coro *co, struct txn *txn)
+{
+    int rc = crest_block_end(co, txn);
+    uint32_t announced_before = txn->announced_count;
+
+    if (rc) return rc;
+    txn->part_count = txn->block_count;
+    memcpy(txn->parts, txn->block, txn->block_count * sizeof *txn->parts);
+    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
+    txn->block_count = 0;
+    rc = refs_make(txn);
+    if (rc == 0) rc = block_join(co, txn, announced_before);
+    for (uint32_t rounds = 0; rc == 0; rounds++) {
+        rc = block_fetch(co, txn);
+        if (rc || txn->error) break;
+        enum taken taken = block_take(txn);
+        if (taken == TAKEN) return 0;
+        if (taken == TAKEN_MISSING && rounds < TXN_FETCH_ROUNDS_MAX) continue;
+        return txn_abort(co, txn, taken == TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
+    }
+    return rc ? rc : txn->error;
+}
+
+/* ---- the end of a block ---- */
+
+/* Under the lock. False without memory. */
+static bool version_put(struct txn *txn, struct cache_object *object, uint32_t number)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = object->local;
+
+    if (object->puts == (1 << LOCAL_PUTS_BITS) - 1) return false;
+    struct local_version *version =
+        local_version_new(home->local, &home->magazine, &object->table->schema.cells[number], object->image);
+    if (!version) return false;
+    version->ref = (struct local_ref){txn->writer, txn->mark + object->puts + 1};
+    version->object = local;
+    version->cell = number;
+    version->tombstone = object->kind == CACHE_DELETE;
+    version->mine = txn->versions;
+    txn->versions = version;
+    version->below = local->tails[number];
+    local->tails[number] = version;
+    return true;
+}
+
+static bool versions_put(struct txn *txn, struct cache_object *object)
+{
+    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->put_cells;
+    bool all = true;
+
+    object->put_cells = 0;
+    for (; cells && all; cells &= cells - 1) all = version_put(txn, object, (uint32_t)__builtin_ctz(cells));
+    object->puts++;
+    return all;
+}
+
+/* Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there. */
+static enum taken put_late(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    enum taken taken = TAKEN;
+
+    local_lock(home->local, object->local, home->ep);
+    for (uint32_t cells = object->put_cells; cells && taken == TAKEN; cells &= cells - 1)
+        taken = order_behind(txn, object->local->tails[__builtin_ctz(cells)]);
+    if (taken == TAKEN && !versions_put(txn, object)) taken = TAKEN_TOO_MANY;
+    local_unlock(home->local, object->local);
+    return taken;
+}
+
+int crest_block_end(struct coro *co, struct txn *txn)
+{
+    bool memory = true;
+
+    for (uint32_t i = 0; i < txn->locked_count; i++) {
+        struct cache_object *object = txn->locked[i];
+        if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
+            memory = versions_put(txn, object) && memory;
+    }
+    crest_unlock_slots(txn);
+    if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+    if (txn->announced_count == 0) return 0;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (!object->put_cells || !object->local) continue;
+        enum taken taken = put_late(txn, object);
+        if (taken == TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+        if (taken != TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);
+    }
+    return 0;
+}
+
+/* ---- index buckets ---- */
+
+bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = local_pin(home->local, &home->magazine, NULL, bucket->addr.bits, home->ep);
+    if (!local) return false;
+    bool ours = !local->exclusive;
+    uint32_t slot = local->slot;
+    if (ours) {
+        local->exclusive = true;
+        bucket->claim = local;
+    } else {
+        local_unpin(home->local, &home->magazine, local);
+    }
+    local_unlock_slot(home->local, slot);
+    return ours;
+}

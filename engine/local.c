@@ -1,0 +1,198 @@
+#include "local.h"
+
+#include "must.h"
+#include "plant.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define SPINS_MAX 64 /* looks at a lock before others get the processor: its holder may have lost it */
+#define SPIN_IDLE_NS 500
+
+int local_open(struct local *local)
+{
+    *local = (struct local){0};
+    void *slots = mmap(NULL, LOCAL_SLOTS * sizeof *local->slots, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (slots == MAP_FAILED) return -CELLAR_ERR_NOMEM;
+    local->slots = slots;
+    int rc = arena_open(&local->arena);
+    if (rc) local_close(local);
+    return rc;
+}
+
+void local_close(struct local *local)
+{
+    if (local->slots) munmap(local->slots, LOCAL_SLOTS * sizeof *local->slots);
+    local->slots = NULL;
+    arena_close(&local->arena);
+}
+
+/* ---- locks ---- */
+
+static void lock_word(atomic_uint *word, struct fabric_ep *ep)
+{
+    for (uint32_t spins = 0;; spins++) {
+        if (atomic_load_explicit(word, memory_order_relaxed) == 0 &&
+            atomic_exchange_explicit(word, 1, memory_order_acquire) == 0)
+            return;
+        if (spins < SPINS_MAX && !ep->preempt) continue;
+        fabric_preempt(ep);
+        fabric_idle(ep, fabric_now_ns(ep) + SPIN_IDLE_NS);
+    }
+}
+
+void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
+{
+    lock_word(&local->slots[slot].lock, ep);
+    fabric_preempt(ep);
+}
+
+void local_unlock_slot(struct local *local, uint32_t slot)
+{
+    atomic_store_explicit(&local->slots[slot].lock, 0, memory_order_release);
+}
+
+/* ---- objects ---- */
+
+static uint32_t slot_of(const struct cellar_table *table, uint64_t key)
+{
+    uint64_t id = table ? table->id : 255;
+    return (uint32_t)((key + (id << 56)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
+}
+
+static struct local_object *object_new(struct local *local, struct arena_magazine *magazine,
+                                       const struct cellar_table *table, uint64_t key, uint32_t slot)
+{
+    uint32_t cells = table ? table->schema.cell_count : 0, image_bytes = table ? table->schema.record_bytes : 0;
+    uint64_t head = sizeof(struct local_object) + cells * (sizeof(struct local_version *) + sizeof(struct local_ref));
+    uint64_t image = (head + LAYOUT_LINE - 1) & ~(uint64_t)(LAYOUT_LINE - 1);
+    struct local_object *object = arena_alloc(&local->arena, magazine, image + image_bytes);
+
+    if (!object) return NULL;
+    memset(object, 0, head);
+    object->table = table;
+    object->key = key;
+    object->slot = slot;
+    object->origins = (struct local_ref *)(void *)(object + 1);
+    object->tails = (struct local_version **)(void *)(object->origins + cells);
+    object->image = (uint8_t *)object + image;
+    object->next = local->slots[slot].first;
+    local->slots[slot].first = object;
+    return object;
+}
+
+struct local_object *local_pin(struct local *local, struct arena_magazine *magazine, const struct cellar_table *table,
+                               uint64_t key, struct fabric_ep *ep)
+{
+    uint32_t slot = slot_of(table, key);
+    local_lock_slot(local, slot, ep);
+    struct local_object *object = local->slots[slot].first;
+    while (object && (object->key != key || object->table != table)) object = object->next;
+    if (!object) object = object_new(local, magazine, table, key, slot);
+    if (object)
+        object->pins++;
+    else
+        local_unlock_slot(local, slot);
+    return object;
+}
+
+void local_forget(struct local *local, struct local_object *object)
+{
+    if (object->gone) return;
+    struct local_object **at = &local->slots[object->slot].first;
+    while (*at != object) at = &(*at)->next;
+    *at = object->next;
+    object->gone = true;
+}
+
+void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object)
+{
+    if (--object->pins) return;
+    must(object->tagged_cells == 0 && !object->waiters && !object->fetching);
+    local_forget(local, object);
+    arena_free(&local->arena, magazine, object);
+}
+
+struct local_version *local_version_new(struct local *local, struct arena_magazine *magazine,
+                                        const struct schema_cell *cell, const uint8_t *image)
+{
+    uint32_t bytes = record_cell_bytes(cell);
+    struct local_version *version = arena_alloc(&local->arena, magazine, sizeof *version + bytes);
+    if (!version) return NULL;
+    *version = (struct local_version){0};
+    memcpy(version->bytes, image + cell->offset, bytes);
+    return version;
+}
+
+/* ---- waiting for an object ---- */
+
+void local_wait(struct coro *co, struct local *local, struct local_object *object, struct sched *sched,
+                struct sched_task *task)
+{
+    struct local_waiter waiter = {object->waiters, sched, task};
+    object->waiters = &waiter;
+    local_unlock(local, object);
+    sched_park(co, task);
+}
+
+static void wake_list(struct local_waiter *waiter, struct sched *from)
+{
+    while (waiter) {
+        struct local_waiter *next = waiter->next; /* it lives on the stack of who is woken */
+        sched_wake(from, waiter->sched, waiter->task);
+        waiter = next;
+    }
+}
+
+void local_wake_all(struct local_object *object, struct sched *from)
+{
+    struct local_waiter *waiters = object->waiters;
+    object->waiters = NULL;
+    wake_list(waiters, from);
+}
+
+/* ---- waiting for a transaction ---- */
+
+uint64_t local_attempt(struct local_writer *writer)
+{
+    uint64_t generation = (atomic_load_explicit(&writer->state, memory_order_relaxed) >> LOCAL_STATUS_BITS) + 1;
+    atomic_store(&writer->state, generation << LOCAL_STATUS_BITS | LOCAL_EXECUTING);
+    return generation << LOCAL_PUTS_BITS;
+}
+
+void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from)
+{
+    uint64_t state = atomic_load_explicit(&writer->state, memory_order_relaxed);
+    atomic_store(&writer->state, state >> LOCAL_STATUS_BITS << LOCAL_STATUS_BITS | (uint64_t)status);
+    fabric_preempt(from->ep);
+    /* A waiter is on the list before it looks at the status a last time. */
+    if (!atomic_load(&writer->waiters)) return;
+    lock_word(&writer->lock, from->ep);
+    struct local_waiter *waiters = atomic_exchange(&writer->waiters, NULL);
+    atomic_store_explicit(&writer->lock, 0, memory_order_release);
+    wake_list(waiters, from);
+}
+
+static bool settled(enum local_status status, bool durable)
+{
+    return durable ? status == LOCAL_DURABLE || status == LOCAL_LOST || status == LOCAL_ABORTED
+                   : !local_undecided(status);
+}
+
+enum local_status local_await(struct coro *co, struct local_ref ref, bool durable, struct sched *sched,
+                              struct sched_task *task)
+{
+    for (;;) {
+        enum local_status status = local_status_of(ref);
+        if (settled(status, durable)) return status;
+        lock_word(&ref.writer->lock, sched->ep);
+        struct local_waiter waiter = {atomic_load_explicit(&ref.writer->waiters, memory_order_relaxed), sched, task};
+        atomic_store(&ref.writer->waiters, &waiter);
+        fabric_preempt(sched->ep);
+        bool now = settled(local_status_of(ref), durable);
+        if (now) atomic_store(&ref.writer->waiters, waiter.next);
+        atomic_store_explicit(&ref.writer->lock, 0, memory_order_release);
+        if (!now) sched_park(co, task);
+    }
+}

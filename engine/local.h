@@ -1,0 +1,184 @@
+/*
+ * local.h - the record cache that the coordinators of a compute node share in mode `crest` (protocol.md section 2; CREST, localized
+ * execution): one local object for each record in use, and who of this CN reads and writes it.
+ *
+ *     object { address | base: image as fetched or applied | held cells | announced writers | phase | fetching }
+ *        cell 0: tail -> version (writer T3, undecided) -> version (T2, committable) -> version (T1, durable)
+ *        cell 1: no local version: the base is the newest
+ *
+ * A *version* is what one transaction wrote to one cell, not yet applied to the pool; the newest is at the tail. Versions exist only
+ * while the CN holds the cell's tag. The *base* is what the pool holds, as far as this CN knows.
+ *
+ *     phase OPEN      writers may announce themselves
+ *           DRAINING  held long enough: no new writers; those announced finish
+ *           APPLYING  the last writer has left and applies the newest versions; then the tags are cleared: OPEN again
+ *
+ * INV-LOCAL-1: everything about an object is read and changed under the lock of its hash bucket; nobody suspends while holding one,
+ *              and who needs several takes them in order.
+ * INV-LOCAL-2: a cell is held only from the READ behind the CAS that took its tag until its apply is posted.
+ * INV-LOCAL-3: one fetcher at a time; tags of an object change only by its fetcher or its applier, and those exclude each other for
+ *              cells to write: a tag of this CN found in the pool is theirs (so that a lost reply can be settled by reading).
+ * INV-LOCAL-4: an aborted transaction's versions are gone from all chains before it leaves its objects.
+ * INV-LOCAL-5: an object without pins is freed.
+ */
+#pragma once
+
+#include "arena.h"
+#include "catalog.h"
+#include "record.h"
+#include "sched.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* ---- who waits ---- */
+
+struct local_waiter {
+    struct local_waiter *next;
+    struct sched *sched;
+    struct sched_task *task;
+};
+
+/* ---- transactions, as others of the CN see them ---- */
+
+enum local_status {
+    LOCAL_EXECUTING,
+    LOCAL_VALIDATING,  /* serialized here, if it commits */
+    LOCAL_COMMITTABLE, /* never reverts */
+    LOCAL_DURABLE,     /* its log entry, and those of all it depends on, are on f + 1 nodes */
+    LOCAL_ABORTED,
+    LOCAL_LOST, /* committable, but nobody knows whether it is in the log: the CN stops */
+};
+#define LOCAL_STATUS_BITS 3
+#define LOCAL_PUTS_BITS 8 /* versions that one transaction makes of one cell */
+
+/* One for each coordinator; a generation for each attempt. */
+struct local_writer {
+    _Alignas(64) _Atomic uint64_t state; /* generation | enum local_status */
+    _Atomic uint64_t exec_ts;            /* TS_exec */
+    _Atomic uint64_t sequence;           /* of its log entry, once committable */
+    uint32_t coordinator;                /* within its CN */
+    atomic_uint lock;                    /* guards `waiters` */
+    _Atomic(struct local_waiter *) waiters;
+};
+
+/* A version's identity: one put of one attempt; writer NULL: the base. */
+struct local_ref {
+    struct local_writer *writer;
+    uint64_t mark; /* generation << LOCAL_PUTS_BITS | number of the put */
+};
+static inline bool local_ref_same(struct local_ref a, struct local_ref b)
+{
+    return a.writer == b.writer && a.mark == b.mark;
+}
+/* Of the attempt that made it: DURABLE when that has ended (its versions are gone if it aborted). */
+static inline enum local_status local_status_of(struct local_ref ref)
+{
+    uint64_t state = atomic_load(&ref.writer->state);
+    return state >> LOCAL_STATUS_BITS == ref.mark >> LOCAL_PUTS_BITS
+               ? (enum local_status)(state & ((1 << LOCAL_STATUS_BITS) - 1))
+               : LOCAL_DURABLE;
+}
+static inline bool local_undecided(enum local_status status)
+{
+    return status == LOCAL_EXECUTING || status == LOCAL_VALIDATING;
+}
+
+/* Counts the versions of one log entry that are not yet applied or overwritten in the pool: until then it is needed. */
+struct local_entry {
+    _Atomic uint32_t versions;
+};
+
+/* ---- records ---- */
+
+struct local_version {
+    struct local_version *below;
+    struct local_ref ref;
+    uint64_t ts;               /* TS_commit, once its writer is committable */
+    struct local_entry *entry; /* likewise */
+    struct local_object *object;
+    struct local_version *mine; /* its writer's previous one */
+    uint32_t cell;
+    bool tombstone;              /* the record is deleted */
+    _Alignas(8) uint8_t bytes[]; /* of the cell, as in the record, version words included but not set */
+};
+
+enum local_phase { LOCAL_OPEN, LOCAL_DRAINING, LOCAL_APPLYING };
+
+struct local_object {
+    struct local_object *next;        /* of its hash bucket */
+    const struct cellar_table *table; /* NULL: an index bucket, which transactions use one at a time */
+    uint64_t key;                     /* of an index bucket: its address */
+    struct fabric_addr addr;
+    uint32_t pins, writers;
+    uint32_t base_cells, held_cells, tagged_cells; /* tagged: tags of ours in the pool, held or about to be cleared */
+    uint32_t commits;                              /* since it was held */
+    uint32_t slot;                                 /* of the hash */
+    uint8_t phase;                                 /* enum local_phase */
+    bool fetching;
+    bool exclusive;            /* a delete, or whoever uses the index bucket: no other writer */
+    bool gone;                 /* deleted: no longer found, whoever still reads it will not validate */
+    uint64_t held_ns, base_ns; /* since when held; when the oldest of the base was fetched */
+    struct local_waiter *waiters;
+    struct local_version **tails; /* for each cell */
+    struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
+    uint8_t *image;               /* the base; header and base cells hold data */
+};
+
+#define LOCAL_SLOTS (1u << 16)
+
+struct local {
+    struct local_slot {
+        atomic_uint lock;
+        uint32_t pad;
+        struct local_object *first;
+    } * slots;
+    struct arena arena;
+    _Atomic uint64_t exec_ts; /* the CN's counter */
+};
+
+NODISCARD int local_open(struct local *local);
+void local_close(struct local *local);
+
+/* Short critical sections. `ep`: of the calling worker, whose simulator may let others run meanwhile. */
+void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep);
+void local_unlock_slot(struct local *local, uint32_t slot);
+static inline void local_lock(struct local *local, const struct local_object *object, struct fabric_ep *ep)
+{
+    local_lock_slot(local, object->slot, ep);
+}
+static inline void local_unlock(struct local *local, const struct local_object *object)
+{
+    local_unlock_slot(local, object->slot);
+}
+
+/*
+ * The object of (table, key), pinned, and its slot locked: the caller unlocks it. NULL, and nothing locked, when the arena is exhausted.
+ * table NULL: the index bucket at that address.
+ */
+struct local_object *local_pin(struct local *local, struct arena_magazine *magazine, const struct cellar_table *table,
+                               uint64_t key, struct fabric_ep *ep);
+/* Under the lock: one pin less; without pins it is freed. */
+void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);
+/* Under the lock: nobody finds it any more; the next pin of its key makes a new one. */
+void local_forget(struct local *local, struct local_object *object);
+
+/* A version of that cell, its bytes copied from a record's image; NULL when the arena is exhausted. */
+struct local_version *local_version_new(struct local *local, struct arena_magazine *magazine,
+                                        const struct schema_cell *cell, const uint8_t *image);
+
+/* ---- waiting ---- */
+
+/* Under the lock: suspends, unlocking, until local_wake_all. */
+void local_wait(struct coro *co, struct local *local, struct local_object *object, struct sched *sched,
+                struct sched_task *task);
+/* Under the lock: everybody who waits for this object looks again. */
+void local_wake_all(struct local_object *object, struct sched *from);
+
+/* The attempt's next status; wakes whoever waits for it. */
+void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from);
+/* A new attempt of that coordinator: EXECUTING. Returns its mark (of put number 0). */
+uint64_t local_attempt(struct local_writer *writer);
+/* Suspends until that attempt is decided (or also durable, or lost); returns what it is then. */
+enum local_status local_await(struct coro *co, struct local_ref ref, bool durable, struct sched *sched,
+                              struct sched_task *task);
