@@ -105,11 +105,11 @@ const char *cellar_version(void);
     X(INDEX_VALIDATION, "an index bucket read as lacking a key was changed")                                           \
     X(TORN_READ, "a snapshot stayed inconsistent for too many re-reads")                                               \
     X(NODE_FAILED, "a memory node did not execute an operation")                                                       \
-    X(LOCAL_ORDER, "a transaction of the same compute node that began later came first")                               \
-    X(DRAINING, "a record was closed to new writers while the transaction held others")                                \
-    X(DEPENDENCY, "an uncommitted version of the same compute node is, or deletes, what was to be read")               \
+    X(LOCAL_ORDER, "a younger transaction of its compute node came first")                                             \
+    X(DRAINING, "a record was being applied while others were held")                                                   \
+    X(DEPENDENCY, "a version of the same compute node was aborted, or deleted the record")                             \
     X(CACHE_FULL, "the compute node's record cache was exhausted")                                                     \
-    X(LOG_FULL, "there was no space for the redo-log entry and its dependencies")
+    X(LOG_FULL, "no space for the redo-log entry")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,

@@ -8,7 +8,7 @@
  *                          logs and the workload's own check must hold
  *     a compute node lost  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
  *                          (sim_judge_locks.h); the history must be serializable as far as it is known, what the lost node was told last
- *                          being unknown
+ *                          being unknown; in mode crest the pool may lack any of its commits, which are in its log alone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_logs.h"
@@ -138,6 +138,7 @@ static int judge_history(struct sim_state *state)
     int code = history_recorder_close(recorder, &state->history, state->error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
     if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    if (state->plan->cc == CELLAR_CC_CREST && any_cn_lost(state)) state->history.has_final = false;
     code = history_check(&state->history, &options, verdict);
     if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",

@@ -235,7 +235,7 @@ static void bench_refusals(void **state)
         {"--seconds 5", "the workload comes first"},
         {"tpcd", "unknown workload 'tpcd'"},
         {"lock", "not built yet"},
-        {"smallbank --cc crest", "--cc crest is not built yet; built: record, cell"},
+        {"smallbank --cc cellar", "--cc cellar is not built yet; built: record, cell, crest"},
         {"smallbank --cc cellar", "not built yet"},
         {"smallbank --fabric verbs", "--fabric verbs is not built yet; built: shm, sim"},
         {"smallbank --lock declock", "--lock is not built yet"},
