@@ -160,8 +160,8 @@ static inline struct cellar_schema schema_of(const char *name, uint64_t records_
     return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits};
 }
 
-static const struct cellar_table *table_make(struct pool *pool, const char *name, uint64_t records_max,
-                                             uint32_t cluster_bits)
+static inline const struct cellar_table *table_make(struct pool *pool, const char *name, uint64_t records_max,
+                                                    uint32_t cluster_bits)
 {
     const struct cellar_table *table = NULL;
     struct cellar_schema schema = schema_of(name, records_max, cluster_bits);
