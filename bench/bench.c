@@ -120,6 +120,7 @@ static void compare_counts(struct run *run, const struct simulation_counts *befo
     outcome->trace_hash = after->trace_hash;
     outcome->virtual_s = (double)after->now_ns * 1e-9;
     outcome->verbs_per_wall_s = outcome->run_s > 0 ? (double)(after->ops - before->ops) / outcome->run_s : 0;
+    outcome->verbs_per_cpu_s = outcome->run_cpu_s > 0 ? (double)(after->ops - before->ops) / outcome->run_cpu_s : 0;
     outcome->nics_limited = units_ns > 0;
     for (uint32_t node = 0; outcome->nics_limited && node < run->settings.db.mns; node++)
         outcome->nic_utilization[node] = (double)(after->busy_ns[node] - before->busy_ns[node]) / units_ns;
@@ -134,13 +135,14 @@ static int measure(struct run *run, struct cellar_error *error)
     if (code < 0) return code;
     run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
-    uint64_t start_ns = run->watch->now_ns();
+    uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();
     run->watch->begin(run->watch,
                       &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
     code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
     recording_end(&run->recording);
     run->outcome.run_s = seconds_since(run, start_ns);
+    run->outcome.run_cpu_s = (double)(run->watch->cpu_ns() - start_cpu_ns) * 1e-9;
     if (code < 0) return code;
     run->outcome.interrupted = __atomic_load_n(&run->watch->stop, __ATOMIC_RELAXED);
     driver_totals(&run->driver, &run->outcome.totals);

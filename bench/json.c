@@ -192,6 +192,7 @@ static void add_simulation(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "trace_hash", json_string(hash));
     json_object_set_new(root, "virtual_s", json_real(outcome->virtual_s));
     json_object_set_new(root, "verbs_per_wall_s", json_real(outcome->verbs_per_wall_s));
+    json_object_set_new(root, "verbs_per_cpu_s", json_real(outcome->verbs_per_cpu_s));
 }
 
 static int write_text(const char *text, const char *path, struct cellar_error *error)

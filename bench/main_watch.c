@@ -24,12 +24,15 @@ struct main_watch {
     uint64_t phase_start_ns;
 };
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
+
+static uint64_t now_ns(void) { return clock_ns(CLOCK_MONOTONIC); }
+static uint64_t cpu_ns(void) { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 static void sleep_ns(uint64_t ns)
 {
@@ -112,7 +115,7 @@ int main_watch_start(const char *name, struct watch **out)
 {
     struct main_watch *self = calloc(1, sizeof(*self));
     if (!self) return -ENOMEM;
-    self->watch = (struct watch){.now_ns = now_ns, .pause = sleep_ns, .begin = begin, .end = end};
+    self->watch = (struct watch){.now_ns = now_ns, .cpu_ns = cpu_ns, .pause = sleep_ns, .begin = begin, .end = end};
     self->name = name;
     self->terminal = isatty(STDERR_FILENO);
     pthread_mutex_init(&self->mutex, NULL);

@@ -35,9 +35,10 @@ struct outcome {
     struct outcome_history history; /* if settings->history */
     bool interrupted;
     double load_s, run_s; /* on the wall */
+    double run_cpu_s;     /* of processors, all together */
     /* sim only */
     uint64_t trace_hash;
-    double virtual_s, verbs_per_wall_s;
+    double virtual_s, verbs_per_wall_s, verbs_per_cpu_s;
     bool nics_limited;                        /* else their utilization means nothing */
     double nic_utilization[FABRIC_NODES_MAX]; /* busy share of the processing units, of each memory node */
 };

@@ -1,5 +1,5 @@
 /*
- * watch.h - what a subcommand needs of the process it runs in, handed to it by main: the clock on the wall, interrupts, and a
+ * watch.h - what a subcommand needs of the process it runs in, handed to it by main: clocks, interrupts, and a
  * line of the terminal that is redrawn while a phase lasts. (bench/main_watch.c)
  */
 #pragma once
@@ -18,6 +18,7 @@ struct watch_phase {
 struct watch {
     uint32_t stop; /* set to 1 by SIGINT or SIGTERM during an interruptible phase; atomically */
     uint64_t (*now_ns)(void);
+    uint64_t (*cpu_ns)(void);   /* processor time of the whole process */
     void (*pause)(uint64_t ns); /* the calling thread sleeps for about so long */
     void (*begin)(struct watch *watch, const struct watch_phase *phase);
     /* Wipes the line. From its return on, `arg` of the phase is not used any more. */

@@ -16,7 +16,10 @@
 #define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
 #define LOG_BYTES_MAX (64ull << 20)
 #define STACK_BYTES (256u << 10)
-#define ADDRCACHE_ENTRIES (1u << 20)
+#define ADDRCACHE_ENTRIES_MAX (1u << 20)
+#define ADDRCACHE_ENTRIES_MIN (1u << 14)
+#define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
+#define POOL_BYTES_LARGE (256ull << 20)
 
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
 {
@@ -259,6 +262,13 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
 }
 
+static struct addrcache *addrs_make(const struct cellar *db)
+{
+    uint64_t entries = ADDRCACHE_ENTRIES_MAX, bytes = sizeof(struct addrcache_entry) * db->worker_count;
+    while (entries > ADDRCACHE_ENTRIES_MIN && entries * bytes > ADDRCACHE_BYTES_MAX) entries /= 2;
+    return addrcache_new(entries, db->fabric->mn_count * db->fabric->mn_bytes >= POOL_BYTES_LARGE);
+}
+
 /* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
 static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -275,7 +285,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .owner = worker->cn,
                                      .whole_records = db->config.cc == CELLAR_CC_RECORD,
                                      .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
-                                     .addrs = addrcache_new(ADDRCACHE_ENTRIES)};
+                                     .addrs = addrs_make(db)};
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,

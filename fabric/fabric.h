@@ -85,7 +85,10 @@ struct fabric_wait {
     struct coro *co;  /* resumed by the scheduler when pending drops to 0; NULL for waits that are only polled */
     uint32_t pending; /* operations posted and not reaped */
     uint32_t failed;  /* of the reaped ones, how many have a status other than 0 */
-    struct fabric_wait *next; /* private: the list fabric_poll returns */
+    /* private to the backend */
+    struct fabric_wait *next; /* the list fabric_poll returns */
+    uint32_t answered;        /* of the pending ones, how many have a completion on its way, */
+    uint64_t answer_ns;       /* and when the last of these is there */
 };
 
 struct fabric_message {

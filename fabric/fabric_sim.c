@@ -2,7 +2,7 @@
  * fabric_sim.c - the sim backend's table: endpoints, workers as coroutines, posting and reaping.
  *
  * A worker runs ahead on its own clock: what it does costs CPU time there, and what it posts arrives later by half a round trip, so
- * nothing that others do meanwhile can come too late. It gives way to the event loop in idle, and in poll when
+ * nothing that others do meanwhile can come too late. It gives way to the event loop in idle, and when it polls in vain again and
  * something has happened up to its clock; a poll that finds nothing costs time, so a worker that only polls gets on too.
  */
 #include "fabric_sim.h"
@@ -20,9 +20,10 @@
 #define POLL_CPU_NS 50
 #define NOW_CPU_NS 5
 #define TIME_MAX_NS 1000000000ull
-#define VAIN_POLLS 2            /* with a chooser: so many polls in a row find nothing before others get a chance */
-#define VAIN_POLLS_BULK 64      /* and so many of a bulk endpoint, which must not spin out of time for ever */
-#define QUIET_STEPS_MAX 1000000 /* so many wake-ups in a row, and nothing in flight: nothing will ever happen */
+#define VAIN_POLLS 2              /* with a chooser: so many polls in a row find nothing before others get a chance */
+#define VAIN_POLLS_BULK 64        /* and so many of a bulk endpoint, which must not spin out of time for ever */
+#define LARGE_BYTES (64ull << 20) /* of a memory node that is worth large pages: small ones are made by the thousand */
+#define QUIET_STEPS_MAX 1000000   /* so many wake-ups in a row, and nothing in flight: nothing will ever happen */
 
 static struct fabric_sim *sim_of(struct fabric *fabric) { return (struct fabric_sim *)fabric; }
 static struct fabric_sim_ep *ep_of(struct fabric_ep *ep) { return (struct fabric_sim_ep *)ep; }
@@ -37,15 +38,30 @@ static void sleep_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64
     struct coro *co = sim->running;
     must(!ep->sleeper);
     ep->sleeper = co;
+    if (!sim->config.choose && !ep->preempted) {
+        uint64_t due_ns = fabric_sim_post_due_ns(ep);
+        if (until_ns > due_ns) until_ns = due_ns;
+        if (ep->idle_ns > ep->clock_ns) ep->idle_ns = ep->clock_ns;
+    }
     if (until_ns != FABRIC_SIM_NEVER) fabric_sim_events_ready(sim, ep, until_ns);
     coro_yield_nested(co);
+}
+
+/* Outside any worker: one event of the cluster, or the endpoint's next completion. */
+static bool step_outside(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    const struct fabric_sim_event *first = sim->config.choose ? NULL : ep->undelivered.head;
+    if (!first || fabric_sim_events_before(sim, first->time_ns)) return fabric_sim_events_step(sim);
+    if (sim->now_ns < first->time_ns) sim->now_ns = first->time_ns;
+    fabric_sim_post_deliver(sim, ep, sim->now_ns);
+    return true;
 }
 
 /* Outside any worker: runs the cluster until something is there for ep, or until_ns, or nothing is left to happen. */
 static void run_until(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t until_ns)
 {
     bool alive = true;
-    while (alive && !at_hand(ep) && sim->now_ns < until_ns) alive = fabric_sim_events_step(sim);
+    while (alive && !at_hand(ep) && sim->now_ns < until_ns) alive = step_outside(sim, ep);
     if (!at_hand(ep) && until_ns != FABRIC_SIM_NEVER && ep->clock_ns < until_ns) ep->clock_ns = until_ns;
     if (ep->clock_ns < sim->now_ns) ep->clock_ns = sim->now_ns;
 }
@@ -58,6 +74,7 @@ static void sim_idle(struct fabric_ep *base, uint64_t shown_ns)
     fabric_sim_cpu_catch_up(sim, ep);
     fabric_sim_cpu_settle(sim, ep);
     ep->vain_polls = 0;
+    if (!sim->config.choose) fabric_sim_post_deliver(sim, ep, ep->clock_ns);
     if (until_ns <= ep->clock_ns) ep->clock_ns += POLL_CPU_NS;
     if (!sim->running) {
         run_until(sim, ep, until_ns);
@@ -74,14 +91,16 @@ static void poll_in_vain(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 {
     ep->vain_polls++;
     if (!sim->running) {
-        (void)fabric_sim_events_step(sim);
+        (void)step_outside(sim, ep);
         fabric_sim_cpu_catch_up(sim, ep);
         return;
     }
     if (ep->ep.bulk && ep->vain_polls < VAIN_POLLS_BULK) return;
     ep->clock_ns += POLL_CPU_NS;
-    bool others = sim->config.choose ? ep->vain_polls > VAIN_POLLS : fabric_sim_events_before(sim, ep->clock_ns);
-    if (others) sleep_until(sim, ep, ep->clock_ns);
+    uint32_t patience = sim->config.choose ? VAIN_POLLS : 1; /* the first one may be followed by idle */
+    if (ep->vain_polls <= patience) return;
+    if (!sim->config.choose && !fabric_sim_events_before(sim, ep->clock_ns)) return;
+    sleep_until(sim, ep, ep->clock_ns);
 }
 
 static struct fabric_wait *sim_poll(struct fabric_ep *base)
@@ -90,6 +109,7 @@ static struct fabric_wait *sim_poll(struct fabric_ep *base)
     struct fabric_sim *sim = sim_of(base->fabric);
     fabric_sim_cpu_catch_up(sim, ep);
     fabric_sim_cpu_settle(sim, ep);
+    if (!sim->config.choose) fabric_sim_post_deliver(sim, ep, ep->clock_ns);
     if (!ep->done.head && !ep->received) poll_in_vain(sim, ep);
     if (ep->done.head || ep->received) ep->vain_polls = 0;
     ep->received = false;
@@ -219,7 +239,7 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
     ep->addr = addr;
     ep->index = sim->ep_count;
     ep->clock_ns = sim->now_ns;
-    ep->run_ns = FABRIC_SIM_NEVER;
+    ep->run_ns = ep->idle_ns = FABRIC_SIM_NEVER;
     ep->heap_position = FABRIC_SIM_HEAP_OUT;
     sim->eps[sim->ep_count++] = ep;
     control->ep = &ep->ep;
@@ -394,6 +414,8 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
             return err_set(error, CELLAR_ERR_NOMEM, "memory node %u: cannot map %llu bytes", node,
                            (unsigned long long)sim->fabric.mn_bytes);
         }
+        if (sim->fabric.mn_bytes >= LARGE_BYTES)
+            (void)madvise(memory, sim->fabric.mn_bytes, MADV_HUGEPAGE); /* a hint */
         sim->nodes[node].memory = memory;
         fabric_sim_nic_init(&sim->nodes[node].nic, &sim->config.profile, memory);
     }

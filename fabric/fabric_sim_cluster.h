@@ -98,8 +98,9 @@ struct fabric_sim_ep {
     struct coro *worker;
     fabric_worker_fn worker_fn;
     void *worker_arg;
-    struct fabric_sim_queue undelivered; /* with a chooser: completions on their way */
+    struct fabric_sim_queue undelivered; /* completions on their way; without a chooser, the earliest first */
     struct fabric_sim_queue done;        /* to be reaped by poll */
+    uint64_t idle_ns;                    /* its worker has had nothing to do since then; FABRIC_SIM_NEVER: it has */
     struct fabric_sim_conn *conns;       /* one for each memory node */
     struct fabric_sim_conn **peers;      /* by endpoint index, made at the first SEND */
     uint32_t peer_count;

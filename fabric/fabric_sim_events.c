@@ -2,6 +2,7 @@
 #include "fabric_sim_events.h"
 
 #include "fabric_sim_memory.h"
+#include "fabric_sim_post.h"
 #include "fabric_sim_stall.h"
 #include "fabric_sim_transit.h"
 #include "must.h"
@@ -127,10 +128,10 @@ void fabric_sim_events_forward(struct fabric_sim *sim, struct fabric_sim_event *
 {
     event->stage = (uint8_t)stage;
     event->time_ns = time_ns;
-    if (!sim->config.choose) {
+    if (stage == FABRIC_SIM_COMPLETE) {
+        fabric_sim_post_answer(sim, event);
+    } else if (!sim->config.choose) {
         schedule(sim, time_ns, event, NULL);
-    } else if (stage == FABRIC_SIM_COMPLETE) {
-        fabric_sim_queue_append(&event->ep->undelivered, event);
     } else if (!event->started) {
         fabric_sim_queue_append(&event->conn->queue, event);
         if (event->op->kind == FABRIC_WRITE && !event->conn->first_write) event->conn->first_write = event;
@@ -286,15 +287,15 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
     }
 }
 
-static void complete(struct fabric_sim *sim, struct fabric_sim_event *event)
+void fabric_sim_events_complete(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     struct fabric_sim_ep *ep = event->ep;
-    if (sim->config.choose) fabric_sim_queue_remove(&ep->undelivered, event);
+    sim->quiet_steps = 0;
+    fabric_sim_queue_remove(&ep->undelivered, event);
     if (event->conn && fabric_sim_inject_cn_lost(&sim->inject, ep->ep.cn)) event->status = -CELLAR_ERR_FENCED;
-    trace(sim, TRACE_COMPLETE, event->op, ep->index, (uint64_t)(uint32_t)event->status);
+    trace(sim, TRACE_COMPLETE, event->op, ep->index, event->time_ns << 8 ^ (uint32_t)event->status);
     fabric_sim_queue_append(&ep->done, event);
     sim->in_flight--;
-    fabric_sim_events_ready(sim, ep, sim->now_ns);
 }
 
 static void advance(struct fabric_sim *sim, struct fabric_sim_event *event)
@@ -308,7 +309,8 @@ static void advance(struct fabric_sim *sim, struct fabric_sim_event *event)
         execute(sim, event);
         break;
     case FABRIC_SIM_COMPLETE:
-        complete(sim, event);
+        fabric_sim_events_complete(sim, event);
+        fabric_sim_events_ready(sim, event->ep, sim->now_ns);
         break;
     }
 }

@@ -17,6 +17,8 @@ void fabric_sim_events_forward(struct fabric_sim *sim, struct fabric_sim_event *
 /* Completes an operation that never leaves, at the endpoint's present time. */
 void fabric_sim_events_refuse(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op,
                               struct fabric_wait *wait, int32_t status);
+/* The completion of an operation is there, to be reaped. */
+void fabric_sim_events_complete(struct fabric_sim *sim, struct fabric_sim_event *event);
 /* Executes one operation at once, whole, out of time and without faults; returns its status. */
 NODISCARD int fabric_sim_events_execute_now(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fabric_op *op);
 /* The endpoint's sleeping worker may run from time_ns on, if it could not earlier. */

@@ -93,12 +93,74 @@ void fabric_sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
     for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
 }
 
+/* ---- completions ---- */
+
+/* Is somebody to be told of it? */
+static bool due(const struct fabric_wait *wait) { return !wait->co || wait->answered == wait->pending; }
+
+/* Behind all that is there at the same time or before. */
+static void insert(struct fabric_sim_queue *queue, struct fabric_sim_event *event)
+{
+    struct fabric_sim_event **link = &queue->head;
+    if (!queue->head || queue->tail->time_ns <= event->time_ns) {
+        fabric_sim_queue_append(queue, event);
+        return;
+    }
+    while ((*link)->time_ns <= event->time_ns) link = &(*link)->next;
+    event->next = *link;
+    *link = event;
+}
+
+void fabric_sim_post_answer(struct fabric_sim *sim, struct fabric_sim_event *event)
+{
+    struct fabric_wait *wait = event->wait;
+    if (wait->answer_ns < event->time_ns || wait->answered == 0) wait->answer_ns = event->time_ns;
+    wait->answered++;
+    if (sim->config.choose) {
+        fabric_sim_queue_append(&event->ep->undelivered, event);
+        return;
+    }
+    insert(&event->ep->undelivered, event);
+    if (due(wait)) fabric_sim_events_ready(sim, event->ep, wait->co ? wait->answer_ns : event->time_ns);
+}
+
+void fabric_sim_post_reorder(struct fabric_sim *sim, struct fabric_sim_ep *ep)
+{
+    struct fabric_sim_event *first = ep->undelivered.head, *next;
+    ep->undelivered = (struct fabric_sim_queue){0};
+    for (struct fabric_sim_event *event = first; event; event = event->next) {
+        event->wait->answered--;
+        event->wait->answer_ns = 0;
+    }
+    for (struct fabric_sim_event *event = first; event; event = next) {
+        next = event->next;
+        fabric_sim_post_answer(sim, event);
+    }
+}
+
+void fabric_sim_post_deliver(struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t time_ns)
+{
+    while (ep->undelivered.head && ep->undelivered.head->time_ns <= time_ns)
+        fabric_sim_events_complete(sim, ep->undelivered.head);
+}
+
+uint64_t fabric_sim_post_due_ns(const struct fabric_sim_ep *ep)
+{
+    uint64_t due_ns = FABRIC_SIM_NEVER;
+    for (const struct fabric_sim_event *event = ep->undelivered.head; event; event = event->next) {
+        uint64_t time_ns = event->wait->co ? event->wait->answer_ns : event->time_ns;
+        if (due(event->wait) && time_ns < due_ns) due_ns = time_ns;
+    }
+    return due_ns;
+}
+
 struct fabric_wait *fabric_sim_post_reap(struct fabric_sim *sim, struct fabric_sim_ep *ep)
 {
     struct fabric_wait *first = NULL, **link = &first;
-    uint32_t completions = ep->ep.inbox_tail - ep->inbox_seen, resumed = 0;
-    uint64_t bytes = 0;
+    uint32_t messages = ep->ep.inbox_tail - ep->inbox_seen, resumed = 0;
+    uint64_t bytes = 0, busy_ns = ep->idle_ns < ep->clock_ns ? ep->idle_ns : ep->clock_ns;
     ep->inbox_seen = ep->ep.inbox_tail;
+    ep->idle_ns = FABRIC_SIM_NEVER;
     while (ep->done.head) {
         struct fabric_sim_event *event = ep->done.head;
         struct fabric_wait *wait = event->wait;
@@ -106,7 +168,9 @@ struct fabric_wait *fabric_sim_post_reap(struct fabric_sim *sim, struct fabric_s
         event->op->status = event->status;
         wait->failed += event->status != 0;
         ep->pending--;
-        completions++;
+        wait->answered--;
+        if (busy_ns < event->time_ns) busy_ns = event->time_ns;
+        busy_ns += sim->config.profile.completion_ns;
         if (event->op->kind == FABRIC_READ) bytes += event->op->size_bytes;
         if (--wait->pending == 0) {
             wait->next = NULL;
@@ -116,7 +180,8 @@ struct fabric_wait *fabric_sim_post_reap(struct fabric_sim *sim, struct fabric_s
         }
         fabric_sim_events_release(sim, event);
     }
-    ep->clock_ns += (uint64_t)completions * sim->config.profile.completion_ns;
+    if (ep->clock_ns < busy_ns) ep->clock_ns = busy_ns;
+    ep->clock_ns += (uint64_t)messages * sim->config.profile.completion_ns;
     ep->clock_ns += (uint64_t)resumed * sim->config.profile.switch_ns;
     fabric_sim_cpu_copy(sim, ep, bytes);
     return first;

@@ -2,6 +2,7 @@
 #include "fabric_sim_stall.h"
 
 #include "fabric_sim_events.h"
+#include "fabric_sim_post.h"
 #include "must.h"
 
 /* ---- failing, by the rule of batches ---- */
@@ -177,6 +178,7 @@ static void release_ep(struct fabric_sim *sim, struct fabric_sim_ep *ep)
         if (ep->peers[peer]) release_conn(sim, ep->peers[peer]);
     for (struct fabric_sim_event *event = ep->undelivered.head; event; event = event->next)
         if (event->late_ns && event->time_ns > sim->now_ns) event->time_ns = sim->now_ns;
+    fabric_sim_post_reorder(sim, ep);
 }
 
 void fabric_sim_stall_release(struct fabric_sim *sim)
@@ -188,8 +190,7 @@ void fabric_sim_stall_release(struct fabric_sim *sim)
         const struct fabric_sim_event *event = entry->position ? NULL : entry->item;
         if (!event) continue;
         bool held = event->stage == FABRIC_SIM_EXECUTE && event->put_off && !event->started && !event->slot_reserved;
-        bool late = event->stage == FABRIC_SIM_COMPLETE && event->late_ns;
-        if (held || late) entry->time_ns = sim->now_ns;
+        if (held) entry->time_ns = sim->now_ns;
     }
     fabric_sim_heap_restore(&sim->heap);
 }

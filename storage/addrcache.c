@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-struct addrcache *addrcache_new(uint64_t entries)
+struct addrcache *addrcache_new(uint64_t entries, bool filling)
 {
     if (entries > UINT64_MAX / 4 / sizeof(struct addrcache_entry)) return NULL;
     uint32_t set_bits = 1;
@@ -21,6 +21,7 @@ struct addrcache *addrcache_new(uint64_t entries)
         free(cache);
         return NULL;
     }
+    if (filling) (void)madvise(sets, cache->bytes, MADV_HUGEPAGE); /* a hint: without them it is slower */
     cache->sets = sets;
     return cache;
 }

@@ -26,8 +26,11 @@ struct addrcache {
     uint64_t bytes;
 };
 
-/* entries: rounded up to a power of two; NULL without memory. */
-struct addrcache *addrcache_new(uint64_t entries);
+/*
+ * entries: rounded up to a power of two; NULL without memory. `filling`: it is going to be full, so large pages waste nothing, and
+ * save most misses of the address translation, one for nearly each lookup.
+ */
+struct addrcache *addrcache_new(uint64_t entries, bool filling);
 void addrcache_free(struct addrcache *cache);
 
 static inline struct addrcache_entry *addrcache_set(const struct addrcache *cache, uint32_t table_id, uint64_t key)

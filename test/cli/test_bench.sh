@@ -70,7 +70,7 @@ done
 for seed in 5 5 6; do
     # shellcheck disable=SC2086
     runs $small_bank --fabric sim --cns 2 --threads 2 --seed $seed
-    for name in virtual_s verbs_per_wall_s; do grep -q "^  \"$name\": " "$folder/json" || fail "the JSON report of sim lacks $name"; done
+    for name in virtual_s verbs_per_wall_s verbs_per_cpu_s; do grep -q "^  \"$name\": " "$folder/json" || fail "the JSON report of sim lacks $name"; done
     grep '"trace_hash"' "$folder/json" >>"$folder/hashes"
 done
 [ "$(sort -u "$folder/hashes" | wc -l)" -eq 2 ] && [ "$(head -2 "$folder/hashes" | sort -u | wc -l)" -eq 1 ] ||

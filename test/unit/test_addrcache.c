@@ -23,14 +23,14 @@ static struct fabric_addr addr_of(uint64_t n) { return fabric_addr_of((uint32_t)
 static void an_empty_cache_knows_nothing(void **state)
 {
     (void)state;
-    struct addrcache *cache = addrcache_new(1000);
+    struct addrcache *cache = addrcache_new(1000, false);
     assert_non_null(cache);
     for (uint32_t table = 1; table <= TABLES; table++)
         for (uint64_t key = 0; key < 100; key++) assert_int_equal(get(cache, table, key), 0);
     assert_int_equal(get(cache, 1, UINT64_MAX), 0);
     addrcache_free(cache);
     addrcache_free(NULL);
-    assert_null(addrcache_new(UINT64_MAX));
+    assert_null(addrcache_new(UINT64_MAX, false));
 }
 
 /* A model of the last address put: a get gives that or nothing, never another. */
@@ -42,7 +42,7 @@ static void gets_give_the_last_put_or_nothing(void **state)
     struct prng prng;
     prng_seed(&prng, 1);
     for (int s = 0; s < 4; s++) {
-        struct addrcache *cache = addrcache_new(sizes[s]);
+        struct addrcache *cache = addrcache_new(sizes[s], false);
         uint32_t hits = 0, misses = 0;
         for (uint32_t t = 0; t <= TABLES; t++)
             for (uint32_t k = 0; k < KEYS; k++) model[t][k] = 0;
@@ -74,7 +74,7 @@ static void gets_give_the_last_put_or_nothing(void **state)
 static void close_keys_are_told_apart(void **state)
 {
     (void)state;
-    struct addrcache *cache = addrcache_new(1 << 16);
+    struct addrcache *cache = addrcache_new(1 << 16, false);
     const uint64_t keys[] = {0, 1, 1ull << 32, 1ull << 63, UINT64_MAX, 64, 63};
     for (uint32_t table = 1; table <= TABLES; table++)
         for (uint32_t k = 0; k < 7; k++) addrcache_put(cache, table, keys[k], addr_of(table * 100 + k));
@@ -88,7 +88,7 @@ static void a_fitting_working_set_stays(void **state)
 {
     (void)state;
     const uint64_t entries = 1 << 14;
-    struct addrcache *cache = addrcache_new(entries);
+    struct addrcache *cache = addrcache_new(entries, false);
     uint64_t kept = 0, count = entries / 2;
     for (uint64_t key = 0; key < count; key++) addrcache_put(cache, 3, key, addr_of(key));
     for (uint64_t key = 0; key < count; key++) kept += get(cache, 3, key) != 0;
