@@ -104,12 +104,10 @@ static void print_throughput(const struct page *page)
             style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
     if (page->outcome->nics_limited) print_nics(page);
     if (page->outcome->settings->sim)
-        fprintf(
-            page->out,
-            "  %.4g s of virtual time in %.2f s; %s verbs simulated in a second of processor time, trace %016" PRIx64
-            "\n",
-            page->outcome->virtual_s, page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_cpu_s),
-            page->outcome->trace_hash);
+        fprintf(page->out,
+                "  %.4g s of virtual time in %.2f s, %s verbs per second of CPU time, trace %016" PRIx64 "\n",
+                page->outcome->virtual_s, page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_cpu_s),
+                page->outcome->trace_hash);
 }
 
 static void print_type(const struct page *page, const char *name, const struct driver_type *type)
