@@ -3,6 +3,7 @@
 #include "plant.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void recover_log_init(struct recover_log *log, uint32_t cn, uint64_t incarnation)
 {
@@ -12,7 +13,9 @@ void recover_log_init(struct recover_log *log, uint32_t cn, uint64_t incarnation
 void recover_log_free(struct recover_log *log)
 {
     free(log->entries);
+    free(log->marks);
     log->entries = NULL;
+    log->marks = NULL;
 }
 
 /* ---- taking entries ---- */
@@ -45,6 +48,19 @@ int recover_log_add(struct recover_log *log, const uint8_t *ring, uint64_t bytes
         at += (passed + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
     }
     return rc;
+}
+
+int recover_log_mark(struct recover_log *log, uint32_t coordinator, uint64_t watermark)
+{
+    if (coordinator >= log->mark_count) {
+        uint64_t *marks = realloc(log->marks, (coordinator + 1ull) * sizeof *marks);
+        if (!marks) return -CELLAR_ERR_NOMEM;
+        memset(marks + log->mark_count, 0, (coordinator + 1ull - log->mark_count) * sizeof *marks);
+        log->marks = marks;
+        log->mark_count = coordinator + 1;
+    }
+    if (log->marks[coordinator] < watermark) log->marks[coordinator] = watermark;
+    return 0;
 }
 
 /* ---- names ---- */
@@ -87,7 +103,7 @@ const struct recover_entry *recover_log_find(const struct recover_log *log, uint
 
 uint64_t recover_log_watermark(const struct recover_log *log, uint32_t coordinator)
 {
-    uint64_t watermark = 0;
+    uint64_t watermark = coordinator < log->mark_count ? log->marks[coordinator] : 0;
     for (uint32_t i = lower_bound(log, coordinator, 0); i < log->count; i++) {
         const struct log_entry_wire *wire = log->entries[i].wire;
         if (wire->coordinator != coordinator) break;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define RESTARTS_MAX 3
+#define COORDINATORS_MAX 65536 /* of a compute node: 256 threads of 256 */
 #define TEXT(number) ((unsigned long long)(number))
 
 /* ---- reading ---- */
@@ -46,23 +47,27 @@ static int segment_read(struct recover *run, const struct heap_walk *walk)
     const struct chunk_wire header = walk->memory->run;
     uint64_t bytes = heap_run_bytes(&header) - sizeof header;
     struct fabric_addr addr = fabric_addr_of(walk->node, walk->offset + sizeof header);
-    uint32_t answered = 0;
-    int rc = 0;
+    int rc = 0, unanswered = -CELLAR_ERR_UNREACHABLE;
 
-    for (uint32_t replica = 0; replica <= run->catalog->replicas; replica++) {
+    if (header.owner_coordinator >= COORDINATORS_MAX)
+        return err_set(run->error, CELLAR_ERR_CORRUPT, "a log on memory node %u names coordinator %u", walk->node,
+                       header.owner_coordinator);
+    if (header.log_incarnation == run->claim.incarnation)
+        rc = recover_log_mark(&run->log, header.owner_coordinator, header.log_watermark);
+    for (uint32_t replica = 0; rc == 0 && replica <= run->catalog->replicas; replica++) {
         struct recover_ring *ring = ring_new(run, bytes);
         if (!ring) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));
         ring->addr = addr;
         ring->replica = replica;
         rc = ring_fill(run, ring);
-        if (rc == -CELLAR_ERR_UNREACHABLE) continue;
-        if (rc == 0) rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
-        if (rc) break;
-        ring->answered = true;
-        answered++;
-        if (PLANT(recover_one_replica)) return 0;
+        ring->answered = rc == 0;
+        if (rc == -CELLAR_ERR_UNREACHABLE) rc = 0;
+        if (rc || !ring->answered) continue;
+        rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
+        unanswered = 0;
+        if (PLANT(recover_one_replica)) return rc;
     }
-    if (answered && rc == -CELLAR_ERR_UNREACHABLE) rc = 0;
+    if (rc == 0) rc = unanswered;
     return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "reading a log on memory node %u: %s",
                         fabric_addr_node(addr), cellar_error_text(rc))
               : 0;

@@ -104,6 +104,11 @@ static void only_the_last_of_a_plain_log_is_due(void **state)
         assert_int_equal(log.entries[i].wire->sequence, i + 1);
     }
     assert_int_equal(recover_log_watermark(&log, 0), 4);
+    assert_int_equal(recover_log_mark(&log, 0, 3), 0); /* the larger one holds */
+    assert_int_equal(recover_log_watermark(&log, 0), 4);
+    assert_int_equal(recover_log_mark(&log, 2, 7), 0); /* of a coordinator without entries, too */
+    assert_int_equal(recover_log_watermark(&log, 2), 7);
+    assert_int_equal(recover_log_watermark(&log, 1), 0);
     assert_null(recover_log_find(&log, 0, 6));
     assert_null(recover_log_find(&log, 1, 5));
     recover_log_free(&log);
