@@ -16,13 +16,14 @@ static const struct command commands[] = {
     {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", bench_sim_main},
     {"check", "cellar check", "judge a recorded history", bench_check_main},
     {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", bench_memnode_main},
+    {"recover", "cellar recover", "recover a compute node that ended without closing its pool", bench_recover_main},
     {"exp", "cellar exp", "repeat published measurements on the simulator", bench_exp_main},
     {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", bench_list_main},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* Names of the whole program that this version does not have. */
-static const char *const not_built[] = {"recover", "inspect"};
+static const char *const not_built[] = {"inspect"};
 
 static void print_help(void)
 {

@@ -29,6 +29,7 @@ struct logged_version {
     uint64_t key, version;
     uint32_t table_id, logged;
     uint16_t cell;
+    bool taken; /* somebody else committed the same one: then he who meant it had no effect, or nobody can tell */
 };
 
 struct logs {
@@ -293,8 +294,11 @@ static int versions_make(struct logs *logs)
                 if (pass == 0)
                     count++;
                 else
-                    logs->versions[logs->version_count++] =
-                        (struct logged_version){access->key, access->version, access->table_id, i, access->cell};
+                    logs->versions[logs->version_count++] = (struct logged_version){.key = access->key,
+                                                                                    .version = access->version,
+                                                                                    .table_id = access->table_id,
+                                                                                    .logged = i,
+                                                                                    .cell = access->cell};
             }
         }
         if (pass == 0 && !(logs->versions = malloc((count + 1) * sizeof *logs->versions))) return -CELLAR_ERR_NOMEM;
@@ -303,15 +307,38 @@ static int versions_make(struct logs *logs)
     return 0;
 }
 
+static struct logged_version *version_find(const struct logs *logs, uint32_t table_id, uint64_t key, uint16_t cell,
+                                           uint64_t version)
+{
+    const struct logged_version wanted = {.key = key, .version = version, .table_id = table_id, .cell = cell};
+    return bsearch(&wanted, logs->versions, logs->version_count, sizeof wanted, version_compare);
+}
+
+/* Once a lost node is recovered others write the versions that it meant to write and did not. */
+static void versions_take(struct logs *logs)
+{
+    const struct history *history = logs->history;
+
+    for (uint64_t t = 0; t < history->txn_count; t++) {
+        const struct history_txn *txn = &history->txns[t];
+        if (txn->outcome != HISTORY_COMMITTED) continue;
+        for (uint32_t i = 0; i < txn->count; i++) {
+            const struct history_access *access = &history->accesses[txn->first + i];
+            if (access->kind != HISTORY_WRITE) continue;
+            struct logged_version *found =
+                version_find(logs, access->table_id, access->key, access->cell, access->version);
+            if (found) found->taken = true;
+        }
+    }
+}
+
 /* Transaction `by` (UINT64_MAX: the pool) met that version: whoever meant to write it did. */
 static void version_met(struct logs *logs, uint32_t table_id, uint64_t key, uint16_t cell, uint64_t version,
                         uint64_t by)
 {
-    const struct logged_version wanted = {.key = key, .version = version, .table_id = table_id, .cell = cell};
-    const struct logged_version *found =
-        bsearch(&wanted, logs->versions, logs->version_count, sizeof wanted, version_compare);
+    const struct logged_version *found = version_find(logs, table_id, key, cell, version);
 
-    if (!found) return;
+    if (!found || found->taken) return;
     /* Two that meant the same version: nobody can tell whose it is, so neither is held to it. */
     if (found > logs->versions && version_compare(found - 1, found) == 0) return;
     if (found + 1 < logs->versions + logs->version_count && version_compare(found, found + 1) == 0) return;
@@ -323,6 +350,7 @@ static void versions_meet(struct logs *logs)
     const struct history *history = logs->history;
 
     if (!logs->version_count) return;
+    versions_take(logs);
     for (uint64_t i = 0; i < history->final_count; i++) {
         const struct history_final *final = &history->finals[i];
         version_met(logs, final->table_id, final->key, final->cell, final->version, UINT64_MAX);

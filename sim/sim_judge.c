@@ -1,18 +1,21 @@
 /*
  * sim_judge.c - what a simulated run proves, and what it does not.
  *
- * The rule about losses, in one place. A crashed or fenced compute node, one that stopped of itself because it cannot know what became of its
- * log, and a crashed memory node leave locks, half applied changes and unknown outcomes behind, and nobody recovers them in this version. So:
+ * The rule about losses, in one place. A crashed or fenced compute node, and one that stopped of itself because it cannot know what became of
+ * its log, is recovered by one that is there (sim_recover.h); what it was told last is void, and its transactions had their effect or not. Nobody
+ * can recover it when none is left, or when a memory node is lost, which takes its part of the pool with it. So:
  *
- *     nobody lost          every call ends with a conclusion once all is healed (progress); the history must explain the pool exactly; audit,
- *                          logs and the workload's own check must hold
- *     a compute node lost  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
- *                          (sim_judge_locks.h); the history must be serializable as far as it is known, what the lost node was told last
- *                          being unknown; in mode crest the pool may lack any of its commits, which are in its log alone
+ *     nobody lost, or all recovered
+ *                          every call of who is there ends with a conclusion once all is healed (progress); the history must explain the
+ *                          pool exactly; audit and logs must hold, and the workload's own check where every client was told the truth
+ *     a compute node left  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
+ *                          (sim_judge_locks.h); the history must be serializable as far as it is known; in mode crest the pool may lack any
+ *                          of its commits, which are in its log alone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_logs.h"
 #include "sim_judge_locks.h"
+#include "sim_recover.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,6 +40,7 @@ bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn)
     return fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX || cn_stopped(state, cn);
 }
 
+/* Whatever became of it since. */
 static bool any_cn_lost(const struct sim_state *state)
 {
     bool lost = false;
@@ -51,7 +55,7 @@ static bool any_mn_lost(const struct sim_state *state)
     return lost;
 }
 
-bool sim_judge_any_lost(const struct sim_state *state) { return any_cn_lost(state) || any_mn_lost(state); }
+bool sim_judge_any_lost(const struct sim_state *state) { return sim_recover_due(state) || any_mn_lost(state); }
 
 /* ---- while clients run ---- */
 
@@ -71,7 +75,7 @@ static bool excused(const struct sim_state *state, uint32_t cn, int code)
     if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
         return false;
     if (!state->healing || any_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
-    return code == -CELLAR_ERR_DEADLINE && any_cn_lost(state);
+    return code == -CELLAR_ERR_DEADLINE && sim_recover_due(state);
 }
 
 void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts)
@@ -147,13 +151,20 @@ static int judge_history(struct sim_state *state)
     return 0;
 }
 
+/* The first compute node that the memory nodes still listen to, or plan->cns. */
+static uint32_t survivor_of(const struct sim_state *state)
+{
+    uint32_t cn = 0;
+    while (cn < state->plan->cns && fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX) cn++;
+    return cn;
+}
+
 /* By a compute node that is still there; without one nobody can read the logs. */
 static int judge_logs(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
     struct cellar_error error = {0};
-    uint32_t cn = 0;
-    while (cn < plan->cns && fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX) cn++;
+    uint32_t cn = survivor_of(state);
     if (cn == plan->cns) return 0;
     int code = history_logs_check(&state->history, state->db, cn * plan->threads * plan->coros, &error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "logs", "%s", error.text);
@@ -191,9 +202,10 @@ int sim_judge(struct sim_state *state)
     if (code) return code;
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
     if (any_mn_lost(state)) return 0;
-    if (any_cn_lost(state)) return sim_judge_locks(state);
-    code = db_run_on(state->db, 0, audit_pool, state);
-    if (code == 0 && !state->report->checker && state->report->indeterminate == 0)
-        code = db_run_on(state->db, 0, check_load, state);
+    if (sim_recover_due(state)) return sim_judge_locks(state);
+    uint32_t survivor = survivor_of(state) * state->plan->threads * state->plan->coros;
+    code = db_run_on(state->db, survivor, audit_pool, state);
+    if (code == 0 && !state->report->checker && state->report->indeterminate == 0 && !any_cn_lost(state))
+        code = db_run_on(state->db, survivor, check_load, state);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "sim_run.h"
 
 #include "plant.h"
+#include "sim_recover.h"
 #include "sim_state.h"
 
 #include <stdlib.h>
@@ -44,10 +45,11 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     struct sim_client *client = &state->clients[coordinator->index];
     uint32_t first = state->healing ? plan->txns : 0;
     uint32_t end = state->healing ? plan->txns + sim_plan_heal_txns(plan) : plan->txns;
-    (void)co;
 
     for (uint32_t index = first; index < end && !client->fenced; index++) {
+        sim_recover_lost(state, co, coordinator);
         const struct cellar_call_options options = {.timeout_ns = call_ns(state)};
+        bool bereft = options.timeout_ns == BEREFT_CALL_NS; /* whoever was missing then may have been recovered since */
         struct cellar_result result = {0};
         uint32_t txn = sim_plan_txn(plan, coordinator->index, index);
         if (sim_plan_dropped(plan, txn)) continue;
@@ -56,14 +58,14 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);
         state->spans[txn] = (struct sim_span){begin_ns, fabric_sim_true_ns(ep)};
         client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
-        sim_judge_call(state, txn, client->cn, code, result.attempts);
+        if (!bereft || code != -CELLAR_ERR_DEADLINE) sim_judge_call(state, txn, client->cn, code, result.attempts);
         count_call(state->report, code);
     }
     return 0;
 }
 
 /* As cellar_run, but a cluster in which nothing more happens is a verdict. */
-static int run_phase(struct sim_state *state)
+static int run_phase(struct sim_state *state, db_fn client)
 {
     struct cellar *db = state->db;
     uint32_t count = db->coordinator_count, pending = count;
@@ -72,7 +74,7 @@ static int run_phase(struct sim_state *state)
     state->choosing = true;
     for (uint32_t i = 0; i < count; i++) {
         struct worker *worker = &db->workers[i / db->config.coros];
-        requests[i] = (struct db_request){.fn = run_client, .arg = state, .pending = &pending};
+        requests[i] = (struct db_request){.fn = client, .arg = state, .pending = &pending};
         requests[i].target = &worker->coordinators[i % db->config.coros];
         worker_submit(worker, &requests[i]);
     }
@@ -149,15 +151,26 @@ static int fill(struct sim_state *state)
     return code;
 }
 
+/* Until nobody is left who could be recovered: a recoverer may itself have stopped meanwhile. */
+static int recover_phase(struct sim_state *state)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < state->plan->cns && code == 0 && !state->hung && sim_recover_due(state); i++)
+        code = run_phase(state, sim_recover_client);
+    return code;
+}
+
 static int run_phases(struct sim_state *state)
 {
     fabric_sim_arm(state->fabric);
-    int code = run_phase(state);
+    int code = run_phase(state, run_client);
     if (code || state->hung) return code;
     fabric_sim_heal(state->fabric);
-    if (!state->plan->heal) return 0;
+    code = recover_phase(state);
+    if (code || state->hung || !state->plan->heal) return code;
     state->healing = true;
-    return run_phase(state);
+    code = run_phase(state, run_client);
+    return code || state->hung ? code : recover_phase(state);
 }
 
 static void read_counts(struct sim_state *state)

@@ -1,7 +1,7 @@
 /*
  * sim_run.h - runs one plan in a simulated cluster of its own, and judges it.
  *
- *     load -> arm faults -> clients run -> heal -> clients must make progress -> close clients
+ *     load -> arm faults -> clients run, and recover who is lost -> heal -> recover -> clients must make progress -> close clients
  *          -> history (serializable, strictly), final = replay, pool audit (tags, EN, index, replicas), logs, the workload's own invariants
  */
 #pragma once
@@ -13,11 +13,13 @@
 
 struct sim_report {
     const char *
-        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, outcome, progress, crash */
+        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, workload, outcome, progress, recovery, crash */
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;
     uint64_t committed, failed, indeterminate;
+    uint32_t recovered;   /* compute nodes */
+    uint64_t recovery_ns; /* the longest time, virtual, from a loss to the end of its recovery */
     uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
     uint32_t
         fault_numbers[FABRIC_SIM_FAULT_KINDS]; /* one more than that of the last one of the kind that acted; 0: none */

@@ -38,6 +38,8 @@ struct sim_state {
     struct history history;
     struct history_verdict verdict;
     bool healing;
+    bool recovered[FABRIC_CNS_MAX];      /* compute nodes that were lost, and of which nothing is left */
+    uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + who is at it; 0: nobody */
     uint32_t vain_calls; /* ended by their deadline in the healing phase, of clients whose compute node is there */
     bool hung;           /* clients that never end: nothing may be closed */
 };
@@ -54,5 +56,5 @@ NODISCARD int sim_judge(struct sim_state *state);
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
 /* Has this compute node crashed, been fenced, or stopped of itself? */
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
-/* Is anybody missing: a compute node, so, or a memory node? */
+/* Is anybody missing: a compute node, so and not recovered, or a memory node? */
 bool sim_judge_any_lost(const struct sim_state *state);

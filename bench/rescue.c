@@ -1,0 +1,117 @@
+/* rescue.c - `cellar recover`: recovers compute nodes that ended without closing their pool. */
+#include "bench.h"
+#include "cellar.h"
+#include "err.h"
+#include "options.h"
+
+#include <string.h>
+
+struct rescue {
+    const char *memnodes, *pool_path;
+    uint32_t cn, replicas;
+    uint64_t recovered;
+};
+
+#define AT(field) offsetof(struct rescue, field)
+
+static const struct option_def defs[] = {
+    {.group = "Which pool",
+     .name = "memnodes",
+     .argument = "PATHS",
+     .help = "sockets of `cellar memnode` processes, comma separated",
+     .kind = OPTION_TEXT,
+     .offset = AT(memnodes)},
+    {.name = "replicas",
+     .argument = "F",
+     .help = "backups of each record and log, as when it was made",
+     .fallback = "0",
+     .kind = OPTION_COUNT,
+     .offset = AT(replicas),
+     .min = 0,
+     .max = 63},
+    {.name = "pool",
+     .argument = "FILE",
+     .help = "a pool file: all that had it open are recovered",
+     .kind = OPTION_TEXT,
+     .offset = AT(pool_path)},
+    {.group = "Whom",
+     .name = "cn",
+     .argument = "I",
+     .help = "the compute node that is dead",
+     .fallback = "0",
+     .kind = OPTION_COUNT,
+     .offset = AT(cn),
+     .min = 0,
+     .max = 254},
+};
+static const struct options options = {
+    .program = "cellar recover", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+
+static void print_help(void)
+{
+    fputs("Usage: cellar recover --memnodes PATHS --cn I [options]\n"
+          "       cellar recover --pool FILE\n\n"
+          "Recovers a compute node whose process ended without closing the pool: what it acknowledged takes effect, "
+          "its locks go. "
+          "A node\nthat is alive is refused. Others may go on working meanwhile. Opening a pool does the same for the "
+          "compute nodes that one opens it as.\n",
+          stdout);
+    options_print(&options, stdout);
+    fputs("\nExamples\n"
+          "  cellar recover --memnodes /tmp/mn0,/tmp/mn1 --replicas 1 --cn 2\n"
+          "  cellar recover --pool data.cellar\n",
+          stdout);
+}
+
+static int parse(int count, char *const *arguments, struct rescue *rescue, struct cellar_error *error)
+{
+    uint64_t given;
+    int code = options_parse(&options, count, arguments, rescue, &given, error);
+    if (code != 0) return code;
+    if (!rescue->memnodes == !rescue->pool_path)
+        return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes PATHS or --pool FILE");
+    return 0;
+}
+
+/* Tells of recoveries; the engine warns of nothing else when it opens. */
+static void log_line(void *arg, enum cellar_log_level level, const char *text)
+{
+    struct rescue *rescue = arg;
+    if (level < CELLAR_LOG_WARNING) return;
+    rescue->recovered++;
+    puts(text);
+}
+
+/* To open the pool as the dead node is to recover it first; one that is alive is in the way. */
+static int run(struct rescue *rescue, struct cellar_error *error)
+{
+    struct cellar *db;
+    const struct cellar_config config = {.memnodes = rescue->memnodes,
+                                         .pool_path = rescue->pool_path,
+                                         .cn_index = rescue->memnodes ? rescue->cn : 0,
+                                         .replicas = rescue->replicas,
+                                         .coros = 1,
+                                         .log = log_line,
+                                         .log_arg = rescue};
+    int code = cellar_open(&config, &db, error);
+    if (code != 0) return code;
+    cellar_close(db);
+    if (rescue->recovered == 0) puts("nothing was left to be recovered");
+    return 0;
+}
+
+int bench_recover_main(int count, char *const *arguments, struct watch *watch)
+{
+    struct cellar_error error = {0};
+    struct rescue rescue = {0};
+    (void)watch;
+    int code = parse(count, arguments, &rescue, &error);
+    if (code == OPTIONS_HELP) {
+        print_help();
+        return BENCH_EXIT_OK;
+    }
+    if (code == 0) code = run(&rescue, &error);
+    if (code == 0) return BENCH_EXIT_OK;
+    fprintf(stderr, "cellar recover: %s\n", error.code ? error.text : cellar_error_text(code));
+    return BENCH_EXIT_ERROR;
+}

@@ -1,0 +1,64 @@
+#include "sim_recover.h"
+
+static bool due(const struct sim_state *state, uint32_t cn)
+{
+    return sim_judge_cn_lost(state, cn) && !state->recovered[cn];
+}
+
+bool sim_recover_due(const struct sim_state *state)
+{
+    bool any = false;
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) any = any || due(state, cn);
+    return any;
+}
+
+/* Somebody who is there is at it. */
+static bool taken(const struct sim_state *state, uint32_t cn)
+{
+    uint32_t by = state->recoverers[cn];
+    return by > 0 && !sim_judge_cn_lost(state, by - 1);
+}
+
+static void note(struct sim_state *state, uint32_t cn, uint64_t lost_ns, uint64_t now_ns)
+{
+    struct sim_report *report = state->report;
+    state->recovered[cn] = true;
+    report->recovered++;
+    if (now_ns - lost_ns > report->recovery_ns) report->recovery_ns = now_ns - lost_ns;
+}
+
+static void recover_one(struct sim_state *state, struct coro *co, struct coordinator *coordinator, uint32_t cn)
+{
+    struct recover_report report;
+    struct cellar_error error = {0};
+    const struct fabric_ep *ep = coordinator->worker->ep;
+    uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn), begin_ns = fabric_sim_true_ns(ep);
+    state->recoverers[cn] = coordinator->worker->cn + 1;
+    int code = db_recover(co, coordinator, cn, RECOVER_SUSPECTED, &report, &error);
+    if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
+    if (code == 0 && !state->recovered[cn])
+        note(state, cn, lost_ns == UINT64_MAX ? begin_ns : lost_ns, fabric_sim_true_ns(ep));
+    /* Its own node is lost, somebody else is quicker, or a memory node does not answer: then it waits for another one. */
+    if (code == 0 || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_UNREACHABLE)
+        return;
+    if (!sim_judge_cn_lost(state, coordinator->worker->cn))
+        sim_judge_complain(state->report, "recovery", "compute node %u cannot recover compute node %u: %s",
+                           coordinator->worker->cn, cn, error.text);
+}
+
+void sim_recover_lost(struct sim_state *state, struct coro *co, struct coordinator *coordinator)
+{
+    /* Who recovers must read all logs and write all replicas: with a memory node lost he waits for its failover. */
+    for (uint32_t mn = 0; mn < state->plan->mns; mn++)
+        if (fabric_sim_mn_lost(state->fabric, mn)) return;
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++)
+        if (cn != coordinator->worker->cn && due(state, cn) && !taken(state, cn))
+            recover_one(state, co, coordinator, cn);
+}
+
+int sim_recover_client(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct sim_state *state = arg;
+    if (coordinator->cn_index == 0) sim_recover_lost(state, co, coordinator);
+    return 0;
+}
