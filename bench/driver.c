@@ -57,8 +57,8 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
             driver->error = *error;
         else if (code == -CELLAR_ERR_DEADLINE)
             err_set(&driver->error, CELLAR_ERR_DEADLINE,
-                    "a transaction did not commit within %.0f s: a compute node that died holds its locks, and cannot "
-                    "be recovered yet",
+                    "a transaction did not commit within %.0f s: a compute node that died may hold its locks; "
+                    "recover it (cellar recover)",
                     (double)driver->timeout_ns * 1e-9);
         else
             err_set(&driver->error, (enum cellar_error_code) - code, "a transaction failed: %s",

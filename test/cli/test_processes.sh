@@ -99,6 +99,15 @@ for _ in $(seq 50); do
 done
 grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" || fail "the memory node says: $(cat "$folder/killed.err")"
 
+# Its place is alive no more, and can be recovered; the survivor's is not, and cannot.
+"$cellar" recover --memnodes "$folder/killed" --cn 1 >"$folder/recover.out" 2>&1 || fail "recover: $(cat "$folder/recover.out")"
+grep -q "compute node 1 was recovered by compute node 1" "$folder/recover.out" || fail "recover says: $(cat "$folder/recover.out")"
+"$cellar" recover --memnodes "$folder/killed" --cn 1 >"$folder/recover.out" 2>&1 || fail "recover again: $(cat "$folder/recover.out")"
+grep -q "nothing was left" "$folder/recover.out" || fail "recover says again: $(cat "$folder/recover.out")"
+"$cellar" recover --memnodes "$folder/killed" --cn 0 >"$folder/recover.out" 2>&1
+[ $? -eq 2 ] && grep -q "^cellar recover: compute nodes 0..0 are process $survivor already" "$folder/recover.out" ||
+    fail "recovery of a living node: $(cat "$folder/recover.out")"
+
 # Two and three at once, each workload; with a backup of everything.
 memnode a --node 0 --mns 2
 memnode b --node 1 --mns 2

@@ -38,6 +38,11 @@ accepted "Usage: cellar bench" bench --help
 accepted "Usage: cellar bench" bench ycsb --theta 0.5 --help
 accepted "Usage: cellar memnode" memnode --help
 accepted "Usage: cellar check" check --help
+accepted "Usage: cellar recover" recover --help
+refused "either --memnodes PATHS or --pool FILE" recover
+refused "either --memnodes PATHS or --pool FILE" recover --memnodes /tmp/a --pool /tmp/b
+refused "no memory node listens" recover --memnodes /nonexistent/mn --cn 1
+refused "--cn" recover --memnodes /nonexistent/mn --cn 255
 accepted "Usage: cellar list" list --help
 accepted "smallbank" list
 accepted '"workloads"' list --json
@@ -45,7 +50,7 @@ accepted '"workloads"' list --json
 # commands
 refused "a command is missing"
 refused "unknown command 'fly'" fly
-for command in recover inspect; do
+for command in inspect; do
     refused "'$command' is not built yet" $command
     if "$cellar" --help | grep -qE "^  $command "; then
         echo "cellar --help offers $command, which is not built"
