@@ -101,6 +101,44 @@ static void run_faulty(const struct plants_search *search, uint64_t seed, struct
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
+struct dying {
+    uint64_t at, spare_at, asked, spare_asked;
+    enum fabric_sim_fault how;
+    uint32_t client_cns;
+};
+
+static enum fabric_sim_fault die(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    struct dying *dying = arg;
+    (void)index, (void)op;
+    if (ep->cn < dying->client_cns) return dying->asked++ == dying->at ? dying->how : FABRIC_SIM_NONE;
+    if (ep->cn > dying->client_cns) return FABRIC_SIM_NONE;
+    return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
+}
+
+static void run_crash(uint64_t seed, struct found *found)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    const struct sim_scenario *scenario = &sim_scenarios_all[prng_below(&prng, sim_scenarios_quick)];
+    struct sim_scenario_options options =
+        sim_scenarios_variants[prng_below(&prng, sim_scenarios_variants_quick)].options;
+    struct sim_scenario_report report;
+    struct dying dying = {.at = prng_below(&prng, 30),
+                          .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
+                          .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
+    uint32_t per_cn = options.clients_per_cn ? options.clients_per_cn : 1, clients = 0;
+    for (uint32_t i = 0; i < sim_scenario_txn_count(scenario); i++)
+        if (scenario->txns[i].client >= clients) clients = scenario->txns[i].client + 1;
+    dying.client_cns = (clients + per_cn - 1) / per_cn;
+    options.spares = 2;
+    options.history = true;
+    options.fault = die;
+    options.fault_arg = &dying;
+    const char *verdict = sim_scenario_run(scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 #define FIX(field, bit) (shape->field ? (plan->field = shape->field, (uint32_t)(bit)) : 0)
 
 static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct sim_plan *plan)
@@ -169,6 +207,8 @@ static void run_seeds(const struct plants_search *search, uint64_t last, struct 
             run_cluster(search, seed, found);
         else if (search->method == PLANTS_FAULTY)
             run_faulty(search, seed, found);
+        else if (search->method == PLANTS_CRASH)
+            run_crash(seed, found);
         else
             run_entry(seed, found);
     }
@@ -207,6 +247,7 @@ static struct found search_seeds(const struct plants_search *search, const char 
 
 static const char *where(const struct plants_search *search)
 {
+    if (search->method == PLANTS_CRASH) return "crashes";
     return search->method == PLANTS_CLUSTER ? "cells" : search->method == PLANTS_ENTRY ? "entry" : search->template;
 }
 
@@ -234,7 +275,8 @@ static const char *text_of(const char *plant)
 
 static int print_table(const struct plants_search *searches, uint32_t count)
 {
-    static const char *const methods[] = {"preempted", "PCT", "preempted, with faults", "whole clusters", "cut short"};
+    static const char *const methods[] = {"preempted",      "PCT",       "preempted, with faults",
+                                          "whole clusters", "recovered", "cut short"};
     int code = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct plants_search *search = &searches[i];

@@ -14,7 +14,8 @@ enum plants_method {
     PLANTS_PCT,     /* likewise, by PCT */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
-    PLANTS_ENTRY,   /* each seed is an entry of the log of which a line was never written */
+    PLANTS_CRASH, /* any of the quick templates; a compute node dies at an operation, perhaps its recoverer too; others recover them */
+    PLANTS_ENTRY, /* each seed is an entry of the log of which a line was never written */
 };
 
 struct plants_search {
