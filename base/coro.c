@@ -36,6 +36,17 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+/* Valgrind takes a switch for a huge frame unless it knows the stacks; outside it these requests cost a few instructions. */
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#endif
+#endif
+#if !defined(VALGRIND_STACK_REGISTER)
+#define VALGRIND_STACK_REGISTER(start, end) 0
+#define VALGRIND_STACK_DEREGISTER(id) ((void)(id))
+#endif
+
 #if !defined(CORO_UCONTEXT) && !defined(__x86_64__) && !defined(__aarch64__)
 #define CORO_UCONTEXT 1
 #endif
@@ -61,6 +72,7 @@ struct coro {
     size_t stack_bytes;
     char *map;
     size_t map_bytes;
+    unsigned valgrind_id;
     coro_fn fn;
     void *arg;
 #if defined(CORO_ASAN)
@@ -294,6 +306,7 @@ static bool stack_map(struct coro *co, size_t stack_bytes)
     co->map_bytes = page + usable;
     co->stack = co->map + page;
     co->stack_bytes = usable;
+    co->valgrind_id = VALGRIND_STACK_REGISTER(co->stack, co->stack + usable);
     return mprotect(map, page, PROT_NONE) == 0;
 }
 
@@ -303,6 +316,7 @@ static void stack_unmap(struct coro *co)
 #if defined(CORO_ASAN)
     __asan_unpoison_memory_region(co->stack, co->stack_bytes); /* or the next mapping there inherits red zones */
 #endif
+    VALGRIND_STACK_DEREGISTER(co->valgrind_id);
     must(munmap(co->map, co->map_bytes) == 0);
 }
 

@@ -131,8 +131,11 @@ static int measure(struct run *run, struct cellar_error *error)
     const struct settings *settings = &run->settings;
     struct progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
-    int code = recording_begin(&run->recording, settings, run->db, run->watch, &run->outcome.history, error);
+    uint64_t number = 0; /* asked for before what is asked is recorded */
+    int code = together(run) ? processes_run(&run->processes, &number, error) : 0;
+    if (code == 0) code = recording_begin(&run->recording, settings, run->db, run->watch, &run->outcome.history, error);
     if (code < 0) return code;
+    run->recording.run = number;
     run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();

@@ -14,9 +14,10 @@
 
 struct row {
     uint64_t stage;
+    uint64_t run; /* process 0: when it joined, which no other run on this machine has */
     char plan[PLAN_BYTES];
 };
-enum { COLUMN_STAGE, COLUMN_PLAN };
+enum { COLUMN_STAGE, COLUMN_RUN, COLUMN_PLAN };
 
 static const struct cellar_call_options call_options = {.timeout_ns = CALL_NS};
 
@@ -97,8 +98,9 @@ static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
 
 static int stages_create(struct processes *processes, struct cellar_error *error)
 {
-    static const struct cellar_column columns[] = {
-        [COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage), [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
+    static const struct cellar_column columns[] = {[COLUMN_STAGE] = CELLAR_COLUMN(struct row, stage),
+                                                   [COLUMN_RUN] = CELLAR_COLUMN(struct row, run),
+                                                   [COLUMN_PLAN] = CELLAR_COLUMN(struct row, plan)};
     const struct cellar_schema schema = {.name = "bench_processes",
                                          .row_bytes = sizeof(struct row),
                                          .columns = columns,
@@ -150,7 +152,8 @@ static int look(struct processes *processes, uint32_t of, struct look_args *args
 
 static int join(struct processes *processes, const struct settings *settings, struct cellar_error *error)
 {
-    struct arrive_args args = {.processes = processes, .row = {.stage = PROCESSES_OPEN}};
+    struct arrive_args args = {.processes = processes,
+                               .row = {.stage = PROCESSES_OPEN, .run = processes->watch->now_ns()}};
     plan_write(settings, args.row.plan);
     for (uint32_t i = 0; i < processes->count; i++) {
         struct look_args other;
@@ -192,6 +195,14 @@ int processes_arrive(struct processes *processes, enum processes_stage stage, st
     struct arrive_args args = {.processes = processes, .row = {.stage = (uint64_t)stage}};
     return failed(cellar_call(processes->db, processes->arrive, &args, &call_options, NULL), error,
                   "telling the other processes");
+}
+
+int processes_run(struct processes *processes, uint64_t *run, struct cellar_error *error)
+{
+    struct look_args first;
+    int code = look(processes, 0, &first, error);
+    *run = code == 0 && first.found ? first.row.run : 0;
+    return code;
 }
 
 struct waiting {

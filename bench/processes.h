@@ -48,6 +48,8 @@ NODISCARD int processes_arrive(struct processes *processes, enum processes_stage
 NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
                               bool interruptible, uint64_t patience_ns, enum processes_stage *reached,
                               struct cellar_error *error);
+/* The number of this run, once process 0 is there: no other has it. */
+NODISCARD int processes_run(struct processes *processes, uint64_t *run, struct cellar_error *error);
 /* Leaves this process's clients in the pool. */
 NODISCARD int processes_leave_clients(struct processes *processes, struct workload_client *const *clients,
                                       uint32_t count, struct cellar_error *error);

@@ -88,6 +88,7 @@ static int write_file(struct recording *recording, struct cellar_error *error)
     if (settings->processes > 1) {
         history->part = settings->process;
         history->parts = settings->processes;
+        history->run = recording->run;
     }
     int code = history_write(history, settings->history, error);
     if (code == 0 && stat(settings->history, &status) == 0) recording->outcome->bytes = (uint64_t)status.st_size;

@@ -16,6 +16,7 @@ struct recording {
     struct history_recorder *recorder; /* NULL: nothing is recorded */
     struct history history;
     struct outcome_history *outcome; /* filled in */
+    uint64_t run;                    /* of several processes: the number of their run */
 };
 
 /* Before anything else is done: refuses a file that could not be written, and more transactions than memory is likely to hold. */

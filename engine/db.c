@@ -20,6 +20,8 @@
 #define ADDRCACHE_ENTRIES_MIN (1u << 14)
 #define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
 #define POOL_BYTES_LARGE (256ull << 20)
+/* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
+#define STACKS_MAX 21000
 
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
 {
@@ -183,6 +185,11 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (config->threads > GATE_WORKERS_MAX || config->coros > 256)
         return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
                        config->coros);
+    uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull);
+    if (stacks > STACKS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
+                       (unsigned long long)(stacks - workers), (unsigned long long)workers, STACKS_MAX);
     if (config->pool_bytes < POOL_BYTES_MIN)
         return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu",
                        (unsigned long long)config->pool_bytes, (unsigned long long)POOL_BYTES_MIN);

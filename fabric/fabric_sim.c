@@ -183,10 +183,16 @@ static int sim_wait(struct fabric *fabric, uint32_t *word)
     uint64_t steps_end = sim->config.steps_max ? sim->steps + sim->config.steps_max : UINT64_MAX;
     must(!sim->running);
     sim->quiet_steps = 0;
+    sim->gave_up = NULL;
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) {
         bool quiet = sim->quiet_steps > QUIET_STEPS_MAX && sim->in_flight == 0;
-        if (sim->steps >= steps_end || quiet) return -CELLAR_ERR_INDETERMINATE;
-        if (!fabric_sim_events_step(sim)) return -CELLAR_ERR_INDETERMINATE;
+        if (sim->steps >= steps_end)
+            sim->gave_up = "events go on without end";
+        else if (quiet)
+            sim->gave_up = "only timers fire";
+        else if (!fabric_sim_events_step(sim))
+            sim->gave_up = "nothing is left to happen";
+        if (sim->gave_up) return -CELLAR_ERR_INDETERMINATE;
     }
     return 0;
 }
@@ -455,6 +461,7 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
 
 uint64_t fabric_sim_trace_hash(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->hash; }
 uint64_t fabric_sim_now_ns(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->now_ns; }
+const char *fabric_sim_gave_up(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->gave_up; }
 uint64_t fabric_sim_ops(const struct fabric *fabric) { return ((const struct fabric_sim *)fabric)->ops_executed; }
 uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node)
 {

@@ -72,6 +72,8 @@ NODISCARD int fabric_sim_open(const struct fabric_sim_config *config, struct fab
 /* A hash over all that has happened (operations, their results, virtual times): equal configuration and seed, equal hash. */
 uint64_t fabric_sim_trace_hash(const struct fabric *fabric);
 uint64_t fabric_sim_now_ns(const struct fabric *fabric);
+/* Why the last wait ended with INDETERMINATE, in words; NULL: it did not. */
+const char *fabric_sim_gave_up(const struct fabric *fabric);
 uint64_t fabric_sim_ops(const struct fabric *fabric); /* operations executed */
 /* How long the processing units of a memory node's NIC were held, all together; and how many it has (0: no limit). */
 uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node);

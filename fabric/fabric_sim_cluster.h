@@ -136,6 +136,7 @@ struct fabric_sim {
     uint64_t ops_executed;
     uint64_t in_flight;          /* operations posted and not completed */
     uint64_t steps, quiet_steps; /* quiet: nothing has happened to an operation since */
+    const char *gave_up;         /* why the last wait did */
     struct coro *running;        /* the worker inside which we are; NULL outside of all */
     struct fabric_sim_ep *running_ep;
     struct fabric_sim_heap heap;

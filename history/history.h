@@ -70,6 +70,7 @@ struct history {
     bool nodes_lost; /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
     uint64_t clock_error_ns; /* begin and end come from clocks that may be so far apart; 0: from one clock */
     uint32_t part, parts;    /* of a run by several processes, what number `part` of them did; parts 0: this is all */
+    uint64_t run;            /* parts: of which run, a number that no other has; 0: not known */
     struct history_name {
         uint32_t table_id;
         char name[CELLAR_NAME_BYTES];

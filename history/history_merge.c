@@ -27,9 +27,10 @@ static int parts_match(const struct history *parts, uint32_t count, struct cella
         if (seen[parts[i].part])
             return err_set(error, CELLAR_ERR_INVALID, "part %u of %u is there twice", parts[i].part, count);
         seen[parts[i].part] = true;
-        if (!same_tables(&parts[i], &parts[0]))
-            return err_set(error, CELLAR_ERR_INVALID, "parts %u and %u are not of one run: their tables differ",
-                           parts[0].part, parts[i].part);
+        bool same = parts[i].run == parts[0].run;
+        if (!same || !same_tables(&parts[i], &parts[0]))
+            return err_set(error, CELLAR_ERR_INVALID, "parts %u and %u are not of one run: their %s differ",
+                           parts[0].part, parts[i].part, same ? "tables" : "run numbers");
     }
     return 0;
 }

@@ -259,6 +259,9 @@ static int parts_read(struct reader *reader, const json_t *object)
     if (!rc) rc = field_number(reader, object, "part", HISTORY_PARTS_MAX, &part);
     if (rc) return rc;
     if (part >= parts) return refuse(reader, "\"part\" must be below \"parts\"");
+    const json_t *run = json_object_get(object, "run");
+    if (run && !text_number_of(run, 16, &reader->history->run))
+        return refuse(reader, "\"run\" must be up to 16 hexadecimal digits in quotes");
     reader->history->part = (uint32_t)part;
     reader->history->parts = (uint32_t)parts;
     return 0;

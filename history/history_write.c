@@ -62,7 +62,8 @@ static void put_header(struct writer *writer, const struct history *history)
     put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s", history->clock_error_ns,
         history->nodes_lost ? "true" : "false");
     if (history->no_epochs) put(writer, ",\"no_epochs\":true");
-    if (history->parts) put(writer, ",\"part\":%u,\"parts\":%u", history->part, history->parts);
+    if (history->parts)
+        put(writer, ",\"part\":%u,\"parts\":%u,\"run\":\"%" PRIx64 "\"", history->part, history->parts, history->run);
     put(writer, "}\n");
 }
 

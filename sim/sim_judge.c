@@ -95,9 +95,8 @@ void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code
 
 void sim_judge_hang(struct sim_state *state, uint32_t clients)
 {
-    sim_judge_complain(state->report, "progress",
-                       "%u of %u clients never end: nothing is left to happen that they could wait for", clients,
-                       state->db->coordinator_count);
+    sim_judge_complain(state->report, "progress", "%u of %u clients never end: %s", clients,
+                       state->db->coordinator_count, fabric_sim_gave_up(state->fabric));
 }
 
 /* ---- history ---- */

@@ -82,6 +82,7 @@ static void configs_that_cannot_be_are_refused(void **state)
         {CONFIG(.threads = 129), CELLAR_ERR_INVALID, "at most 128"},
         {CONFIG(.coros = 257), CELLAR_ERR_INVALID, "at most"},
         {CONFIG(.coros = UINT32_MAX), CELLAR_ERR_INVALID, "at most"},
+        {CONFIG(.fabric = "sim", .cns = 200, .threads = 100, .coros = 4), CELLAR_ERR_INVALID, "too many"},
         {CONFIG(.pool_bytes = 1), CELLAR_ERR_INVALID, "a pool of 1 bytes: at least 1048576"},
         {CONFIG(.pool_bytes = 1ull << 47), CELLAR_ERR_NOMEM, "make the pool smaller"},
         {CONFIG(.pool_bytes = UINT64_MAX), CELLAR_ERR_INVALID, "bytes"},

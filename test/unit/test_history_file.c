@@ -73,13 +73,16 @@ static void sample(struct history *history)
     history->has_final = true;
     history->nodes_lost = true;
     history->clock_error_ns = 250;
+    history->part = 1;
+    history->parts = HISTORY_PARTS_MAX;
+    history->run = UINT64_MAX;
 }
 
 static bool same(const struct history *a, const struct history *b)
 {
     if (a->txn_count != b->txn_count || a->access_count != b->access_count || a->final_count != b->final_count ||
         a->table_count != b->table_count || a->has_final != b->has_final || a->nodes_lost != b->nodes_lost ||
-        a->clock_error_ns != b->clock_error_ns)
+        a->clock_error_ns != b->clock_error_ns || a->part != b->part || a->parts != b->parts || a->run != b->run)
         return false;
     for (uint32_t i = 0; i < a->table_count; i++)
         if (a->tables[i].table_id != b->tables[i].table_id || strcmp(a->tables[i].name, b->tables[i].name) != 0)
