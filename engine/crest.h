@@ -16,7 +16,7 @@
 
 #define CREST_HOLD_COMMITS 64     /* an object that so many transactions have written since it was locked, */
 #define CREST_HOLD_NS 100000      /* or for so long, takes no new writers until it was applied */
-#define CREST_LOCK_READS_BEHIND 8 /* attempts: then tags are taken for reads too */
+#define CREST_LOCK_READS_BEHIND 8 /* attempts whose reads did not hold: then tags are taken for reads too */
 
 /* A new attempt: reserves space in the log, for an entry of up to log_bytes. 0 or RETRY. */
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);

@@ -72,7 +72,9 @@ int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
     txn->exec_ts = 0;
     txn->versions = NULL;
     txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
-    txn->lock_reads = attempts > CREST_LOCK_READS_BEHIND;
+    bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
+    txn->reads_failed = attempts == 1 ? 0 : txn->reads_failed + reads_failed;
+    txn->lock_reads = txn->reads_failed >= CREST_LOCK_READS_BEHIND;
     return log_reserve(co, txn, log_bytes);
 }
 

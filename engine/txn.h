@@ -95,7 +95,8 @@ struct txn {
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     uint32_t part_count, locked_count;
     uint32_t announced_count;
-    bool lock_reads; /* aborted too often: takes tags for its reads too */
+    uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
+    bool lock_reads;       /* so often that tags are taken for reads too */
 };
 
 /* The public name of the same object. */
