@@ -202,18 +202,19 @@ static void publish(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
+    bool absent = object->state == CACHE_ABSENT && !object->ref_cells;
 
     if (!object->claimed) return;
     local_lock(home->local, local, home->ep);
     if (object->state == CACHE_PRESENT && object->fetching && !object->pending) base_take(txn, object);
     local->fetching = object->claimed = false;
-    if (object->state == CACHE_ABSENT) {
+    if (absent) {
         announcement_end(txn, object);
         if (!local->writers && !local->tagged_cells) local->phase = LOCAL_OPEN;
     }
     local_wake_all(local, home->sched);
     uint32_t slot = local->slot;
-    if (object->state == CACHE_ABSENT) {
+    if (absent) {
         local_unpin(home->local, &home->magazine, local);
         object->local = NULL;
     }
@@ -249,6 +250,14 @@ static struct cache_object *claim_all(struct txn *txn)
     return others;
 }
 
+/* Read in an earlier block, and absent in this one: that read cannot validate. */
+static bool any_vanished(const struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        if (txn->parts[i]->state == CACHE_ABSENT && txn->parts[i]->ref_cells) return true;
+    return false;
+}
+
 /* Until every object has a base for its cells, and tags where they are wanted. */
 static int block_fetch(struct coro *co, struct txn *txn)
 {
@@ -263,6 +272,7 @@ static int block_fetch(struct coro *co, struct txn *txn)
             if (own) txn->parts[i]->own_read = true;
         }
         if (stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        if (any_vanished(txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (txn->error) return 0; /* the procedure's doing: what is there still counts as read */
         if (others) wait_fetched(co, txn, others);
     }

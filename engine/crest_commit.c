@@ -34,12 +34,11 @@ static bool watermark_write(struct coro *co, struct txn *txn, uint64_t watermark
 {
     struct txn_home *home = txn->home;
     struct fabric_addr at = {txn->log.addr.bits - sizeof(struct chunk_wire) +
-                             offsetof(struct chunk_wire, log_incarnation)};
+                             offsetof(struct chunk_wire, log_watermark)};
 
-    txn->ring.word[0] = txn->log.incarnation;
-    txn->ring.word[1] = watermark;
+    txn->ring.word = layout_watermark_of(txn->log.incarnation, watermark);
     for (uint32_t i = 0; i <= home->catalog->replicas; i++)
-        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(home->catalog, at, i), txn->ring.word,
+        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(home->catalog, at, i), &txn->ring.word,
                   sizeof txn->ring.word);
     if (txn_await(co, txn)) return false;
     txn->ring.released = watermark;

@@ -17,7 +17,7 @@
 struct logring {
     uint64_t first, end; /* sequences of entries not yet reclaimed: [first, end) */
     uint64_t released;   /* the durable watermark: space of entries up to this one is free */
-    uint64_t word[2];    /* source of the watermark's WRITE: incarnation, watermark */
+    uint64_t word;       /* source of the watermark's WRITE */
     struct logring_entry {
         struct local_entry entry; /* first */
         uint64_t start, bytes;

@@ -52,8 +52,8 @@ static int segment_read(struct recover *run, const struct heap_walk *walk)
     if (header.owner_coordinator >= COORDINATORS_MAX)
         return err_set(run->error, CELLAR_ERR_CORRUPT, "a log on memory node %u names coordinator %u", walk->node,
                        header.owner_coordinator);
-    if (header.log_incarnation == run->claim.incarnation)
-        rc = recover_log_mark(&run->log, header.owner_coordinator, header.log_watermark);
+    if (layout_watermark_incarnation(header.log_watermark) == run->claim.incarnation)
+        rc = recover_log_mark(&run->log, header.owner_coordinator, layout_watermark_sequence(header.log_watermark));
     for (uint32_t replica = 0; rc == 0 && replica <= run->catalog->replicas; replica++) {
         struct recover_ring *ring = ring_new(run, bytes);
         if (!ring) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory for a log of %llu bytes", TEXT(bytes));

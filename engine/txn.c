@@ -46,7 +46,7 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
     if (crest) txn->writer->coordinator = log->coordinator;
     logring_open(&txn->ring);
     int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
-    if (registered == 0) registered = fabric_register_local(home->ep->fabric, txn->ring.word, sizeof txn->ring.word);
+    if (registered == 0) registered = fabric_register_local(home->ep->fabric, &txn->ring.word, sizeof txn->ring.word);
     return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
 }
 

@@ -81,6 +81,7 @@ uint64_t layout_fingerprint(void)
                                        AT(chunk_wire, owner_cn),
                                        AT(chunk_wire, owner_coordinator),
                                        AT(chunk_wire, slot_bytes),
+                                       AT(chunk_wire, log_watermark),
                                        SIZE(record_wire),
                                        AT(record_wire, key),
                                        AT(record_wire, table_id),

@@ -149,13 +149,19 @@ struct chunk_wire {
     uint32_t owner_coordinator; /* 20..23  LOG: whose segment, counted over the CN's coordinators */
     uint32_t slot_bytes;        /* 24..27  RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */
     uint32_t pad;               /* 28..31  zero */
-    uint64_t log_incarnation;   /* 32..39  LOG: whose watermark follows; 0: none was written */
-    uint64_t
-        log_watermark; /* 40..47  LOG: as in an entry (below); the larger of the two holds. Written before space is used again */
-    uint8_t rest[16]; /* 48..63  zero */
+    uint64_t log_watermark; /* 32..39  LOG: layout_watermark_of; 0: none. It and those in entries: the largest holds */
+    uint8_t rest[24];       /* 40..63  zero */
 };
 LAYOUT_SIZE(chunk_wire, LAYOUT_LINE);
-LAYOUT_AT(chunk_wire, log_incarnation, 32);
+LAYOUT_AT(chunk_wire, log_watermark, 32);
+
+/* One word, so that no part of it can be of another incarnation: incarnation (28 bits) | sequence (36 bits). */
+static inline uint64_t layout_watermark_of(uint64_t incarnation, uint64_t sequence)
+{
+    return incarnation << 36 | sequence;
+}
+static inline uint64_t layout_watermark_incarnation(uint64_t word) { return word >> 36; }
+static inline uint64_t layout_watermark_sequence(uint64_t word) { return word & ((1ull << 36) - 1); }
 
 /* ---- records ---- */
 
