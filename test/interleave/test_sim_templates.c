@@ -5,7 +5,9 @@
  *     test_sim_templates NAME|all PREEMPTIONS            every schedule within the bound
  *     test_sim_templates NAME|all pct|preempt RUNS [SEED]
  *     test_sim_templates NAME "SCHEDULE"                 one again
+ *     test_sim_templates --plant BUG ...                 any of these with a planted bug, in builds that have them
  */
+#include "plant.h"
 #include "sim_templates.h"
 
 #include <setjmp.h>
@@ -121,6 +123,22 @@ static int replay(const char *name, const char *text)
     return 2;
 }
 
+/* Takes "--plant BUG" off the arguments; false when this build has no such bug. */
+static bool plant_take(int *argc, char ***argv)
+{
+    bool known = true;
+    if (*argc < 3 || strcmp((*argv)[1], "--plant") != 0) return true;
+#ifdef CELLAR_PLANTS
+    known = plant_choose((*argv)[2]);
+#else
+    known = false;
+#endif
+    if (!known) fprintf(stderr, "no such planted bug in this build: %s\n", (*argv)[2]);
+    *argc -= 2;
+    *argv += 2;
+    return known;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +146,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(schedules_replay),
         cmocka_unit_test(nothing_is_found),
     };
+    if (!plant_take(&argc, &argv)) return 2;
     bool sampled = argc > 3 && (strcmp(argv[2], "pct") == 0 || strcmp(argv[2], "preempt") == 0);
     if (sampled)
         return search(argv[1], argv[2], strtoull(argv[3], NULL, 10), argc > 4 ? strtoull(argv[4], NULL, 10) : 1);

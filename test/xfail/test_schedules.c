@@ -43,7 +43,7 @@ static void hunt(struct catch *catch)
         struct sim_templates_result result;
         if (sim_templates_exhaust(&template, 1, UINT64_MAX, &result) == 0) continue;
         if (catch->caught++ == 0)
-            printf("%s: %s: test_sim_templates %s \"%s\"\n", catch->plant, result.verdict, template.name,
+            printf("%s: test_sim_templates --plant %s %s \"%s\"\n", result.verdict, catch->plant, template.name,
                    result.failing);
         catch->judged += result.judged_twice;
         catch->history_alone += result.history_alone;
