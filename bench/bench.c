@@ -94,6 +94,7 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .warmup_ns = ns_of(settings->warmup_s),
                                   .measure_ns = ns_of(settings->seconds),
                                   .txns = settings->txns,
+                                  .exact = settings->sim,
                                   .client_first = settings->process * sessions,
                                   .client_count = settings->processes * sessions,
                                   .timeout_ns = together(run) ? PATIENCE_NS : 0,
@@ -206,6 +207,7 @@ static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
         return code;
     }
     cellar_pool_space_read(run->db, &run->outcome.pool);
+    run->outcome.cache_high_bytes = cellar_cache_bytes(run->db);
     return 0;
 }
 

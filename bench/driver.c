@@ -130,6 +130,12 @@ static void sync_clock(struct loop *loop)
     publish(&loop->slot->clock_ns, loop->now_ns);
 }
 
+/* Reading a real clock costs more than a small transaction's share of a lag is worth. */
+static inline void pass_time(struct loop *loop, const struct cellar_result *result)
+{
+    loop->now_ns = loop->driver->exact ? cellar_session_now_ns(loop->session) : loop->now_ns + result->latency_ns;
+}
+
 static inline bool stopped(const struct driver *driver)
 {
     return __atomic_load_n(driver->stop, __ATOMIC_RELAXED) ||
@@ -145,7 +151,7 @@ static int warm_up(struct loop *loop)
     while (loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
         int code = workload->next(loop->driver->run, loop->session, loop->slot->client, &type, &loop->options, &result);
         if (code < 0) return code;
-        loop->now_ns += result.latency_ns;
+        pass_time(loop, &result);
         if (--loop->until_sync == 0) sync_clock(loop);
     }
     return 0;
@@ -160,7 +166,7 @@ static int measured(struct loop *loop)
     while (loop->left && loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
         int code = workload->next(loop->driver->run, loop->session, slot->client, &type, &loop->options, &result);
         if (code < 0) return code;
-        loop->now_ns += result.latency_ns;
+        pass_time(loop, &result);
         slot->done++;
         loop->left--;
         if (loop->now_ns < loop->boundary_ns) measure(slot, type, &result);
@@ -177,7 +183,7 @@ static void begin_window(struct loop *loop)
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
     uint32_t index = cellar_session_index(loop->session), count = cellar_session_count(loop->session);
-    if (index == 0) cellar_stats_read(driver->db, &driver->baseline);
+    if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) cellar_stats_read(driver->db, &driver->baseline);
     loop->now_ns = cellar_session_now_ns(loop->session);
     slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
     loop->left = driver->txns ? share(driver->txns, index, count) : UINT64_MAX;
@@ -238,6 +244,8 @@ static void stats_subtract(struct cellar_stats *stats, const struct cellar_stats
     }
     stats->round_trips -= from->round_trips;
     stats->phase_samples -= from->phase_samples;
+    stats->cache_bytes -= from->cache_bytes;
+    stats->copy_bytes -= from->copy_bytes;
 }
 
 /* (sum x)^2 / (n sum x^2): 1 when all compute nodes committed equally many. */

@@ -35,6 +35,7 @@ struct driver {
     uint64_t txns; /* 0: bounded by measure_ns, else by so many over all sessions */
     uint32_t client_first,
         client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
+    bool exact;          /* the clock costs nothing: look at it after each transaction */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
     struct history_recorder *recorder; /* NULL: nothing is recorded; the run ends when it is full */
     uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
@@ -44,7 +45,8 @@ struct driver {
     uint32_t session_count;
     /* set while it runs */
     uint64_t start_ns;            /* when the first session began */
-    struct cellar_stats baseline; /* the engine's counters when the window began */
+    uint32_t begun;               /* 1 once a session's window has begun */
+    struct cellar_stats baseline; /* the engine's counters when the first one did */
     uint64_t loaded_rows;
     uint32_t failed; /* whoever sets it to 1 owns *error */
     int failure;

@@ -2,6 +2,7 @@
 #include "exp.h"
 
 #include "bench.h"
+#include "exp_factors.h"
 #include "exp_nic.h"
 #include "exp_page.h"
 #include "options.h"
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct exp_kind *const exp_kinds[] = {&exp_nic, NULL};
+const struct exp_kind *const exp_kinds[] = {&exp_nic, &exp_factors, NULL};
 
 #define AT(field) offsetof(struct exp, field)
 

@@ -177,6 +177,9 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "mn_nic_utilization", nic_utilization(outcome));
     json_object_set_new(root, "fairness_jain", json_real(totals->fairness));
     json_object_set_new(root, "phases_us", phases_us(outcome));
+    json_object_set_new(root, "cache_bytes_per_txn", json_real(outcome_cache_bytes(outcome)));
+    json_object_set_new(root, "copy_bytes_per_txn", json_real(outcome_copy_bytes(outcome)));
+    json_object_set_new(root, "cache_high_bytes", count(outcome->cache_high_bytes));
     json_object_set_new(root, "space", space(outcome));
     json_object_set_new(root, "rates", rates(outcome));
     json_object_set_new(root, "history", history(outcome));

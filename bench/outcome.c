@@ -41,6 +41,20 @@ double outcome_abort_rate(uint64_t aborted, uint64_t committed)
     return committed ? (double)aborted / (double)committed : 0;
 }
 
+double outcome_cache_bytes(const struct outcome *outcome)
+{
+    const struct cellar_stats *stats = &outcome->totals.stats;
+    const struct cellar_config *db = &outcome->settings->db;
+    double sharing = (double)db->threads * db->coros; /* one cache */
+    return stats->phase_samples ? (double)stats->cache_bytes / (double)stats->phase_samples / sharing : 0;
+}
+
+double outcome_copy_bytes(const struct outcome *outcome)
+{
+    const struct cellar_stats *stats = &outcome->totals.stats;
+    return stats->phase_samples ? (double)stats->copy_bytes / (double)stats->phase_samples : 0;
+}
+
 double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase)
 {
     const struct cellar_stats *stats = &outcome->totals.stats;

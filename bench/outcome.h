@@ -32,6 +32,7 @@ struct outcome {
     struct outcome_table tables[OUTCOME_TABLES_MAX];
     uint32_t table_count;
     struct cellar_pool_space pool;
+    uint64_t cache_high_bytes;      /* of all record caches, blocks in reserve included */
     struct outcome_history history; /* if settings->history */
     bool interrupted;
     double load_s, run_s; /* on the wall */
@@ -49,6 +50,9 @@ double outcome_ops(const struct outcome *outcome, enum cellar_phase phase, enum 
 double outcome_round_trips(const struct outcome *outcome);
 double outcome_tps(const struct outcome *outcome);
 double outcome_abort_rate(uint64_t aborted, uint64_t committed);
+/* Bytes for each coordinator of the record cache's blocks in use, sampled; and of a transaction's own copies. 0 without samples. */
+double outcome_cache_bytes(const struct outcome *outcome);
+double outcome_copy_bytes(const struct outcome *outcome);
 /* Mean time of a phase, of committed attempts; 0 when none was sampled. */
 double outcome_phase_us(const struct outcome *outcome, enum cellar_phase phase);
 /* Does the rate lie within its bounds, sampling error apart? */

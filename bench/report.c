@@ -241,6 +241,20 @@ static void print_memory(const struct page *page)
             style_bytes(total, (double)pool->pool_bytes));
 }
 
+static void print_compute_memory(const struct page *page)
+{
+    const struct outcome *outcome = page->outcome;
+    char cache[STYLE_BYTES], copy[STYLE_BYTES], high[STYLE_BYTES];
+    if (!outcome->totals.stats.phase_samples) return;
+    fprintf(page->out, "  compute node, for each transaction in flight: %s of own copies",
+            style_bytes(copy, outcome_copy_bytes(outcome)));
+    if (outcome->cache_high_bytes)
+        fprintf(page->out, ", %s of the record cache, which has touched %s\n",
+                style_bytes(cache, outcome_cache_bytes(outcome)), style_bytes(high, (double)outcome->cache_high_bytes));
+    else
+        fprintf(page->out, "\n");
+}
+
 /* ---- is it right ---- */
 
 static void print_verdict(const struct page *page, bool ok)
@@ -326,6 +340,7 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_aborts(&page);
     print_verbs(&page);
     print_memory(&page);
+    print_compute_memory(&page);
     print_rates(&page);
     print_history(&page);
     print_checks(&page);

@@ -96,12 +96,26 @@ static void spill(struct arena *arena, struct arena_magazine *magazine, uint32_t
     magazine->counts[class] -= EXCHANGED;
 }
 
+void arena_join(struct arena *arena, struct arena_magazine *magazine)
+{
+    magazine->next = atomic_load(&arena->magazines);
+    while (!atomic_compare_exchange_weak(&arena->magazines, &magazine->next, magazine))
+        ;
+}
+
+static void count_use(struct arena_magazine *magazine, int64_t bytes)
+{
+    int64_t before = atomic_load_explicit(&magazine->in_use, memory_order_relaxed);
+    atomic_store_explicit(&magazine->in_use, before + bytes, memory_order_relaxed);
+}
+
 void *arena_alloc(struct arena *arena, struct arena_magazine *magazine, uint64_t bytes)
 {
     uint32_t class = bytes <= ARENA_BLOCK_MIN ? 0 : 64 - (uint32_t)__builtin_clzll((bytes - 1) / ARENA_BLOCK_MIN);
     if (class >= ARENA_CLASSES) return NULL;
     if (magazine->counts[class] == 0) fill(arena, magazine, class);
     if (magazine->counts[class] == 0) return NULL;
+    count_use(magazine, block_bytes(class));
     return block_at(arena, class, magazine->blocks[class][--magazine->counts[class]]);
 }
 
@@ -111,9 +125,18 @@ void arena_free(struct arena *arena, struct arena_magazine *magazine, void *bloc
     uint32_t class = (uint32_t)(offset / ARENA_CLASS_BYTES);
 
     must(class < ARENA_CLASSES);
+    count_use(magazine, -(int64_t)block_bytes(class));
     if (magazine->counts[class] == ARENA_MAGAZINE) spill(arena, magazine, class);
     magazine->blocks[class][magazine->counts[class]++] =
         (uint32_t)((offset - class * ARENA_CLASS_BYTES) / block_bytes(class));
+}
+
+uint64_t arena_in_use(const struct arena *arena)
+{
+    int64_t bytes = 0;
+    for (const struct arena_magazine *magazine = atomic_load(&arena->magazines); magazine; magazine = magazine->next)
+        bytes += atomic_load_explicit(&magazine->in_use, memory_order_relaxed);
+    return bytes < 0 ? 0 : (uint64_t)bytes;
 }
 
 uint64_t arena_touched(const struct arena *arena)

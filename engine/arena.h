@@ -19,6 +19,7 @@
 
 struct arena {
     uint8_t *memory;
+    _Atomic(struct arena_magazine *) magazines;
     struct arena_class {
         _Alignas(64) _Atomic uint64_t top; /* tag (32 bits) | index of the first free block + 1 (32 bits) */
         atomic_uint fresh;                 /* blocks from here on were never used */
@@ -26,8 +27,10 @@ struct arena {
     } classes[ARENA_CLASSES];
 };
 
-/* One worker's; its thread only. All zero is empty. */
+/* One worker's; its thread only, but for `in_use`, which others read. All zero is empty. */
 struct arena_magazine {
+    struct arena_magazine *next; /* of those that have joined */
+    _Atomic int64_t in_use;      /* bytes handed out less bytes given back, by this worker: other workers' blocks too */
     uint32_t counts[ARENA_CLASSES];
     uint32_t blocks[ARENA_CLASSES][ARENA_MAGAZINE]; /* indices */
 };
@@ -35,9 +38,13 @@ struct arena_magazine {
 /* Maps the memory; NOMEM. */
 NODISCARD int arena_open(struct arena *arena);
 void arena_close(struct arena *arena);
+/* Before the worker's first block: from now on its blocks count. */
+void arena_join(struct arena *arena, struct arena_magazine *magazine);
 /* At least `bytes`, 64-byte aligned, not zeroed; NULL when the class is exhausted or bytes exceed the largest block. */
 void *arena_alloc(struct arena *arena, struct arena_magazine *magazine, uint64_t bytes);
 /* Gives back a block, by any worker. */
 void arena_free(struct arena *arena, struct arena_magazine *magazine, void *block);
-/* Bytes of blocks that were ever handed out: the arena's high-water mark. */
+/* Bytes of blocks in use. Exact when no worker is at work. */
+uint64_t arena_in_use(const struct arena *arena);
+/* Bytes of blocks that were ever in a magazine: the arena's high-water mark. */
 uint64_t arena_touched(const struct arena *arena);

@@ -272,6 +272,9 @@ static void count_commit(struct txn *txn)
     counter_add(&stats->committed, 1);
     if (!txn->phase_start_ns) return;
     counter_add(&stats->phase_samples, 1);
+    if (txn->home->local) counter_add(&stats->cache_bytes, arena_in_use(&txn->home->local->arena));
+    counter_add(&stats->copy_bytes, txn->cache.arena_used + txn->cache.object_count * sizeof(struct cache_object) +
+                                        txn->cache.bucket_count * sizeof(struct cache_bucket));
     for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
 }
 

@@ -293,6 +293,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .whole_records = db->config.cc == CELLAR_CC_RECORD,
                                      .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
                                      .addrs = addrs_make(db)};
+    if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,

@@ -144,6 +144,8 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
     stats->round_trips += counter_read(&from->round_trips);
     for (int i = 0; i < CELLAR_PHASES; i++) stats->phase_ns[i] += counter_read(&from->phase_ns[i]);
     stats->phase_samples += counter_read(&from->phase_samples);
+    stats->cache_bytes += counter_read(&from->cache_bytes);
+    stats->copy_bytes += counter_read(&from->copy_bytes);
     for (uint32_t node = 0; node < worker->db->fabric->mn_count; node++)
         for (int phase = 0; phase < CELLAR_PHASES; phase++)
             for (int verb = 0; verb < CELLAR_VERBS; verb++)
@@ -168,6 +170,13 @@ void cellar_stats_read(struct cellar *db, struct cellar_stats *stats)
 }
 
 void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
+
+uint64_t cellar_cache_bytes(const struct cellar *db)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; db->locals && i < db->config.cns; i++) bytes += arena_touched(&db->locals[i].arena);
+    return bytes;
+}
 
 static int pool_space_read(struct coro *co, struct coordinator *coordinator, void *arg)
 {

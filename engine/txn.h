@@ -31,7 +31,7 @@ struct txn_stats {
     uint64_t committed, aborted;
     uint64_t aborts[CELLAR_ABORT_REASONS];
     uint64_t round_trips;
-    uint64_t phase_ns[CELLAR_PHASES], phase_samples;
+    uint64_t phase_ns[CELLAR_PHASES], phase_samples, cache_bytes, copy_bytes;
 };
 
 struct txn_home {

@@ -329,9 +329,13 @@ struct cellar_stats {
     uint64_t round_trips;             /* awaited batches, summed over transactions, attempts included */
     uint64_t phase_ns[CELLAR_PHASES]; /* of committed attempts; a sample of one in 64 */
     uint64_t phase_samples;
+    uint64_t cache_bytes; /* mode crest: summed over these samples, bytes of the compute node's record cache in use, */
+    uint64_t copy_bytes;  /* and, in every mode, of the transaction's own copies of records */
 };
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
 void cellar_stats_reset(struct cellar *db);
+/* Mode crest: bytes of the record caches that were ever in use, blocks that workers keep in reserve included. */
+uint64_t cellar_cache_bytes(const struct cellar *db);
 
 /* Memory of a table on the memory nodes: what records take as laid out, and what is around them. */
 struct cellar_space {
