@@ -3,8 +3,8 @@
  *
  *     {"cellar_history":1,"tables":{"1":"accounts"},"clock_error_ns":0,"nodes_lost":false}
  *     {"txn":0,"cn":0,"coordinator":1,"begin":10,"end":25,"outcome":"committed","ts":7,
- *      "read":[[table,key,cell,en,ts,"digest"],...],"write":[[table,key,cell,en,ts,over_en,over_ts,"digest"],...],
- *      "absent":[[table,key,ts],...],"insert":[[table,key],...],"delete":[[table,key],...]}
+ *      "read":[[table,key,cell,en,ts,"digest"],...],"absent":[[table,key,ts],...],"insert":[[table,key],...],
+ *      "delete":[[table,key],...],"write":[[table,key,cell,en,ts,over_en,over_ts,"digest"],...]}
  *     {"final":[[table,key,cell,en,ts,"digest"],...]}
  *     {"end":true,"txns":1,"checksum":"xxh3 of all lines before"}
  *

@@ -4,6 +4,7 @@
  * format can add some.
  */
 #include "history_file.h"
+#include "history_line.h"
 #include "layout.h"
 
 #include <errno.h>
@@ -38,7 +39,8 @@ struct reader {
     bool broken_off; /* the line did not end in a newline */
     /* of one transaction */
     struct history_access *accesses;
-    uint32_t access_count, access_capacity;
+    uint32_t access_count;
+    size_t access_capacity;
 };
 
 /* "FILE:LINE: what is wrong" */
@@ -179,7 +181,7 @@ static int entry_read(struct reader *reader, const struct list *list, size_t ind
                       struct history_access *access)
 {
     size_t parts = strlen(list->parts);
-    uint64_t values[8] = {0};
+    uint64_t values[HISTORY_LINE_VALUES] = {0};
 
     if (!json_is_array(entry) || json_array_size(entry) != parts)
         return refuse(reader, "%s[%zu] must be a list of %zu", list->name, index, parts);
@@ -187,29 +189,21 @@ static int entry_read(struct reader *reader, const struct list *list, size_t ind
         int rc = entry_part(reader, list, index, list->parts[i], json_array_get(entry, i), &values[i]);
         if (rc) return rc;
     }
-    *access = (struct history_access){
-        .kind = (uint8_t)list->kind, .cell = HISTORY_PRESENCE, .table_id = (uint32_t)values[0], .key = values[1]};
-    if (list->kind == HISTORY_ABSENT) access->version = values[2];
-    if (list->kind != HISTORY_READ && list->kind != HISTORY_WRITE) return 0;
-    access->cell = (uint16_t)values[2];
-    access->version = layout_version_of((uint16_t)values[3], values[4]);
-    access->digest = values[parts - 1];
-    if (list->kind == HISTORY_WRITE) access->over = layout_version_of((uint16_t)values[5], values[6]);
+    history_line_access(list->kind, values, access);
     if (list->kind == HISTORY_WRITE && access->cell == HISTORY_PRESENCE)
         return refuse(reader, "%s[%zu]: a cell's number is missing", list->name, index);
     return 0;
 }
 
-static int access_keep(struct reader *reader, const struct history_access *access)
+/* Room for so many accesses of one line. */
+static int accesses_room(struct reader *reader, size_t count)
 {
-    if (reader->access_count == reader->access_capacity) {
-        uint32_t room = reader->access_capacity ? reader->access_capacity * 2 : 64;
-        struct history_access *larger = realloc(reader->accesses, room * sizeof *larger);
-        if (!larger) return no_memory(reader);
-        reader->accesses = larger;
-        reader->access_capacity = room;
-    }
-    reader->accesses[reader->access_count++] = *access;
+    if (count <= reader->access_capacity) return 0;
+    size_t room = reader->access_capacity * 2 > count ? reader->access_capacity * 2 : count;
+    struct history_access *larger = realloc(reader->accesses, room * sizeof *larger);
+    if (!larger) return no_memory(reader);
+    reader->accesses = larger;
+    reader->access_capacity = room;
     return 0;
 }
 
@@ -226,8 +220,9 @@ static int list_read(struct reader *reader, const json_t *object, const struct l
         int rc = entry_read(reader, list, index, entry, &access);
         if (rc) return rc;
         if (list->kind == HISTORY_INSERT || list->kind == HISTORY_DELETE) access.version = ts;
-        rc = access_keep(reader, &access);
+        rc = accesses_room(reader, reader->access_count + 1);
         if (rc) return rc;
+        reader->accesses[reader->access_count++] = access;
     }
     return 0;
 }
@@ -333,19 +328,25 @@ static int txn_read(struct reader *reader, const json_t *object)
     return history_txn_add(reader->history, &txn, reader->accesses) ? no_memory(reader) : 0;
 }
 
-static int finals_read(struct reader *reader, const json_t *object)
+/* The accesses of the line are final versions. */
+static int finals_keep(struct reader *reader)
 {
     reader->stage = STAGE_FINALS;
     reader->history->has_final = true;
-    reader->access_count = 0;
-    int rc = list_read(reader, object, &final_list, 0);
-    for (uint32_t i = 0; i < reader->access_count && !rc; i++) {
+    for (uint32_t i = 0; i < reader->access_count; i++) {
         const struct history_access *access = &reader->accesses[i];
         const struct history_final final = {access->table_id, access->cell, access->key, access->version,
                                             access->digest};
-        if (history_final_add(reader->history, &final)) rc = no_memory(reader);
+        if (history_final_add(reader->history, &final)) return no_memory(reader);
     }
-    return rc;
+    return 0;
+}
+
+static int finals_read(struct reader *reader, const json_t *object)
+{
+    reader->access_count = 0;
+    int rc = list_read(reader, object, &final_list, 0);
+    return rc ? rc : finals_keep(reader);
 }
 
 static int end_read(struct reader *reader, const json_t *object, uint64_t checksum)
@@ -381,7 +382,21 @@ static int object_read(struct reader *reader, const json_t *object, uint64_t che
     return refuse(reader, "none of \"txn\", \"final\" and \"end\"");
 }
 
-static int line_read(struct reader *reader, const char *line, size_t bytes)
+/* A line in the form that history_write gives it: 1; 0: it is another; or an error. */
+static int line_read_quickly(struct reader *reader, const char *line, size_t bytes)
+{
+    struct history_txn txn;
+    if (reader->stage != STAGE_TXNS && reader->stage != STAGE_FINALS) return 0;
+    int rc = accesses_room(reader, bytes / HISTORY_LINE_ACCESS_BYTES + 1);
+    if (rc) return rc;
+    if (reader->stage == STAGE_TXNS && history_line_txn(line, bytes, &txn, reader->accesses))
+        return history_txn_add(reader->history, &txn, reader->accesses) ? no_memory(reader) : 1;
+    if (!history_line_finals(line, bytes, reader->accesses, &reader->access_count)) return 0;
+    rc = finals_keep(reader);
+    return rc ? rc : 1;
+}
+
+static int line_parse(struct reader *reader, const char *line, size_t bytes)
 {
     json_error_t where;
     uint64_t checksum =
@@ -398,6 +413,13 @@ static int line_read(struct reader *reader, const char *line, size_t bytes)
     else
         rc = refuse(reader, "not a JSON object (byte %d of the line)", where.position);
     json_decref(object);
+    return rc;
+}
+
+static int line_read(struct reader *reader, const char *line, size_t bytes)
+{
+    int rc = line_read_quickly(reader, line, bytes);
+    rc = rc == 0 ? line_parse(reader, line, bytes) : rc < 0 ? rc : 0;
     XXH3_64bits_update(reader->checksum, line, bytes);
     XXH3_64bits_update(reader->checksum, "\n", 1);
     return rc;

@@ -32,7 +32,17 @@ static void flush(struct writer *writer)
     writer->used = 0;
 }
 
-/* Adds text, of at most a few hundred bytes. */
+/* Adds text of at most a few hundred bytes, and leaves room for a number behind it. */
+static void put_text(struct writer *writer, const char *text)
+{
+    size_t bytes = strlen(text);
+
+    if (writer->used > sizeof writer->buffer - 1024) flush(writer);
+    memcpy(writer->buffer + writer->used, text, bytes);
+    writer->used += (uint32_t)bytes;
+}
+
+/* The same, formatted. */
 __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, const char *format, ...)
 {
     va_list arguments;
@@ -67,28 +77,63 @@ static void put_header(struct writer *writer, const struct history *history)
     put(writer, "}\n");
 }
 
+/* `lead`, then the number. */
+static void put_number(struct writer *writer, const char *lead, uint64_t number)
+{
+    char digits[20];
+    uint32_t first = sizeof digits;
+
+    put_text(writer, lead);
+    do digits[--first] = (char)('0' + number % 10);
+    while (number /= 10);
+    memcpy(writer->buffer + writer->used, digits + first, sizeof digits - first);
+    writer->used += (uint32_t)sizeof digits - first;
+}
+
+/* A digest, in quotes. */
+static void put_digest(struct writer *writer, uint64_t digest)
+{
+    int shift = 60;
+
+    put_text(writer, ",\"");
+    while (shift > 0 && !(digest >> shift)) shift -= 4;
+    for (; shift >= 0; shift -= 4) writer->buffer[writer->used++] = "0123456789abcdef"[digest >> shift & 15];
+    put_text(writer, "\"");
+}
+
+static void put_version(struct writer *writer, uint64_t version)
+{
+    put_number(writer, ",", layout_version_en(version));
+    put_number(writer, ",", layout_version_ts(version));
+}
+
+/* Table and key, with which each entry begins. */
+static void put_key(struct writer *writer, uint32_t table_id, uint64_t key)
+{
+    put_number(writer, "[", table_id);
+    put_number(writer, ",\"", key);
+    put_text(writer, "\"");
+}
+
 static void put_access(struct writer *writer, const struct history_access *access)
 {
-    unsigned en = layout_version_en(access->version);
-    uint64_t ts = layout_version_ts(access->version);
-
-    put(writer, "[%u,\"%" PRIu64 "\"", access->table_id, access->key);
+    put_key(writer, access->table_id, access->key);
     switch ((enum history_kind)access->kind) {
     case HISTORY_READ:
-        put(writer, ",%u,%u,%" PRIu64 ",\"%" PRIx64 "\"", access->cell, en, ts, access->digest);
-        break;
     case HISTORY_WRITE:
-        put(writer, ",%u,%u,%" PRIu64 ",%u,%" PRIu64 ",\"%" PRIx64 "\"", access->cell, en, ts,
-            layout_version_en(access->over), layout_version_ts(access->over), access->digest);
+        put_number(writer, ",", access->cell);
+        put_version(writer, access->version);
+        if (access->kind == HISTORY_WRITE) put_version(writer, access->over);
+        put_digest(writer, access->digest);
         break;
     case HISTORY_ABSENT:
-        put(writer, ",%" PRIu64, ts);
+        put_number(writer, ",", layout_version_ts(access->version));
         break;
     case HISTORY_INSERT:
     case HISTORY_DELETE:
         break;
     }
-    put(writer, "]");
+    put_text(writer, "]");
 }
 
 static void put_accesses(struct writer *writer, const struct history *history, const struct history_txn *txn,
@@ -98,14 +143,17 @@ static void put_accesses(struct writer *writer, const struct history *history, c
 
     for (uint64_t i = txn->first; i < txn->first + txn->count; i++) {
         if (history->accesses[i].kind != kind) continue;
-        if (any)
-            put(writer, ",");
-        else
-            put(writer, ",\"%s\":[", name);
+        if (!any) {
+            put_text(writer, ",\"");
+            put_text(writer, name);
+            put_text(writer, "\":[");
+        } else {
+            put_text(writer, ",");
+        }
         put_access(writer, &history->accesses[i]);
         any = true;
     }
-    if (any) put(writer, "]");
+    if (any) put_text(writer, "]");
 }
 
 static void put_txn(struct writer *writer, const struct history *history, const struct history_txn *txn)
@@ -113,16 +161,20 @@ static void put_txn(struct writer *writer, const struct history *history, const 
     static const char *const outcomes[] = {
         [HISTORY_COMMITTED] = "committed", [HISTORY_FAILED] = "failed", [HISTORY_INDETERMINATE] = "indeterminate"};
 
-    put(writer,
-        "{\"txn\":%" PRIu64 ",\"cn\":%u,\"coordinator\":%u,\"begin\":%" PRIu64 ",\"end\":%" PRIu64
-        ",\"outcome\":\"%s\",\"ts\":%" PRIu64,
-        txn->id, txn->cn, txn->coordinator, txn->begin_ns, txn->end_ns, outcomes[txn->outcome], txn->ts);
+    put_number(writer, "{\"txn\":", txn->id);
+    put_number(writer, ",\"cn\":", txn->cn);
+    put_number(writer, ",\"coordinator\":", txn->coordinator);
+    put_number(writer, ",\"begin\":", txn->begin_ns);
+    put_number(writer, ",\"end\":", txn->end_ns);
+    put_text(writer, ",\"outcome\":\"");
+    put_text(writer, outcomes[txn->outcome]);
+    put_number(writer, "\",\"ts\":", txn->ts);
     put_accesses(writer, history, txn, HISTORY_READ, "read");
-    put_accesses(writer, history, txn, HISTORY_WRITE, "write");
     put_accesses(writer, history, txn, HISTORY_ABSENT, "absent");
     put_accesses(writer, history, txn, HISTORY_INSERT, "insert");
     put_accesses(writer, history, txn, HISTORY_DELETE, "delete");
-    put(writer, "}\n");
+    put_accesses(writer, history, txn, HISTORY_WRITE, "write");
+    put_text(writer, "}\n");
 }
 
 static void put_finals(struct writer *writer, const struct history *history)
@@ -131,9 +183,12 @@ static void put_finals(struct writer *writer, const struct history *history)
         put(writer, "{\"final\":[");
         for (uint64_t j = i; j < i + FINALS_PER_LINE && j < history->final_count; j++) {
             const struct history_final *final = &history->finals[j];
-            put(writer, "%s[%u,\"%" PRIu64 "\",%u,%u,%" PRIu64 ",\"%" PRIx64 "\"]", j > i ? "," : "", final->table_id,
-                final->key, final->cell, layout_version_en(final->version), layout_version_ts(final->version),
-                final->digest);
+            if (j > i) put_text(writer, ",");
+            put_key(writer, final->table_id, final->key);
+            put_number(writer, ",", final->cell);
+            put_version(writer, final->version);
+            put_digest(writer, final->digest);
+            put_text(writer, "]");
         }
         put(writer, "]}\n");
     }
