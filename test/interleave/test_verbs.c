@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <stdio.h>
+#include <string.h>
 
 #define A 1u /* cells: A and B share a line, C spans several */
 #define B 2u
@@ -79,19 +80,19 @@ static const struct expectation expectations[] = {
      {{4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 2, 2}, {4, 2, 2, 0, 1, 3, 2}, {5, 2, 2, 0, 2, 4, 2}}},
 };
 
-static struct sim_scenario_options options_of(enum setting setting)
+static struct sim_scenario_options options_of(enum cellar_cc cc, enum setting setting)
 {
-    struct sim_scenario_options options = {
-        .cc = CELLAR_CC_CELL, .seed = 1, .warm = setting != COLD, .words = setting == WORDS};
+    struct sim_scenario_options options = {.cc = cc, .seed = 1, .warm = setting != COLD, .words = setting == WORDS};
     if (setting == REPLICA) options.mns = 2;
     if (setting == REPLICA) options.replicas = 1;
     return options;
 }
 
 /* Counts of the scenario's first `txns` transactions. */
-static void count(const struct sim_scenario *scenario, uint32_t txns, enum setting setting, struct cellar_stats *stats)
+static void count(const struct sim_scenario *scenario, uint32_t txns, enum cellar_cc cc, enum setting setting,
+                  struct cellar_stats *stats)
 {
-    struct sim_scenario_options options = options_of(setting);
+    struct sim_scenario_options options = options_of(cc, setting);
     struct sim_scenario_report report;
     struct sim_scenario part = *scenario;
     for (uint32_t txn = txns; txn < SIM_SCENARIO_TXNS; txn++) part.txns[txn] = (struct sim_scenario_txn){0};
@@ -125,12 +126,12 @@ static uint64_t ops_sum(const struct cellar_stats *stats)
 }
 
 /* True when the last transaction costs what the table says, and nothing that the table has no column for. */
-static bool check(const struct expectation *expectation, enum setting setting)
+static bool check(const struct expectation *expectation, enum cellar_cc cc, enum setting setting)
 {
     struct cellar_stats before, with;
     uint32_t txns = sim_scenario_txn_count(&expectation->scenario);
-    count(&expectation->scenario, txns - 1, setting, &before);
-    count(&expectation->scenario, txns, setting, &with);
+    count(&expectation->scenario, txns - 1, cc, setting, &before);
+    count(&expectation->scenario, txns, cc, setting, &with);
     struct cost a = cost_of(&before), b = cost_of(&with), want = expectation->costs[setting];
     struct cost cost = {b.round_trips - a.round_trips,     b.execute_reads - a.execute_reads,
                         b.execute_locks - a.execute_locks, b.validate_reads - a.validate_reads,
@@ -143,7 +144,7 @@ static bool check(const struct expectation *expectation, enum setting setting)
                 cost.log_writes == want.log_writes && cost.apply_writes == want.apply_writes &&
                 cost.apply_unlocks == want.apply_unlocks && ops_sum(&with) - ops_sum(&before) == listed;
     if (!same) {
-        printf("%s, %s: {%u, %u, %u, %u, %u, %u, %u}, %llu operations\n", expectation->scenario.name,
+        printf("mode %d, %s, %s: {%u, %u, %u, %u, %u, %u, %u}, %llu operations\n", cc, expectation->scenario.name,
                setting_names[setting], cost.round_trips, cost.execute_reads, cost.execute_locks, cost.validate_reads,
                cost.log_writes, cost.apply_writes, cost.apply_unlocks,
                (unsigned long long)(ops_sum(&with) - ops_sum(&before)));
@@ -151,17 +152,108 @@ static bool check(const struct expectation *expectation, enum setting setting)
     return same;
 }
 
-static void transactions_cost_what_the_table_says(void **state)
+static void costs_are_as_in_the_table(enum cellar_cc cc)
 {
     uint32_t wrong = 0;
     for (uint32_t i = 0; i < sizeof expectations / sizeof *expectations; i++) {
-        for (int setting = 0; setting < SETTINGS; setting++) wrong += !check(&expectations[i], (enum setting)setting);
+        for (int setting = 0; setting < SETTINGS; setting++)
+            wrong += !check(&expectations[i], cc, (enum setting)setting);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+static void transactions_cost_what_the_table_says(void **state) { costs_are_as_in_the_table(CELLAR_CC_CELL); }
+
+/* Sharing costs a transaction that meets nobody nothing. */
+static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are_as_in_the_table(CELLAR_CC_CREST); }
+
+/* Apply and unlock come behind the acknowledgement: one batch, or with backups two. */
+static void acknowledgements_take_so_many_round_trips(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t round_trips;
+    } acknowledged[] = {{"read one record", 1},
+                        {"read three records", 2},
+                        {"update one cell", 2},
+                        {"update two records", 2},
+                        {"update one record, read another", 3}};
+    for (uint32_t i = 0; i < sizeof acknowledged / sizeof *acknowledged; i++) {
+        const struct expectation *found = expectations;
+        while (strcmp(found->scenario.name, acknowledged[i].name) != 0) found++;
+        const struct cost *warm = &found->costs[WARM], *replica = &found->costs[REPLICA];
+        assert_int_equal(warm->round_trips - (warm->apply_writes ? 1 : 0), acknowledged[i].round_trips);
+        assert_int_equal(replica->round_trips - (replica->apply_writes ? 2 : 0), acknowledged[i].round_trips);
+    }
+}
+
+/* ---- transactions of one compute node that meet ---- */
+
+static const struct meeting {
+    struct sim_scenario scenario;
+    bool ordered;              /* it matters who comes first: in coroutines it is the first one */
+    struct cost warm, replica; /* of all its transactions together */
+} meetings[] = {
+    {{"two write a cell", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}}},
+     false,
+     {4, 1, 1, 0, 2, 2, 1},
+     {5, 1, 1, 0, 4, 4, 1}},
+    {{"three write a cell", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, A, A)}}, {2, {UPDATE(0, A, A)}}}},
+     false,
+     {5, 1, 1, 0, 3, 2, 1},
+     {6, 1, 1, 0, 6, 4, 1}},
+    {{"two write neighbours", 1, {{0, {UPDATE(0, A, A)}}, {1, {UPDATE(0, B, B)}}}},
+     false,
+     {5, 2, 2, 0, 2, 2, 1},
+     {6, 2, 2, 0, 4, 4, 1}},
+    {{"one writes, another reads", 1, {{0, {UPDATE(0, A, A)}}, {1, {READ(0, A)}}}},
+     true,
+     {3, 1, 1, 0, 1, 2, 1},
+     {4, 1, 1, 0, 2, 4, 1}},
+    {{"two read", 1, {{0, {READ(0, A)}}, {1, {READ(0, A)}}}}, false, {2, 1, 0, 1, 0, 0, 0}, {2, 1, 0, 1, 0, 0, 0}},
+    {{"two write two records", 3, {{0, {UPDATE(0, A, A), UPDATE(1, A, A)}}, {1, {UPDATE(1, A, A), UPDATE(0, A, A)}}}},
+     false,
+     {4, 2, 2, 0, 2, 4, 2},
+     {5, 2, 2, 0, 4, 8, 2}},
+};
+
+static bool check_meeting(const struct meeting *meeting, enum setting setting, bool threads)
+{
+    struct sim_scenario_options options = options_of(CELLAR_CC_CREST, setting);
+    struct sim_scenario_report report;
+    options.clients_per_cn = sim_scenario_txn_count(&meeting->scenario); /* each has a client of its own */
+    options.threads = threads;
+    const char *verdict = sim_scenario_run(&meeting->scenario, &options, &report);
+    if (verdict) fail_msg("%s, %s: %s", meeting->scenario.name, setting_names[setting], verdict);
+    uint32_t txns = sim_scenario_txn_count(&meeting->scenario);
+    for (uint32_t txn = 0; txn < txns; txn++) assert_int_equal(report.outcomes[txn].attempts, 1);
+    struct cost cost = cost_of(&report.stats), want = setting == WARM ? meeting->warm : meeting->replica;
+    bool same = !memcmp(&cost, &want, sizeof cost);
+    if (!same)
+        printf("%s, %s, %s: {%u, %u, %u, %u, %u, %u, %u}\n", meeting->scenario.name, setting_names[setting],
+               threads ? "threads" : "coroutines", cost.round_trips, cost.execute_reads, cost.execute_locks,
+               cost.validate_reads, cost.log_writes, cost.apply_writes, cost.apply_unlocks);
+    return same;
+}
+
+/* One fetches and locks for all, each logs, the last one applies and unlocks for all: whoever finds the object held posts its log alone. */
+static void who_finds_an_object_held_posts_its_log_alone(void **state)
+{
+    uint32_t wrong = 0;
+    for (uint32_t i = 0; i < sizeof meetings / sizeof *meetings; i++) {
+        for (int threads = 0; threads < (meetings[i].ordered ? 1 : 2); threads++) {
+            wrong += !check_meeting(&meetings[i], WARM, threads);
+            wrong += !check_meeting(&meetings[i], REPLICA, threads);
+        }
     }
     assert_int_equal(wrong, 0);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(transactions_cost_what_the_table_says)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(transactions_cost_what_the_table_says),
+                                       cmocka_unit_test(transactions_of_mode_crest_cost_the_same),
+                                       cmocka_unit_test(acknowledgements_take_so_many_round_trips),
+                                       cmocka_unit_test(who_finds_an_object_held_posts_its_log_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
