@@ -45,6 +45,8 @@
     X(log_reply_lost_ignored, "a log WRITE without a reply counts as durable")                                         \
     X(log_checksum_ignored, "a log entry counts although its checksum does not hold")                                  \
     X(log_past_end, "a log entry may run over the end of its ring")                                                    \
+    X(log_lost_aborted, "a log WRITE of unknown outcome counts as not run")                                            \
+    X(insert_unlogged, "an insert is not in the log entry")                                                            \
     /* index and space */                                                                                              \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \
@@ -69,6 +71,39 @@
     X(crest_abort_kept, "an aborted transaction's versions stay in their chains")                                      \
     X(crest_oldest_applied, "the oldest version of a cell is applied, not the newest")                                 \
     X(crest_ring_unwatched, "log space is used again before a watermark says so")                                      \
+    X(crest_read_unawaited, "the writer of an undecided version that was read is not waited for")                      \
+    X(crest_later_awaited, "who meets an undecided version with a later TS_exec waits for it")                         \
+    X(crest_v_late, "VALIDATING is set behind the checks, not at v")                                                   \
+    X(crest_copy_unchecked, "the base now is validated, not the base that was copied")                                 \
+    X(crest_own_lock_suffices, "what was read of the base is current while this CN holds the cell")                    \
+    X(crest_tags_unchecked, "validation of what this CN does not hold ignores tags")                                   \
+    X(crest_en_to_be, "a local version is known by the epoch number it would have been applied with")                  \
+    X(crest_held_late, "a cell counts as held until its tag is cleared")                                               \
+    X(crest_dropped_early, "an object is open to writers before its tag is cleared, and that tag is theirs")           \
+    X(crest_join_applying, "writers may join while an apply is under way")                                             \
+    X(crest_snapshot_shared, "a record that another one fetched counts as an own snapshot")                            \
+    X(crest_fetch_shared, "an object has two fetchers at once")                                                        \
+    X(crest_record_applied, "an apply writes all cells of the own copy")                                               \
+    X(crest_abort_applies_nothing, "the last writer of an object applies nothing when it aborts")                      \
+    X(crest_generation_ignored, "a coordinator's status is taken for that of its earlier transactions")                \
+    X(crest_ts_of_base, "TS_commit is above the base's, not above the local versions'")                                \
+    X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
+    X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
+    X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
+    X(crest_base_kept, "a base on which validation failed is kept")                                                    \
+    X(crest_base_age_ignored,                                                                                          \
+      "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \
+    X(crest_slots_kept, "the slots of a block stay locked while the transaction goes on")                              \
+    X(crest_waiter_forgotten, "of those who wait for one thing only the first is woken")                               \
+    X(crest_await_unlooked, "a status is not looked at again before its waiter sleeps")                                \
+    X(crest_waits_announced, "who owns versions waits for a closed object")                                            \
+    X(crest_announcements_kept, "who waits for a closed object keeps its announcements")                               \
+    X(crest_never_drains, "an object is held as long as writers come")                                                 \
+    X(crest_log_reserved_late, "log space is reserved at v, not before the first access")                              \
+    X(crest_apply_early, "a commit is applied before those it rests on are durable")                                   \
+    X(crest_fail_undurable, "an error of the procedure is told before what it rests on is durable")                    \
+    X(crest_order_logged, "a log entry names those below, too, aborted or not")                                        \
+    X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \
     X(unlock_reply_lost_ignored, "an unlock whose reply was lost counts as done")                                      \

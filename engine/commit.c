@@ -37,9 +37,10 @@ static bool snapshot_suffices(const struct txn *txn)
 {
     return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
            (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
-           (txn->cache.objects[0].own_read || !txn->home->local) && txn->cache.objects[0].read_at_once &&
-           txn->cache.objects[0].state == CACHE_PRESENT &&
-           txn->cache.objects[0].fetching == txn->cache.objects[0].image && !en_may_wrap(txn);
+           (txn->cache.objects[0].own_read || !txn->home->local || PLANT(crest_snapshot_shared)) &&
+           txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
+           (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
+           !en_may_wrap(txn);
 }
 
 /* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
@@ -171,6 +172,7 @@ static bool log_object(struct logseg_entry *entry, const struct cache_object *ob
     const struct schema *schema = &object->table->schema;
     uint32_t table_id = object->table->id;
 
+    if (txn_is_insert(object) && PLANT(insert_unlogged)) return true;
     if (txn_is_delete(object))
         return logseg_entry_add(entry, LAYOUT_LOG_DELETE, object->addr, object->key, table_id, 0, 0) != NULL;
     uint32_t cells = txn_cells_to_apply(object);
@@ -259,7 +261,7 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
     if (PLANT(log_with_apply)) return 0; /* txn_apply posts the batch */
     rc = await_log(co, txn);
     if (rc && (crest || txn->home->catalog->replicas)) /* some replica may have it, or others rest on it already */
-        rc = -CELLAR_ERR_INDETERMINATE;
+        rc = PLANT(log_lost_aborted) ? -CELLAR_ERR_UNREACHABLE : -CELLAR_ERR_INDETERMINATE;
     if (rc == 0 && crest) txn->ring.released = watermark;
     return rc;
 }
@@ -297,7 +299,8 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     int rc = serialize(co, txn);
     if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
-    if (rc == 0 && txn->home->local && crest_durable(co, txn)) rc = txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    bool wait = rc == 0 && txn->home->local && !PLANT(crest_fail_undurable);
+    if (wait && crest_durable(co, txn)) rc = txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (rc == -CELLAR_ERR_RETRY) return rc;
     const struct observer *observer = txn->home->observer;
     if (observer && txn->home->local) observer->fetched(observer->arg, txn);

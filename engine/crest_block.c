@@ -41,7 +41,9 @@ static uint32_t cells_declared(const struct cache_object *object)
 static bool closed_to(const struct cache_object *object)
 {
     const struct local_object *local = object->local;
-    return local->phase != LOCAL_OPEN || local->exclusive || (object->kind == CACHE_DELETE && local->writers);
+    bool others = object->kind == CACHE_DELETE && local->writers && !PLANT(crest_delete_shared);
+    bool applying = local->phase == LOCAL_APPLYING && !PLANT(crest_join_applying);
+    return local->phase == LOCAL_DRAINING || applying || local->exclusive || others;
 }
 
 enum joined { JOINED, CLOSED, EXHAUSTED };
@@ -71,7 +73,7 @@ static enum joined join(struct txn *txn, struct cache_object *object)
             if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
         } else {
             local->writers++;
-            local->exclusive = object->kind == CACHE_DELETE;
+            local->exclusive = object->kind == CACHE_DELETE && !PLANT(crest_delete_shared);
             object->announced = true;
             txn->announced_count++;
         }
@@ -116,8 +118,9 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
             if (joined == CLOSED) closed = txn->parts[i];
         }
         if (!closed) return 0;
-        if (holds_more(txn, announced_before) || stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_DRAINING);
-        take_back(co, txn);
+        bool more = holds_more(txn, announced_before) && !PLANT(crest_waits_announced);
+        if (more || stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_DRAINING);
+        if (!PLANT(crest_announcements_kept)) take_back(co, txn);
         wait_open(co, txn, closed);
     }
 }
@@ -135,7 +138,7 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
     local_lock(home->local, local, home->ep);
     uint32_t lock = object->announced ? cells_to_lock(txn, object) & ~local->held_cells : 0;
     uint32_t read = (cells_declared(object) & ~object->ref_cells & ~local->base_cells) | lock;
-    if (read && local->fetching) {
+    if (read && local->fetching && !PLANT(crest_fetch_shared)) {
         claim = CLAIM_OTHERS;
     } else if (read) {
         claim = CLAIM_OURS;
@@ -300,9 +303,10 @@ static enum taken meet(struct txn *txn, const struct local_version *version, boo
 
     if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return TAKEN;
     if (local_undecided(status)) {
-        if (txn->exec_ts && atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed) > txn->exec_ts)
-            return TAKEN_LATER;
-        if (!ref_add(txn->waits, &txn->wait_count, version->ref)) return TAKEN_TOO_MANY;
+        uint64_t exec_ts = atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed);
+        if (txn->exec_ts && exec_ts > txn->exec_ts && !PLANT(crest_later_awaited)) return TAKEN_LATER;
+        bool awaited = !read || !PLANT(crest_read_unawaited);
+        if (awaited && !ref_add(txn->waits, &txn->wait_count, version->ref)) return TAKEN_TOO_MANY;
     }
     if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
         !ref_add(txn->deps, &txn->dep_count, version->ref))
@@ -326,13 +330,16 @@ static enum taken cell_take(struct txn *txn, struct cache_object *object, uint32
     uint8_t *at = object->image + cell->offset;
 
     if (version) {
-        if (version->tombstone && version->ref.writer != txn->writer) return TAKEN_DELETED;
+        bool deleted = version->tombstone && version->ref.writer != txn->writer;
+        if (deleted && !PLANT(crest_tombstone_ignored)) return TAKEN_DELETED;
         enum taken taken = meet(txn, version, true);
         if (taken != TAKEN) return taken;
         object->refs[number] = version->ref;
         object->own_read = false;
         memcpy(at, version->bytes, record_cell_bytes(cell));
-        record_version_set(schema, object->image, number, 0); /* known at v */
+        uint16_t to_be = layout_en_next(record_header(local->image)->en[number]);
+        record_version_set(schema, object->image, number,
+                           PLANT(crest_en_to_be) ? layout_version_of(to_be, 0) : 0); /* known at v */
     } else {
         if (local->gone) return TAKEN_DELETED;
         if (!(local->base_cells >> number & 1)) return TAKEN_MISSING;
@@ -353,7 +360,7 @@ static enum taken order_behind(struct txn *txn, const struct local_version *vers
 {
     enum taken taken = TAKEN;
     for (; version && taken == TAKEN; version = PLANT(crest_order_newest) ? NULL : version->below)
-        taken = meet(txn, version, false);
+        taken = meet(txn, version, PLANT(crest_order_logged));
     return taken;
 }
 
@@ -521,7 +528,7 @@ int crest_block_end(struct coro *co, struct txn *txn)
         if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
             memory = versions_put(txn, object) && memory;
     }
-    crest_unlock_slots(txn);
+    if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
     if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
     if (txn->announced_count == 0) return 0;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -541,7 +548,7 @@ bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket)
     struct txn_home *home = txn->home;
     struct local_object *local = local_pin(home->local, &home->magazine, NULL, bucket->addr.bits, home->ep);
     if (!local) return false;
-    bool ours = !local->exclusive;
+    bool ours = !local->exclusive || PLANT(crest_bucket_shared);
     uint32_t slot = local->slot;
     if (ours) {
         local->exclusive = true;

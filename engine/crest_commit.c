@@ -74,7 +74,7 @@ int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
     txn->reads_failed = attempts == 1 ? 0 : txn->reads_failed + reads_failed;
     txn->lock_reads = txn->reads_failed >= CREST_LOCK_READS_BEHIND;
-    return log_reserve(co, txn, log_bytes);
+    return PLANT(crest_log_reserved_late) ? 0 : log_reserve(co, txn, log_bytes);
 }
 
 /* ---- v ---- */
@@ -99,16 +99,21 @@ static bool cell_current(const struct txn *txn, struct cache_object *object, uin
     const struct local_object *local = object->local;
     const struct schema *schema = &object->table->schema;
     const struct local_version *version = current(txn, local->tails[number]);
+    bool of_base = !object->refs[number].writer;
 
-    if (version) {
+    if (version && !(of_base && PLANT(crest_own_lock_suffices))) {
         if (!local_ref_same(version->ref, object->refs[number]) && !PLANT(crest_held_unchecked)) return false;
-        record_version_set(schema, object->image, number, layout_version_of(0, version->ts));
+        uint64_t below =
+            PLANT(crest_ts_of_base) ? record_version(schema, local->image, number) : layout_version_of(0, version->ts);
+        record_version_set(schema, object->image, number, below);
         return true;
     }
     uint64_t base = record_version(schema, local->image, number);
     if (!(local->base_cells >> number & 1) || local->gone) return false;
-    bool same = object->refs[number].writer ? local_ref_same(object->refs[number], local->origins[number])
-                                            : record_version(schema, object->image, number) == base;
+    uint64_t own = record_version(schema, object->image, number);
+    bool same = of_base ? own == base : local_ref_same(object->refs[number], local->origins[number]);
+    same = same || (of_base && PLANT(crest_copy_unchecked));
+    same = same || (!of_base && PLANT(crest_en_to_be) && layout_version_en(own) == layout_version_en(base));
     if (!same && !PLANT(crest_held_unchecked)) return false;
     record_version_set(schema, object->image, number, base);
     return true;
@@ -124,7 +129,8 @@ static bool object_current(struct txn *txn, struct cache_object *object)
     for (uint32_t cells = object->ref_cells; cells && all; cells &= cells - 1)
         all = cell_current(txn, object, (uint32_t)__builtin_ctz(cells));
     object->check_cells = object->ref_cells & ~local->held_cells;
-    if (object->check_cells && local->base_ns < txn->oldest_ns) txn->oldest_ns = local->base_ns;
+    bool older = local->base_ns < txn->oldest_ns && !PLANT(crest_base_age_ignored);
+    if (object->check_cells && older) txn->oldest_ns = local->base_ns;
     object->addr = local->addr;
     local_unlock(home->local, local);
     return all;
@@ -138,19 +144,23 @@ int crest_serialize(struct coro *co, struct txn *txn)
         enum local_status status = local_await(co, txn->waits[i], false, home->sched, txn->task);
         if (status == LOCAL_LOST) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     }
-    local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
+    int rc = PLANT(crest_log_reserved_late) ? log_reserve(co, txn, txn->log_capacity / 2) : 0;
+    if (rc) return rc;
+    if (!PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (!object->ref_cells) continue;
         if (!object_current(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
     }
+    if (PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
     return 0;
 }
 
 bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
 {
     uint32_t tag_bits = object->table->schema.tag_bits;
+    if (PLANT(crest_tags_unchecked)) return true;
     for (uint32_t cells = object->check_cells; cells; cells &= cells - 1) {
         int owner = lockword_owner(lock, tag_bits, (uint32_t)__builtin_ctz(cells));
         if (owner >= 0 && (uint32_t)owner != txn->home->owner) return false;
@@ -164,7 +174,7 @@ void crest_refresh(struct txn *txn, struct cache_object *object)
     struct local_object *local = object->local;
 
     local_lock(home->local, local, home->ep);
-    local->base_cells &= local->tagged_cells;
+    if (!PLANT(crest_base_kept)) local->base_cells &= local->tagged_cells;
     if (!txn_is_live(object, record_header(object->fetching))) {
         addrcache_drop(home->addrs, object->table->id, object->key);
         if (!local->tagged_cells) local->addr.bits = 0;
@@ -212,6 +222,10 @@ uint64_t crest_watermark(struct txn *txn) { return logring_reclaim(&txn->ring); 
 int crest_durable(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
+    if (PLANT(crest_apply_early)) {
+        crest_leave(txn);
+        txn_apply(co, txn, home->ts_last);
+    }
     for (uint32_t i = 0; i < txn->dep_count && !PLANT(crest_ack_early); i++)
         if (local_await(co, txn->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
     return 0;
@@ -252,7 +266,8 @@ static void apply_take(struct cache_object *object)
         while (last->below) last = last->below;
         if (PLANT(crest_oldest_applied)) version = last;
         const struct schema_cell *cell = &schema->cells[number];
-        uint16_t en = layout_en_next(layout_version_en(record_version(schema, local->image, number)));
+        uint16_t below = layout_version_en(record_version(schema, local->image, number));
+        uint16_t en = PLANT(en_kept) ? below : layout_en_next(below);
         if (!txn_is_delete(object)) memcpy(object->image + cell->offset, version->bytes, record_cell_bytes(cell));
         record_version_set(schema, object->image, number, layout_version_of(en, version->ts));
         memcpy(local->image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
@@ -263,6 +278,7 @@ static void apply_take(struct cache_object *object)
         local->tails[number] = NULL;
         object->written_cells |= 1u << number;
     }
+    if (PLANT(crest_record_applied)) object->written_cells |= object->ref_cells;
 }
 
 /* The last writer has left: the apply is this one's. Under the lock. */
@@ -272,12 +288,15 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
     const struct schema *schema = &object->table->schema;
 
     apply_take(object);
+    if (PLANT(crest_abort_applies_nothing) &&
+        local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_ABORTED)
+        object->written_cells = 0;
     object->addr = local->addr;
     object->applier = true;
     object->locked_cells = local->tagged_cells;
     object->held = lockword_tags(lockword_ones(schema->tag_bits, local->tagged_cells), txn->home->owner);
-    local->held_cells = 0;
-    local->phase = LOCAL_APPLYING;
+    if (!PLANT(crest_held_late)) local->held_cells = 0;
+    local->phase = PLANT(crest_dropped_early) ? LOCAL_OPEN : LOCAL_APPLYING;
 }
 
 static void object_leave(struct txn *txn, struct cache_object *object)
@@ -293,7 +312,7 @@ static void object_leave(struct txn *txn, struct cache_object *object)
     object->written_cells = 0;
     bool long_held = local->tagged_cells && (local->commits >= CREST_HOLD_COMMITS ||
                                              fabric_now_ns(home->ep) - local->held_ns >= CREST_HOLD_NS);
-    if (long_held && local->phase == LOCAL_OPEN) local->phase = LOCAL_DRAINING;
+    if (long_held && !PLANT(crest_never_drains) && local->phase == LOCAL_OPEN) local->phase = LOCAL_DRAINING;
     if (local->writers == 0) {
         if (local->tagged_cells) {
             apply_begin(txn, object);
@@ -334,6 +353,7 @@ static void object_applied(struct txn *txn, struct cache_object *object)
     object->locked_cells = object->written_cells = 0;
     local_lock(home->local, local, home->ep);
     local->tagged_cells = 0;
+    if (PLANT(crest_held_late)) local->held_cells = 0;
     local->exclusive = false;
     local->phase = LOCAL_OPEN;
     if (txn_is_delete(object)) {

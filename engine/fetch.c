@@ -243,7 +243,8 @@ static inline bool lock_judge(struct cache_object *object)
         object->unsettled = object->lock_tags;
         object->unsettled_addr = object->addr;
     }
-    if ((object->lock_old & (object->lock_mask | LOCKWORD_DELETED)) && !PLANT(lock_ignored)) {
+    bool own_old = (object->lock_old & object->lock_mask) == object->lock_tags && PLANT(crest_dropped_early);
+    if ((object->lock_old & (object->lock_mask | LOCKWORD_DELETED)) && !own_old && !PLANT(lock_ignored)) {
         if (PLANT(unlock_foreign)) object->held |= object->lock_old & object->lock_mask;
         return false;
     }

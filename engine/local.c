@@ -141,7 +141,7 @@ static void wake_list(struct local_waiter *waiter, struct sched *from)
     while (waiter) {
         struct local_waiter *next = waiter->next; /* it lives on the stack of who is woken */
         sched_wake(from, waiter->sched, waiter->task);
-        waiter = next;
+        waiter = PLANT(crest_waiter_forgotten) ? NULL : next;
     }
 }
 
@@ -190,7 +190,7 @@ enum local_status local_await(struct coro *co, struct local_ref ref, bool durabl
         struct local_waiter waiter = {atomic_load_explicit(&ref.writer->waiters, memory_order_relaxed), sched, task};
         atomic_store(&ref.writer->waiters, &waiter);
         fabric_preempt(sched->ep);
-        bool now = settled(local_status_of(ref), durable);
+        bool now = settled(local_status_of(ref), durable) && !PLANT(crest_await_unlooked);
         if (now) atomic_store(&ref.writer->waiters, waiter.next);
         atomic_store_explicit(&ref.writer->lock, 0, memory_order_release);
         if (!now) sched_park(co, task);

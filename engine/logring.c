@@ -1,6 +1,7 @@
 #include "logring.h"
 
 #include "must.h"
+#include "plant.h"
 
 static struct logring_entry *at(const struct logring *ring, uint64_t sequence)
 {
@@ -9,6 +10,8 @@ static struct logring_entry *at(const struct logring *ring, uint64_t sequence)
 
 uint64_t logring_reclaim(struct logring *ring)
 {
+    for (uint64_t sequence = ring->first; sequence < ring->end && PLANT(crest_watermark_gap); sequence++)
+        if (atomic_load(&at(ring, sequence)->entry.versions) == 0) ring->first = sequence;
     while (ring->first < ring->end &&
            atomic_load_explicit(&at(ring, ring->first)->entry.versions, memory_order_acquire) == 0)
         ring->first++;

@@ -2,6 +2,7 @@
 
 #include "logseg.h"
 #include "plant.h"
+#include "plants_scenarios.h"
 #include "sim_run.h"
 #include "sim_scenarios.h"
 #include "sim_templates.h"
@@ -21,6 +22,7 @@
 
 #define PCT_DEPTH 3
 #define FAULTS_MAX 3       /* of one schedule */
+#define CRASH_OPS 80       /* of a small transaction or three, with a few that are tried again */
 #define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
 
 /* What a search has found. In memory that its process shares with this one: a bug may end it. */
@@ -50,6 +52,8 @@ static const char *checker_of(const char *verdict)
 
 static struct sim_template template_of(const struct plants_search *search)
 {
+    struct sim_template own;
+    if (plants_scenarios_find(search->template, &own)) return own;
     for (uint32_t i = 0; i < sim_templates_count(); i++) {
         struct sim_template template = sim_templates_at(i);
         if (strcmp(template.name, search->template) == 0) return template;
@@ -116,6 +120,14 @@ static enum fabric_sim_fault die(void *arg, uint64_t index, const struct fabric_
     return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
 }
 
+static uint32_t client_cns(const struct sim_scenario *scenario, const struct sim_scenario_options *options)
+{
+    uint32_t clients = 0, per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
+    for (uint32_t i = 0; i < sim_scenario_txn_count(scenario); i++)
+        if (scenario->txns[i].client >= clients) clients = scenario->txns[i].client + 1;
+    return (clients + per_cn - 1) / per_cn;
+}
+
 static void run_crash(uint64_t seed, struct found *found)
 {
     struct prng prng;
@@ -127,15 +139,34 @@ static void run_crash(uint64_t seed, struct found *found)
     struct dying dying = {.at = prng_below(&prng, 30),
                           .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
                           .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
-    uint32_t per_cn = options.clients_per_cn ? options.clients_per_cn : 1, clients = 0;
-    for (uint32_t i = 0; i < sim_scenario_txn_count(scenario); i++)
-        if (scenario->txns[i].client >= clients) clients = scenario->txns[i].client + 1;
-    dying.client_cns = (clients + per_cn - 1) / per_cn;
+    dying.client_cns = client_cns(scenario, &options);
     options.spares = 2;
     options.history = true;
     options.fault = die;
     options.fault_arg = &dying;
     const char *verdict = sim_scenario_run(scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
+static void run_template_crash(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct sim_schedule_state schedule;
+    struct dying dying = {.client_cns = client_cns(&template.scenario, &options), .spare_at = UINT64_MAX};
+    struct prng prng;
+    prng_seed(&prng, seed);
+    dying.at = prng_below(&prng, CRASH_OPS);
+    dying.how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3);
+    sim_schedule_preempt(&schedule, seed, 4ull << seed % 3);
+    options.choose = schedule.choose;
+    options.choose_arg = &schedule;
+    options.fault = die;
+    options.fault_arg = &dying;
+    options.spares = 1;
+    options.history = true;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
@@ -148,12 +179,15 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
                      FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
                      FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0);
     plan->workload = "cells";
+    plan->cc = CELLAR_CC_CREST;
+    if (shape->crest) fixed |= SIM_FIXED_CC;
     plan->en_small = shape->en_small;
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);
     FIX(keys, 0);
     FIX(cells, 0);
     FIX(cell_bytes, 0);
+    if (shape->accesses) plan->accesses_max = shape->accesses;
 }
 
 static void run_cluster(const struct plants_search *search, uint64_t seed, struct found *found)
@@ -209,6 +243,8 @@ static void run_seeds(const struct plants_search *search, uint64_t last, struct 
             run_faulty(search, seed, found);
         else if (search->method == PLANTS_CRASH)
             run_crash(seed, found);
+        else if (search->method == PLANTS_TEMPLATE_CRASH)
+            run_template_crash(search, seed, found);
         else
             run_entry(seed, found);
     }
@@ -275,8 +311,8 @@ static const char *text_of(const char *plant)
 
 static int print_table(const struct plants_search *searches, uint32_t count)
 {
-    static const char *const methods[] = {"preempted",      "PCT",       "preempted, with faults",
-                                          "whole clusters", "recovered", "cut short"};
+    static const char *const methods[] = {
+        "preempted", "PCT", "preempted, with faults", "whole clusters", "recovered", "a node dies", "cut short"};
     int code = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct plants_search *search = &searches[i];

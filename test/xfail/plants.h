@@ -15,18 +15,20 @@ enum plants_method {
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
     PLANTS_CRASH, /* any of the quick templates; a compute node dies at an operation, perhaps its recoverer too; others recover them */
-    PLANTS_ENTRY, /* each seed is an entry of the log of which a line was never written */
+    PLANTS_TEMPLATE_CRASH, /* a template, preempted; one compute node dies at an operation, and another one recovers it */
+    PLANTS_ENTRY,          /* each seed is an entry of the log of which a line was never written */
 };
 
 struct plants_search {
     const char *plant;
     enum plants_method method;
-    const char *template;
+    const char *template; /* of sim_templates.h, or of plants_scenarios.h */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
         const char *faults; /* as of `cellar sim --faults` */
         uint32_t cns, threads, coros, mns, replicas, txns, keys, cells, cell_bytes;
-        bool en_small;
+        uint32_t accesses;
+        bool en_small, crest; /* crest: that mode; else one of the others */
     } shape;
 };
 

@@ -1,0 +1,33 @@
+/* test_plants_crest.c - bugs in mode `crest`: local objects, v, and what the last writer applies (plants.h). */
+#include "plants.h"
+
+static const struct plants_search searches[] = {
+    /* who waits for whom, and v */
+    {.plant = "crest_decided_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
+    {.plant = "crest_read_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
+    {.plant = "crest_later_awaited", .method = PLANTS_PREEMPT, .template = "crossed_blocks/crest-one-cn"},
+    {.plant = "crest_v_late", .method = PLANTS_PREEMPT, .template = "skew_inside/crest-two-threads"},
+    {.plant = "crest_validating_ignored", .method = PLANTS_PREEMPT, .template = "skew_inside/crest-two"},
+    /* validation */
+    {.plant = "crest_copy_unchecked", .method = PLANTS_PREEMPT, .template = "held_behind_read/crest-two-threads"},
+    {.plant = "crest_own_lock_suffices", .method = PLANTS_PREEMPT, .template = "skew_inside/crest-two-threads"},
+    {.plant = "crest_held_unchecked", .method = PLANTS_PREEMPT, .template = "write_over_doomed/crest-two-threads"},
+    {.plant = "crest_en_to_be", .method = PLANTS_PREEMPT, .template = "read_overwritten/crest-one-cn-threads"},
+    {.plant = "crest_snapshot_shared", .method = PLANTS_PREEMPT, .template = "told_by_other/crest-two"},
+    /* objects: who may join, fetch, hold */
+    {.plant = "crest_dropped_early", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
+    {.plant = "crest_join_applying", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
+    {.plant = "crest_slots_kept", .method = PLANTS_PREEMPT, .template = "crossed_blocks/crest-one-cn"},
+    {.plant = "crest_waiter_forgotten", .method = PLANTS_PREEMPT, .template = "three_wait/crest-one-cn"},
+    {.plant = "crest_await_unlooked", .method = PLANTS_PREEMPT, .template = "chain_of_three/crest-one-cn-threads"},
+    {.plant = "crest_announcements_kept", .method = PLANTS_PREEMPT, .template = "deletes_inside/crest-two-threads"},
+    {.plant = "crest_delete_shared", .method = PLANTS_PREEMPT, .template = "deletes_inside/crest-two-threads"},
+    {.plant = "crest_tombstone_ignored", .method = PLANTS_PREEMPT, .template = "deletes_inside/crest-one-cn"},
+    {.plant = "crest_generation_ignored", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two"},
+    /* what is applied */
+    {.plant = "crest_record_applied", .method = PLANTS_PREEMPT, .template = "read_beside_write/crest"},
+    {.plant = "crest_abort_applies_nothing", .method = PLANTS_PREEMPT, .template = "last_aborts/crest-two"},
+    {.plant = "crest_ts_of_base", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two"},
+};
+
+int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
