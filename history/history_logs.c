@@ -359,11 +359,15 @@ static void versions_meet(struct logs *logs)
         const struct history_txn *txn = &history->txns[t];
         /* Mode crest shows a transaction to others of its node before it is durable; then they are indeterminate with it. */
         if (history->no_epochs && txn->outcome == HISTORY_INDETERMINATE) continue;
+        const struct history_access *insert = NULL;
         for (uint32_t i = 0; i < txn->count; i++) {
             const struct history_access *access = &history->accesses[txn->first + i];
-            uint64_t version = access->kind == HISTORY_READ    ? access->version
-                               : access->kind == HISTORY_WRITE ? access->over
-                                                               : 0;
+            if (access->kind == HISTORY_INSERT) insert = access;
+            /* Below an insert is what the slot held before, of whatever key. */
+            bool inserted = insert && insert->table_id == access->table_id && insert->key == access->key;
+            uint64_t version = access->kind == HISTORY_READ                 ? access->version
+                               : access->kind == HISTORY_WRITE && !inserted ? access->over
+                                                                            : 0;
             if (version) version_met(logs, access->table_id, access->key, access->cell, version, t);
         }
     }

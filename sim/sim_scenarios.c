@@ -181,3 +181,26 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
 };
 const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;
 const uint32_t sim_scenarios_variants_quick = QUICK_VARIANTS;
+
+/* In mode crest what clients of one compute node share matters most. */
+const struct sim_scenarios_variant sim_scenarios_crest[] = {
+    {"crest", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true}},
+    {"crest-one-cn",
+     {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
+    {"crest-two-replicas",
+     {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .clients_per_cn = 2, .mns = 2, .replicas = 1}},
+#define QUICK_CREST 3
+    {"crest-one-cn-replicas",
+     {.cc = CELLAR_CC_CREST,
+      .seed = 1,
+      .torn = true,
+      .warm = true,
+      .clients_per_cn = SIM_SCENARIO_CLIENTS,
+      .mns = 2,
+      .replicas = 1}},
+    {"crest-threads",
+     {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .clients_per_cn = SIM_SCENARIO_CLIENTS, .threads = true}},
+    {"crest-words", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .words = true}},
+};
+const uint32_t sim_scenarios_crest_count = sizeof sim_scenarios_crest / sizeof *sim_scenarios_crest;
+const uint32_t sim_scenarios_crest_quick = QUICK_CREST;

@@ -3,7 +3,7 @@
  * too, at each operation of its recovery, and a third one recovers both. Acknowledged transactions must survive, others whole or not at
  * all, and the pool must pass its audit: no tag, no half-applied cell, replicas equal.
  *
- *     test_crash [all]                        every scenario and variant; else a part of them
+ *     test_crash [all [NAME]]                 every scenario and variant, or those of one variant; else a part of them
  */
 #include "sim_scenarios.h"
 
@@ -22,6 +22,7 @@
 #define SECOND_STRIDE 3
 
 static bool everything;
+static const char *only; /* the kind of cluster; NULL: all */
 
 struct crash {
     uint64_t at;        /* which operation of a client is its node's last */
@@ -108,27 +109,40 @@ static void report(const char *what, const struct tally *tally)
     assert_true(tally->longest_ns <= RECOVERY_MAX_NS);
 }
 
+/* Kinds of cluster, those of mode crest last. */
+static uint32_t variants_of(void)
+{
+    return everything ? sim_scenarios_variant_count + sim_scenarios_crest_count
+                      : sim_scenarios_variants_quick + sim_scenarios_crest_quick;
+}
+
+static const struct sim_scenarios_variant *variant_at(uint32_t v)
+{
+    uint32_t others = everything ? sim_scenarios_variant_count : sim_scenarios_variants_quick;
+    return v < others ? &sim_scenarios_variants[v] : &sim_scenarios_crest[v - others];
+}
+
+static bool wanted(uint32_t v) { return !only || strcmp(only, variant_at(v)->name) == 0; }
+
 static void a_node_dies_at_each_operation(void **state)
 {
     struct tally tally = {0};
-    uint32_t variants = everything ? sim_scenarios_variant_count : sim_scenarios_variants_quick;
     uint32_t scenarios = everything ? sim_scenarios_count : sim_scenarios_quick;
     (void)state;
-    for (uint32_t v = 0; v < variants; v++)
-        for (uint32_t i = everything ? 0 : v % 3; i < scenarios; i += everything ? 1 : 3)
-            crash_once(&sim_scenarios_all[i], &sim_scenarios_variants[v], &tally);
+    for (uint32_t v = 0; v < variants_of(); v++)
+        for (uint32_t i = everything ? 0 : v % 3; i < scenarios && wanted(v); i += everything ? 1 : 3)
+            crash_once(&sim_scenarios_all[i], variant_at(v), &tally);
     report("one crash", &tally);
 }
 
 static void its_recoverer_dies_at_each_operation(void **state)
 {
     struct tally tally = {0};
-    uint32_t variants = everything ? sim_scenarios_variant_count : sim_scenarios_variants_quick;
     uint32_t scenarios = everything ? sim_scenarios_count : sim_scenarios_quick;
     (void)state;
-    for (uint32_t v = 0; v < variants; v++)
-        for (uint32_t i = everything ? 0 : (v * 5) % 13; i < scenarios; i += everything ? 1 : 13)
-            crash_twice(&sim_scenarios_all[i], &sim_scenarios_variants[v], v, &tally);
+    for (uint32_t v = 0; v < variants_of(); v++)
+        for (uint32_t i = everything ? 0 : (v * 5) % 13; i < scenarios && wanted(v); i += everything ? 1 : 13)
+            crash_twice(&sim_scenarios_all[i], variant_at(v), v, &tally);
     report("two crashes", &tally);
 }
 
@@ -139,5 +153,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(its_recoverer_dies_at_each_operation),
     };
     everything = argc > 1 && strcmp(argv[1], "all") == 0;
+    only = argc > 2 ? argv[2] : NULL;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
