@@ -9,6 +9,8 @@
 /* Behind the blocks, the links of each class; that of the smallest takes half of all. */
 #define LINKS_BYTES (2 * sizeof(uint32_t) * (ARENA_CLASS_BYTES / ARENA_BLOCK_MIN))
 #define ARENA_BYTES (BLOCKS_BYTES + LINKS_BYTES)
+#define BLOCK_SHIFT 7
+_Static_assert(ARENA_BLOCK_MIN == 1u << BLOCK_SHIFT, "divided by without dividing");
 #define EXCHANGED (ARENA_MAGAZINE / 2) /* blocks that go to or come from the stack at once */
 
 static uint32_t block_bytes(uint32_t class) { return ARENA_BLOCK_MIN << class; }
@@ -128,7 +130,7 @@ void arena_free(struct arena *arena, struct arena_magazine *magazine, void *bloc
     count_use(magazine, -(int64_t)block_bytes(class));
     if (magazine->counts[class] == ARENA_MAGAZINE) spill(arena, magazine, class);
     magazine->blocks[class][magazine->counts[class]++] =
-        (uint32_t)((offset - class * ARENA_CLASS_BYTES) / block_bytes(class));
+        (uint32_t)(offset - class * ARENA_CLASS_BYTES) >> (BLOCK_SHIFT + class);
 }
 
 uint64_t arena_in_use(const struct arena *arena)

@@ -8,7 +8,8 @@
 #define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
 #define SAMPLE_EVERY 64 /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
-#define BACKOFF_DOUBLINGS_MAX 8
+/* Up to a millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
+#define BACKOFF_DOUBLINGS_MAX 10
 #define NODE_FAILURES_MAX 8 /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
 
 struct cellar_session {

@@ -528,9 +528,10 @@ int crest_block_end(struct coro *co, struct txn *txn)
         if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
             memory = versions_put(txn, object) && memory;
     }
+    bool earlier = txn->announced_count > txn->locked_count; /* objects to write that earlier blocks fetched */
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
     if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-    if (txn->announced_count == 0) return 0;
+    if (!earlier) return 0;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (!object->put_cells || !object->local) continue;

@@ -69,6 +69,7 @@ int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
 {
     txn->mark = local_attempt(txn->writer);
     txn->exec_ts = 0;
+    txn->ending = false;
     txn->versions = NULL;
     txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
@@ -234,6 +235,7 @@ int crest_durable(struct coro *co, struct txn *txn)
 void crest_leave_durable(struct txn *txn)
 {
     local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
+    txn->ending = true;
     crest_leave(txn);
 }
 
@@ -361,7 +363,12 @@ static void object_applied(struct txn *txn, struct cache_object *object)
         local_forget(home->local, local);
     }
     local_wake_all(local, home->sched);
-    local_unlock(home->local, local);
+    uint32_t slot = local->slot;
+    if (txn->ending) {
+        local_unpin(home->local, &home->magazine, local);
+        object->local = NULL;
+    }
+    local_unlock_slot(home->local, slot);
     versions_free(txn, object->applied);
     object->applied = NULL;
 }
@@ -462,6 +469,7 @@ void crest_release(struct coro *co, struct txn *txn)
     txn_release_own(co, txn);
     fetches_end(txn);
     changes_drop(txn);
+    txn->ending = true;
     crest_leave(txn);
     txn_apply(co, txn, 0);
     crest_unpin(txn);

@@ -30,7 +30,7 @@ void local_close(struct local *local)
 
 /* ---- locks ---- */
 
-static void lock_word(atomic_uint *word, struct fabric_ep *ep)
+void local_lock_contended(atomic_uint *word, struct fabric_ep *ep)
 {
     for (uint32_t spins = 0;; spins++) {
         if (atomic_load_explicit(word, memory_order_relaxed) == 0 &&
@@ -40,17 +40,6 @@ static void lock_word(atomic_uint *word, struct fabric_ep *ep)
         fabric_preempt(ep);
         fabric_idle(ep, fabric_now_ns(ep) + SPIN_IDLE_NS);
     }
-}
-
-void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
-{
-    lock_word(&local->slots[slot].lock, ep);
-    fabric_preempt(ep);
-}
-
-void local_unlock_slot(struct local *local, uint32_t slot)
-{
-    atomic_store_explicit(&local->slots[slot].lock, 0, memory_order_release);
 }
 
 /* ---- objects ---- */
@@ -168,7 +157,7 @@ void local_status_set(struct local_writer *writer, enum local_status status, str
     fabric_preempt(from->ep);
     /* A waiter is on the list before it looks at the status a last time. */
     if (!atomic_load(&writer->waiters)) return;
-    lock_word(&writer->lock, from->ep);
+    local_lock_word(&writer->lock, from->ep);
     struct local_waiter *waiters = atomic_exchange(&writer->waiters, NULL);
     atomic_store_explicit(&writer->lock, 0, memory_order_release);
     wake_list(waiters, from);
@@ -186,7 +175,7 @@ enum local_status local_await(struct coro *co, struct local_ref ref, bool durabl
     for (;;) {
         enum local_status status = local_status_of(ref);
         if (settled(status, durable)) return status;
-        lock_word(&ref.writer->lock, sched->ep);
+        local_lock_word(&ref.writer->lock, sched->ep);
         struct local_waiter waiter = {atomic_load_explicit(&ref.writer->waiters, memory_order_relaxed), sched, task};
         atomic_store(&ref.writer->waiters, &waiter);
         fabric_preempt(sched->ep);

@@ -142,8 +142,21 @@ NODISCARD int local_open(struct local *local);
 void local_close(struct local *local);
 
 /* Short critical sections. `ep`: of the calling worker, whose simulator may let others run meanwhile. */
-void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep);
-void local_unlock_slot(struct local *local, uint32_t slot);
+void local_lock_contended(atomic_uint *word, struct fabric_ep *ep);
+static inline void local_lock_word(atomic_uint *word, struct fabric_ep *ep)
+{
+    if (__builtin_expect(atomic_exchange_explicit(word, 1, memory_order_acquire) != 0, 0))
+        local_lock_contended(word, ep);
+}
+static inline void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
+{
+    local_lock_word(&local->slots[slot].lock, ep);
+    fabric_preempt(ep);
+}
+static inline void local_unlock_slot(struct local *local, uint32_t slot)
+{
+    atomic_store_explicit(&local->slots[slot].lock, 0, memory_order_release);
+}
 static inline void local_lock(struct local *local, const struct local_object *object, struct fabric_ep *ep)
 {
     local_lock_slot(local, object->slot, ep);
