@@ -7,6 +7,7 @@
 #include "sim_programs.h"
 
 #include "index.h"
+#include "share.h"
 #include "sim_templates.h"
 
 #include <setjmp.h>
@@ -92,6 +93,7 @@ static void explore_range(uint32_t first, uint32_t count, const char *what)
     struct sums sums = {0};
     for (uint32_t i = first; i < first + count; i++) {
         struct sim_template template = sim_templates_at(i);
+        if (!share_has(i - first)) continue;
         explore(&template, &sums);
     }
     printf("%s: %u templates, %llu schedules with at most %u preemption(s), at most %llu choices; each judged twice\n",

@@ -1,0 +1,17 @@
+/*
+ * share.h - a part of a long search, where $CELLAR_SHARE says so, in percent. One build makes all of it; the others (another compiler,
+ * sanitizers, which are slow) repeat some of the same. CMakeLists.txt has the numbers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* Is the search's part of that number to be made? Always number 0; the others are spread, so that no kind is left out. */
+static inline bool share_has(uint64_t number)
+{
+    const char *text = getenv("CELLAR_SHARE");
+    uint64_t percent = text ? strtoull(text, NULL, 10) : 100;
+    return (number * 2654435761u >> 8) % 100 < percent;
+}
