@@ -22,6 +22,8 @@
 
 #define DEPTH 4
 
+static const char *planted = ""; /* what the replay line says of a planted bug */
+
 static void names_are_unique_and_found(void **state)
 {
     uint32_t two_txns = 0;
@@ -63,7 +65,8 @@ static void schedules_replay(void **state)
 static bool report(const struct sim_template *template, const struct sim_templates_result *result)
 {
     if (!result->failed) return true;
-    printf("%s: %s: test_sim_templates %s \"%s\"\n", template->name, result->verdict, template->name, result->failing);
+    printf("%s: %s: test_sim_templates %s%s \"%s\"\n", template->name, result->verdict, planted, template->name,
+           result->failing);
     return false;
 }
 
@@ -128,6 +131,7 @@ static int replay(const char *name, const char *text)
 /* Takes "--plant BUG" off the arguments; false when this build has no such bug. */
 static bool plant_take(int *argc, char ***argv)
 {
+    static char text[80];
     bool known = true;
     if (*argc < 3 || strcmp((*argv)[1], "--plant") != 0) return true;
 #ifdef CELLAR_PLANTS
@@ -136,6 +140,8 @@ static bool plant_take(int *argc, char ***argv)
     known = false;
 #endif
     if (!known) fprintf(stderr, "no such planted bug in this build: %s\n", (*argv)[2]);
+    snprintf(text, sizeof text, "--plant %s ", (*argv)[2]);
+    planted = text;
     *argc -= 2;
     *argv += 2;
     return known;
@@ -152,7 +158,8 @@ int main(int argc, char **argv)
     bool sampled = argc > 3 && (strcmp(argv[2], "pct") == 0 || strcmp(argv[2], "preempt") == 0);
     if (sampled)
         return search(argv[1], argv[2], strtoull(argv[3], NULL, 10), argc > 4 ? strtoull(argv[4], NULL, 10) : 1);
-    if (argc == 3 && strspn(argv[2], "0123456789") == strlen(argv[2])) return search(argv[1], argv[2], 0, 0);
+    if (argc == 3 && argv[2][0] && strspn(argv[2], "0123456789") == strlen(argv[2]))
+        return search(argv[1], argv[2], 0, 0);
     if (argc == 3) return replay(argv[1], argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
