@@ -9,21 +9,42 @@
 #define SAMPLE_EVERY 64 /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
 /* Up to a millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
-#define BACKOFF_DOUBLINGS_MAX 10
-#define NODE_FAILURES_MAX 8 /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
+#define BACKOFF_DOUBLINGS_QUICK 10
+#define BACKOFF_ATTEMPTS_SLOW 8  /* from there on it doubles with each so many attempts only, */
+#define BACKOFF_DOUBLINGS_MAX 16 /* so often in all */
+#define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
 
 struct cellar_session {
     struct coordinator *coordinator;
     struct coro *co;
 };
 
-/* Truncated randomized exponential backoff; the first retry is nearly immediate. */
-static void back_off(struct coro *co, struct coordinator *coordinator, uint32_t attempts)
+/*
+ * Randomized exponential backoff; the first retry is nearly immediate. A millisecond is enough for any usual crowd, and longer would leave a
+ * hot record idle. But of a hundred coordinators that all want the same few records each could meet another one for ever: whoever has
+ * failed that often goes on to make room, slowly, until somebody gets through.
+ */
+static uint64_t backoff_ns(struct prng *prng, uint32_t attempts)
+{
+    uint32_t doublings = attempts - 1;
+    if (doublings > BACKOFF_DOUBLINGS_QUICK)
+        doublings = BACKOFF_DOUBLINGS_QUICK + (doublings - BACKOFF_DOUBLINGS_QUICK) / BACKOFF_ATTEMPTS_SLOW;
+    if (doublings > BACKOFF_DOUBLINGS_MAX) doublings = BACKOFF_DOUBLINGS_MAX;
+    return prng_below(prng, (uint64_t)BACKOFF_MIN_NS << doublings);
+}
+
+/* Not beyond the call's deadline. */
+static void back_off(struct coro *co, struct coordinator *coordinator, const struct cellar_call_options *options,
+                     uint32_t attempts, uint64_t begin_ns)
 {
     struct worker *worker = coordinator->worker;
-    uint32_t doublings = attempts - 1 < BACKOFF_DOUBLINGS_MAX ? attempts - 1 : BACKOFF_DOUBLINGS_MAX;
-    sched_sleep(co, &worker->sched, &coordinator->task,
-                prng_below(&worker->ep->prng, (uint64_t)BACKOFF_MIN_NS << doublings));
+    uint64_t sleep_ns = backoff_ns(&worker->ep->prng, attempts);
+    if (options && options->timeout_ns) {
+        uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
+        uint64_t left_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : 0;
+        if (sleep_ns > left_ns) sleep_ns = left_ns;
+    }
+    sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
 }
 
 /* May a new attempt start? */
@@ -86,7 +107,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
-        back_off(co, coordinator, result->attempts);
+        back_off(co, coordinator, options, result->attempts, begin_ns);
         int rc = call_allowed(options, fabric_now_ns(worker->ep), begin_ns);
         if (rc) {
             result->code = rc;
