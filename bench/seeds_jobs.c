@@ -44,6 +44,13 @@ uint64_t seeds_jobs_hash(const struct seeds_jobs *jobs, uint64_t index) { return
 
 static void add(uint64_t *sum, uint64_t value) { __atomic_fetch_add(sum, value, __ATOMIC_RELAXED); }
 
+static void raise_to(uint64_t *most, uint64_t value)
+{
+    uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
+    while (seen < value && !__atomic_compare_exchange_n(most, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
 static void count_run(struct seeds_totals *totals, const struct sim_report *report)
 {
     add(&totals->done, 1);
@@ -51,6 +58,8 @@ static void count_run(struct seeds_totals *totals, const struct sim_report *repo
     add(&totals->committed, report->committed);
     add(&totals->without_effect, report->failed);
     add(&totals->indeterminate, report->indeterminate);
+    add(&totals->recovered, report->recovered);
+    raise_to(&totals->recovery_ns, report->recovery_ns);
     add(&totals->ops, report->ops);
     add(&totals->virtual_ns, report->virtual_ns);
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)

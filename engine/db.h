@@ -121,6 +121,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
  */
 NODISCARD int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, enum recover_how how,
                          struct recover_report *report, struct cellar_error *error);
+/* As cellar_outcome, by this coordinator. */
+NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2],
+                         enum cellar_fate *fate, struct cellar_error *error);
 /* At open: joins as this process's compute nodes, and recovers first whoever of them, or of a pool of its own, did not leave it. */
 NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 

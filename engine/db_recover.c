@@ -62,6 +62,38 @@ int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
     return db_call_on(db, 0, recover_fn, &call, error);
 }
 
+/* ---- what became of a call ---- */
+
+int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2], enum cellar_fate *fate,
+               struct cellar_error *error)
+{
+    const struct recover_home home = home_of(coordinator);
+    const struct recover_name name = {.cn = (uint32_t)(txn_id[0] >> 48),
+                                      .coordinator = (uint32_t)(txn_id[0] >> 32) & 0xffff,
+                                      .incarnation = txn_id[0] & 0xffffffff,
+                                      .sequence = txn_id[1]};
+    return recover_outcome(co, &home, &name, fate, error);
+}
+
+struct outcome_call {
+    const uint64_t *txn_id;
+    enum cellar_fate *fate;
+    struct cellar_error *error;
+};
+
+static int outcome_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct outcome_call *call = arg;
+    return db_outcome(co, coordinator, call->txn_id, call->fate, call->error);
+}
+
+int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate, struct cellar_error *error)
+{
+    struct outcome_call call = {txn_id, fate, error};
+    *fate = CELLAR_FATE_UNKNOWN;
+    return db_call_on(db, 0, outcome_fn, &call, error);
+}
+
 /* ---- at open ---- */
 
 /* An index of ours that somebody recovers just now will soon be free. */

@@ -10,7 +10,7 @@
 
 /* ---- the claim ---- */
 
-static int look(struct recover *run, uint32_t cn, struct members_state *now)
+int recover_look(struct recover *run, uint32_t cn, struct members_state *now)
 {
     uint32_t tries = 0, refusals = 0;
     int rc;
@@ -48,7 +48,7 @@ static int holder_pass(struct recover *run, const struct members_state *now)
     struct members_state holder;
     uint32_t cn = (uint32_t)now->recoverer;
     if (now->recoverer < 0 || cn == run->home->cn || cn == run->dead) return 0;
-    int rc = look(run, cn, &holder);
+    int rc = recover_look(run, cn, &holder);
     if (rc || members_is_free(&holder)) return rc;
     if (holder.state == LAYOUT_MEMBER_LIVE && !PLANT(recover_claim_shared))
         return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is being recovered by compute node %u",
@@ -61,7 +61,7 @@ static int claim(struct recover *run)
 {
     for (;;) {
         struct members_state from, now;
-        int rc = look(run, run->dead, &from);
+        int rc = recover_look(run, run->dead, &from);
         if (rc) return rc;
         if (from.state == LAYOUT_MEMBER_FREE) return 1;
         if (from.state == LAYOUT_MEMBER_NEVER)
@@ -123,7 +123,7 @@ static int claims_adopt(struct recover *run)
     for (uint32_t cn = 0; cn < run->catalog->cn_count; cn++) {
         struct members_state now;
         struct recover_report unused;
-        int rc = cn == run->dead ? 0 : look(run, cn, &now);
+        int rc = cn == run->dead ? 0 : recover_look(run, cn, &now);
         if (rc) return rc;
         if (cn == run->dead || now.recoverer != (int32_t)run->dead || members_is_free(&now)) continue;
         rc = recover_run(run->co, run->home, cn, RECOVER_SUSPECTED, &unused, run->error);
@@ -150,13 +150,21 @@ static int steps(struct recover *run, enum recover_how how)
 
 /* ---- one run ---- */
 
-static int memory_map(struct recover *run)
+int recover_open(struct recover *run)
 {
     void *memory =
         mmap(NULL, sizeof *run->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     run->memory = memory == MAP_FAILED ? NULL : memory;
     if (run->memory && fabric_register_local(run->ep->fabric, memory, sizeof *run->memory) == 0) return 0;
     return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to recover compute node %u", run->dead);
+}
+
+void recover_close(struct recover *run)
+{
+    recover_log_free(&run->log);
+    for (uint32_t i = 0; i < run->ring_count; i++) free(run->rings[i].local);
+    free(run->rings);
+    if (run->memory) munmap(run->memory, sizeof *run->memory);
 }
 
 int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
@@ -176,11 +184,8 @@ int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead,
                        home->catalog->cn_count);
     if (dead == home->cn && how != RECOVER_OWN)
         return err_set(error, CELLAR_ERR_INVALID, "compute node %u cannot recover itself while it is alive", dead);
-    int rc = memory_map(&run);
+    int rc = recover_open(&run);
     if (rc == 0) rc = steps(&run, how);
-    recover_log_free(&run.log);
-    for (uint32_t i = 0; i < run.ring_count; i++) free(run.rings[i].local);
-    free(run.rings);
-    if (run.memory) munmap(run.memory, sizeof *run.memory);
+    recover_close(&run);
     return rc;
 }

@@ -46,3 +46,12 @@ enum recover_how {
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);
+
+/* A transaction, as cellar_result names it. */
+struct recover_name {
+    uint32_t cn, coordinator;
+    uint64_t incarnation, sequence;
+};
+/* As cellar_outcome. */
+NODISCARD int recover_outcome(struct coro *co, const struct recover_home *home, const struct recover_name *name,
+                              enum cellar_fate *fate, struct cellar_error *error);

@@ -42,6 +42,14 @@ struct recover {
     struct cellar_error *error;
 };
 
+/* ---- recover.c ---- */
+
+/* Memory for a run, and its end, whatever it holds then. */
+NODISCARD int recover_open(struct recover *run);
+void recover_close(struct recover *run);
+/* What the word of that compute node says. */
+NODISCARD int recover_look(struct recover *run, uint32_t cn, struct members_state *now);
+
 /* ---- recover_steps.c ---- */
 
 /* Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be lost. */
@@ -60,7 +68,9 @@ uint32_t recover_owned(const struct recover *run, uint64_t word, uint32_t tag_bi
 
 /* ---- recover_read.c ---- */
 
-/* Reads the dead node's segments from every replica that answers, decides, and copies what counts to those that lack it. */
+/* Reads the segments of `dead`, in its incarnation `claim.incarnation`, from every replica that answers, and decides. */
+NODISCARD int recover_gather(struct recover *run);
+/* Does so, and copies what counts to those that lack it. */
 NODISCARD int recover_read(struct recover *run);
 /* Erases whole entries that do not count. */
 NODISCARD int recover_erase(struct recover *run);

@@ -158,12 +158,17 @@ static int entries_copy(struct recover *run)
     return 0;
 }
 
-int recover_read(struct recover *run)
+int recover_gather(struct recover *run)
 {
     int rc = 0;
     recover_log_init(&run->log, run->dead, run->claim.incarnation);
     for (uint32_t node = 0; node < run->catalog->mn_count && rc == 0; node++) rc = recover_walk(run, node, run_read);
-    if (rc == 0) rc = recover_log_decide(&run->log, run->error);
+    return rc ? rc : recover_log_decide(&run->log, run->error);
+}
+
+int recover_read(struct recover *run)
+{
+    int rc = recover_gather(run);
     for (uint32_t i = 0; i < run->log.count && rc == 0; i++) {
         run->report->entries++;
         run->report->counted += run->log.entries[i].counts;

@@ -169,6 +169,20 @@ void cellar_close(struct cellar *db);
  */
 CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
 
+enum cellar_fate {
+    CELLAR_FATE_UNKNOWN, /* nobody can tell: its compute node is not recovered yet, or its log entry may have been overwritten since */
+    CELLAR_FATE_COMMITTED, /* it had its effect */
+    CELLAR_FATE_ABORTED,   /* it had none, and never will */
+};
+/*
+ * What became of a call that ended INDETERMINATE: txn_id is what its result says. From any process that has the pool open, once its
+ * compute node is recovered, and best before that node's index is used again: its log space is used again, too, and when the entry is not
+ * found any more the answer is UNKNOWN. Whoever asks about a call that ended otherwise may be told UNKNOWN, or of the coordinator's call
+ * before it. INVALID: no such compute node, or it never was alive so. UNREACHABLE: a memory node is lost, and a log with it.
+ */
+CELLAR_NODISCARD int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
+                                    struct cellar_error *error);
+
 /* ---- tables ---------------------------------------------------------------------------------------- */
 
 /* One column: where it is in the row struct, and which cell holds it. */

@@ -204,6 +204,7 @@ int sim_judge(struct sim_state *state)
     if (sim_recover_due(state)) return sim_judge_locks(state);
     uint32_t survivor = survivor_of(state) * state->plan->threads * state->plan->coros;
     code = db_run_on(state->db, survivor, audit_pool, state);
+    if (code == 0 && !state->report->checker) code = sim_outcomes_check(state, survivor);
     if (code == 0 && !state->report->checker && state->report->indeterminate == 0 && !any_cn_lost(state))
         code = db_run_on(state->db, survivor, check_load, state);
     return code;

@@ -1,5 +1,7 @@
 #include "sim_recover.h"
 
+#define RECOVERY_MAX_NS 100000000ull /* virtual */
+
 static bool due(const struct sim_state *state, uint32_t cn)
 {
     return sim_judge_cn_lost(state, cn) && !state->recovered[cn];
@@ -19,12 +21,24 @@ static bool taken(const struct sim_state *state, uint32_t cn)
     return by > 0 && !sim_judge_cn_lost(state, by - 1);
 }
 
+/* Nothing but losses: no pauses, delays or partitions, nor schedules that hold operations up. */
+static bool losses_only(const struct sim_plan *plan)
+{
+    bool only = plan->schedule == SIM_SCHEDULE_TIME;
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
+        only = only && (plan->faults.rate[kind] == 0 || kind == FABRIC_SIM_FAULT_cn_crash);
+    return only;
+}
+
 static void note(struct sim_state *state, uint32_t cn, uint64_t lost_ns, uint64_t now_ns)
 {
     struct sim_report *report = state->report;
     state->recovered[cn] = true;
     report->recovered++;
     if (now_ns - lost_ns > report->recovery_ns) report->recovery_ns = now_ns - lost_ns;
+    if (report->recovery_ns > RECOVERY_MAX_NS && losses_only(state->plan))
+        sim_judge_complain(report, "recovery", "compute node %u was recovered only %llu us after its loss", cn,
+                           (unsigned long long)report->recovery_ns / 1000);
 }
 
 static void recover_one(struct sim_state *state, struct coro *co, struct coordinator *coordinator, uint32_t cn)

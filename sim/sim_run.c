@@ -60,6 +60,10 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
         if (!bereft || code != -CELLAR_ERR_DEADLINE) sim_judge_call(state, txn, client->cn, code, result.attempts);
         count_call(state->report, code);
+        if (code == -CELLAR_ERR_INDETERMINATE) {
+            memcpy(client->unsettled, result.txn_id, sizeof client->unsettled);
+            client->unsettled_txn = txn;
+        }
     }
     return 0;
 }

@@ -14,7 +14,9 @@
 /* One client: a coordinator that runs its list of transactions. */
 struct sim_client {
     uint32_t cn;
-    bool fenced; /* it was told that its node is dead or has stopped: it gave up */
+    bool fenced;            /* it was told that its node is dead or has stopped: it gave up */
+    uint64_t unsettled[2];  /* the name of its call that ended INDETERMINATE; zero: none */
+    uint32_t unsettled_txn; /* the plan's number of that one */
 };
 
 /* When a call was made, and when it had returned; end 0: it was not made. */
@@ -58,3 +60,8 @@ void sim_judge_complain(struct sim_report *report, const char *checker, const ch
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
 /* Is anybody missing: a compute node, so and not recovered, or a memory node? */
 bool sim_judge_any_lost(const struct sim_state *state);
+
+/* ---- sim_outcome.c ---- */
+
+/* Asks that coordinator what became of calls that ended INDETERMINATE on compute nodes since recovered; complains if the pool says otherwise. */
+NODISCARD int sim_outcomes_check(struct sim_state *state, uint32_t coordinator);
