@@ -14,9 +14,9 @@
  *   a transaction        at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry within half a log
  *                        segment (cellar_config.log_bytes); both are declared when a procedure is registered
  *   processes            one per compute-node index
- *   durability           a pool file survives a clean close. Power loss is NOT survived: the pool is memory. Every record and log entry
- *                        is written to `replicas` further memory nodes before it is unlocked or acknowledged; promoting a backup, and
- *                        recovering a crashed compute node from its logs, are not part of this version
+ *   durability           a pool file survives a clean close, and a killed process: the next open recovers it. Power loss is NOT
+ *                        survived: the pool is memory. Every record and log entry is written to `replicas` further memory nodes
+ *                        before it is unlocked or acknowledged; promoting a backup is not part of this version
  *
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: every
  * function that takes a struct cellar may be called from any thread; those that take a struct cellar_txn or
