@@ -17,6 +17,7 @@ missing_packages() {
     command -v clang >/dev/null || echo clang
     command -v clang-format >/dev/null || echo clang-format
     command -v g++ >/dev/null || echo g++
+    command -v spin >/dev/null || echo spin
 }
 
 have_library() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }

@@ -1,0 +1,56 @@
+# configurations.sh - what run.sh runs: check MODE VERDICT MODEL TEMPLATE ON_FIRST RULE [VARIABLE=value...]
+
+# the rules as they are
+check quick holds commit 2 2 - DRAINING=1
+check quick holds commit 3 2 - DRAINING=1
+check quick holds commit 6 2 - DRAINING=1
+check quick holds commit 8 2 - DRAINING=1
+for template in 7 9 10 11; do
+    check quick holds commit $template 2 -
+done
+for template in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+    check full holds commit $template 3 - DRAINING=1
+done
+for template in 1 4 5 12 13; do
+    check full holds commit $template 2 - DRAINING=1
+done
+check full holds commit 3 3 - USER_ABORTS=1
+check quick fails commit 1 2 - ALL_COMMIT=1 # not empty: all three can commit
+
+# each without one rule
+check quick fails commit 1 2 crest_validating_ignored
+check quick fails commit 1 2 crest_held_unchecked
+check quick fails commit 1 2 validation_ignores_locks
+check quick fails commit 2 2 crest_base_stale
+check quick fails commit 3 3 crest_decided_unawaited
+check quick fails commit 3 3 order_unasked
+check quick fails commit 2 2 crest_oldest_applied
+check quick fails commit 2 2 crest_abort_kept USER_ABORTS=1
+check quick fails commit 2 2 held_until_untagged
+check quick fails commit 2 2 closed_not
+check quick fails commit 6 3 copy_overwritten
+check quick fails commit 7 2 absence_unchecked
+check quick fails commit 7 3 bucket_own_tag
+check full fails commit 14 3 closed_waited_holding DRAINING=1
+# not needed for safety
+check full holds commit 3 3 crest_order_newest USER_ABORTS=1
+check quick holds commit 9 3 bucket_unclaimed
+check full holds commit 7 2 absence_ignores_locks
+
+# with a crash of CN 0 and its recovery
+for rule in crest_dep_forgotten dep_until_committable crest_ack_early crest_ring_unwatched recover_tags_first \
+    recover_deps_ignored recover_watermark_ignored; do
+    check quick fails commit_crash 12 2 $rule
+done
+check quick fails commit_crash 13 2 ts_not_above
+check quick fails commit_crash 13 2 crest_versions_uncounted
+
+# one cell, its replicas, two recoverers, a zombie
+check quick holds recover 0 0 -
+for rule in recover_half_applied recover_en_kept recover_ts_ignored recover_unfenced recover_claim_shared recover_uncopied \
+    recover_one_replica recover_tags_first recover_header_en_missed unlock_before_backups unlogged_backup; do
+    check quick fails recover 0 0 $rule
+done
+for rule in en_always_next recover_deps_ignored recover_unerased primary_lines_only; do
+    check full holds recover 0 0 $rule
+done
