@@ -14,6 +14,16 @@ static const struct plants_search searches[] = {
     {.plant = "recover_tags_first", .method = PLANTS_CRASH},
     {.plant = "recover_claim_shared", .method = PLANTS_CRASH},
     {.plant = "insert_unfenced", .method = PLANTS_CRASH},
+    /* which entries count, and where they are */
+    {.plant = "recover_watermark_ignored",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "cn_crash=0.005,cn_suspect=0.002", .cns = 3}},
+    {.plant = "recover_one_replica",
+     .method = PLANTS_CLUSTER,
+     .shape = {.faults = "cn_crash=0.005,cn_suspect=0.002", .cns = 3, .mns = 2, .replicas = 1}},
+    {.plant = "recover_uncopied",
+     .method = PLANTS_CLUSTER,
+     .shape = {.faults = "cn_crash=0.005,cn_suspect=0.002", .cns = 3, .mns = 2, .replicas = 1}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
