@@ -62,7 +62,6 @@
     X(slot_given_early, "a slot is handed out before the delete of its record is applied")                             \
     /* mode crest: execution on shared objects */                                                                      \
     X(crest_dep_forgotten, "a log entry does not name the undecided versions that were read")                          \
-    X(crest_order_newest, "of the undecided versions below, only the newest is waited for")                            \
     X(crest_decided_unawaited, "v comes before those below are decided")                                               \
     X(crest_validating_ignored, "a version whose writer is validating does not count as newer")                        \
     X(crest_held_unchecked, "what this CN holds is not validated")                                                     \
@@ -90,7 +89,6 @@
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
     X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
-    X(crest_base_kept, "a base on which validation failed is kept")                                                    \
     X(crest_base_age_ignored,                                                                                          \
       "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \
     X(crest_slots_kept, "the slots of a block stay locked while the transaction goes on")                              \
@@ -102,7 +100,6 @@
     X(crest_log_reserved_late, "log space is reserved at v, not before the first access")                              \
     X(crest_apply_early, "a commit is applied before those it rests on are durable")                                   \
     X(crest_fail_undurable, "an error of the procedure is told before what it rests on is durable")                    \
-    X(crest_order_logged, "a log entry names those below, too, aborted or not")                                        \
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \

@@ -359,8 +359,7 @@ static enum taken cell_take(struct txn *txn, struct cache_object *object, uint32
 static enum taken order_behind(struct txn *txn, const struct local_version *version)
 {
     enum taken taken = TAKEN;
-    for (; version && taken == TAKEN; version = PLANT(crest_order_newest) ? NULL : version->below)
-        taken = meet(txn, version, PLANT(crest_order_logged));
+    for (; version && taken == TAKEN; version = version->below) taken = meet(txn, version, false);
     return taken;
 }
 

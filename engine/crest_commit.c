@@ -175,7 +175,7 @@ void crest_refresh(struct txn *txn, struct cache_object *object)
     struct local_object *local = object->local;
 
     local_lock(home->local, local, home->ep);
-    if (!PLANT(crest_base_kept)) local->base_cells &= local->tagged_cells;
+    local->base_cells &= local->tagged_cells;
     if (!txn_is_live(object, record_header(object->fetching))) {
         addrcache_drop(home->addrs, object->table->id, object->key);
         if (!local->tagged_cells) local->addr.bits = 0;
@@ -223,7 +223,7 @@ uint64_t crest_watermark(struct txn *txn) { return logring_reclaim(&txn->ring); 
 int crest_durable(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
-    if (PLANT(crest_apply_early)) {
+    if (PLANT(crest_apply_early) && local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_COMMITTABLE) {
         crest_leave(txn);
         txn_apply(co, txn, home->ts_last);
     }

@@ -67,8 +67,9 @@ static void run_template(const struct plants_search *search, uint64_t last, stru
 {
     struct sim_template template = template_of(search);
     struct sim_templates_result result;
-    int code = search->method == PLANTS_PCT ? sim_templates_pct(&template, PCT_DEPTH, 1, last, &result)
-                                            : sim_templates_preempt(&template, 1, last, &result);
+    int code = search->method == PLANTS_PCT       ? sim_templates_pct(&template, PCT_DEPTH, 1, last, &result)
+               : search->method == PLANTS_EXHAUST ? sim_templates_exhaust(&template, 2, last, &result)
+                                                  : sim_templates_preempt(&template, 1, last, &result);
     found->seed = result.schedules;
     if (code) find(found, checker_of(result.verdict), result.verdict);
 }
@@ -231,7 +232,8 @@ static void run_entry(uint64_t seed, struct found *found)
 
 static void run_seeds(const struct plants_search *search, uint64_t last, struct found *found)
 {
-    bool one_by_one = search->method != PLANTS_PREEMPT && search->method != PLANTS_PCT;
+    bool one_by_one = search->method > PLANTS_EXHAUST;
+    if (search->en_bits) plant_choice.en_bits = search->en_bits;
     alarm(SEARCH_SECONDS);
     found->seed = last;
     if (!one_by_one) run_template(search, last, found);

@@ -12,6 +12,7 @@
 enum plants_method {
     PLANTS_PREEMPT, /* a template (sim_templates.h): each seed is one schedule with preemptions at random */
     PLANTS_PCT,     /* likewise, by PCT */
+    PLANTS_EXHAUST, /* a template under all schedules with two preemptions */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
     PLANTS_CRASH, /* any of the quick templates; a compute node dies at an operation, perhaps its recoverer too; others recover them */
@@ -23,6 +24,7 @@ struct plants_search {
     const char *plant;
     enum plants_method method;
     const char *template; /* of sim_templates.h, or of plants_scenarios.h */
+    uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
         const char *faults; /* as of `cellar sim --faults` */

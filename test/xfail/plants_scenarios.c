@@ -101,6 +101,15 @@ static const struct sim_scenario scenarios[] = {
     {"log_after_abort", 3, {{0, {W(0, A), THEN_R(1, A)}}, {1, {W(0, A)}}, {1, {U(0, A)}}, {2, {U(1, A)}}}},
     {"log_gap", 3, {{0, {U(0, A)}}, {0, {U(1, A)}}, {0, {U(1, A)}}, {1, {U(0, A), THEN_U(0, B)}}, {2, {R(0, A)}}}},
     {"log_insert_taken", 0, {{0, {INSERT(0)}}, {1, {INSERT(0)}}, {1, {LOOK(0, A)}}}},
+    /* epoch numbers that came full circle, where they have two bits, and one */
+    {"wrapped",
+     3,
+     {{0, {R(0, A), THEN_R(1, A)}}, {1, {U(0, A)}}, {1, {U(0, A)}}, {1, {U(0, A)}}, {1, {U(0, A), U(1, A)}}}},
+    {"base_wrapped",
+     3,
+     {{0, {R(0, A), THEN_R(1, A)}}, {1, {R(0, A), R(1, A)}}, {2, {U(0, A)}}, {2, {U(0, A), U(1, A)}}}},
+    /* a slot that is used again */
+    {"slot_overtaken", 1, {{0, {DELETE(0)}}, {1, {INSERT(1), INSERT(2), INSERT(3)}}}},
     {"log_delete_missing", 1, {{0, {DELETE(0)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
 };
 #define SCENARIOS (sizeof scenarios / sizeof *scenarios)
@@ -118,6 +127,11 @@ static const struct sim_scenarios_variant variants[] = {
     {"crest-two-threads", VARIANT(.clients_per_cn = 2, .threads = true)},
     {"crest-two-replicas", VARIANT(.clients_per_cn = 2, .mns = 2, .replicas = 1)},
     {"crest-one-cn-replicas", VARIANT(.clients_per_cn = 3, .mns = 2, .replicas = 1)},
+    {"crest-spread", VARIANT(.clients_per_cn = 3, .mns = 2)},
+    {"crest-spread-threads", VARIANT(.clients_per_cn = 3, .mns = 2, .threads = true)},
+    {"cell-spread", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 2}},
+    {"cell-apart", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true}},
+    {"cell-apart-words", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true, .words = true}},
     {"crest-words", VARIANT(.clients_per_cn = 2, .words = true)},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)

@@ -15,9 +15,19 @@ static const struct plants_search searches[] = {
     {.plant = "crest_held_unchecked", .method = PLANTS_PREEMPT, .template = "write_over_doomed/crest-two-threads"},
     {.plant = "crest_en_to_be", .method = PLANTS_PREEMPT, .template = "read_overwritten/crest-one-cn-threads"},
     {.plant = "crest_snapshot_shared", .method = PLANTS_PREEMPT, .template = "told_by_other/crest-two"},
+    {.plant = "en_wrap_unchecked", .method = PLANTS_PCT, .template = "wrapped/crest", .en_bits = 2},
     /* objects: who may join, fetch, hold */
     {.plant = "crest_dropped_early", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
     {.plant = "crest_join_applying", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
+    {.plant = "crest_held_late",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 3, .coros = 4, .txns = 8}},
+    {.plant = "crest_fetch_shared",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 4, .txns = 8}},
+    {.plant = "crest_waits_announced",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 4, .txns = 8}},
     {.plant = "crest_slots_kept", .method = PLANTS_PREEMPT, .template = "crossed_blocks/crest-one-cn"},
     {.plant = "crest_waiter_forgotten",
      .method = PLANTS_CLUSTER,
@@ -41,6 +51,7 @@ static const struct plants_search searches[] = {
     /* the log, when a node dies */
     {.plant = "crest_dep_forgotten", .method = PLANTS_TEMPLATE_CRASH, .template = "log_chain/crest-one-cn"},
     {.plant = "crest_ack_early", .method = PLANTS_TEMPLATE_CRASH, .template = "log_chain/crest-one-cn"},
+    {.plant = "crest_watermark_gap", .method = PLANTS_TEMPLATE_CRASH, .template = "log_gap/crest-two-replicas"},
     {.plant = "insert_unlogged", .method = PLANTS_TEMPLATE_CRASH, .template = "insert_update_inside/crest-one-cn"},
     {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_inside/crest-one-cn"},
 };

@@ -12,6 +12,15 @@ static const struct plants_search searches[] = {
     {.plant = "deleted_ignored", .method = PLANTS_PREEMPT, .template = "delete_read/cell"},
     {.plant = "deleted_kept", .method = PLANTS_PREEMPT, .template = "delete_insert_update/cell"},
     {.plant = "slot_en_reset", .method = PLANTS_PREEMPT, .template = "reinsert_under_look/cell"},
+    {.plant = "slot_given_early",
+     .method = PLANTS_CLUSTER,
+     .shape = {.faults = "delay=0.05,late_completion=0.05",
+               .cns = 1,
+               .threads = 1,
+               .coros = 8,
+               .mns = 2,
+               .txns = 40,
+               .keys = 6}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
