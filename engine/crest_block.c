@@ -46,7 +46,7 @@ static bool closed_to(const struct cache_object *object)
     return local->phase == LOCAL_DRAINING || applying || local->exclusive || others;
 }
 
-enum joined { JOINED, CLOSED, EXHAUSTED };
+enum joined { JOINED, CLOSED, EXHAUSTED, VANISHED };
 
 static enum joined join(struct txn *txn, struct cache_object *object)
 {
@@ -66,8 +66,8 @@ static enum joined join(struct txn *txn, struct cache_object *object)
         if (!object->local) return EXHAUSTED;
     }
     struct local_object *local = object->local;
-    enum joined joined = JOINED;
-    if (cells_to_lock(txn, object) && !object->announced) {
+    enum joined joined = local->gone ? VANISHED : JOINED; /* read in an earlier block, and deleted since */
+    if (joined == JOINED && cells_to_lock(txn, object) && !object->announced) {
         if (closed_to(object)) {
             joined = CLOSED;
             if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
@@ -82,11 +82,15 @@ static enum joined join(struct txn *txn, struct cache_object *object)
     return joined;
 }
 
-/* Does it hold anything that others may wait for, from earlier blocks? */
+/*
+ * Does it hold anything from earlier blocks that others may wait for, or of an object announced in this one a copy, which it would lose
+ * when it applies what others have left there?
+ */
 static bool holds_more(const struct txn *txn, uint32_t announced_before)
 {
     bool any = announced_before > 0;
     for (uint32_t i = 0; i < txn->cache.locked_end; i++) any = any || txn->cache.buckets[i].claim;
+    for (uint32_t i = 0; i < txn->part_count; i++) any = any || (txn->parts[i]->announced && txn->parts[i]->ref_cells);
     return any;
 }
 
@@ -115,6 +119,7 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
             if (!is_shared(txn->parts[i])) continue;
             enum joined joined = join(txn, txn->parts[i]);
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+            if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
             if (joined == CLOSED) closed = txn->parts[i];
         }
         if (!closed) return 0;

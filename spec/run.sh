@@ -45,7 +45,7 @@ check() {
         *) build "$model" "$model.pml" ;;
     esac
     out=$(cd "$work/$model" && env TEMPLATE="$template" ON_FIRST="$on_first" REMOVED="$number" "$@" \
-        timeout -s INT 900 ./pan $([ "$model" = commit_crash ] && echo -E) -m400000 -w$hash_bits 2>&1)
+        timeout -s INT 900 ./pan $([ "$model" = commit_crash ] && printf %s -E) -m400000 -w$hash_bits 2>&1)
     states=$(grep -o '[0-9.e+]* states, stored' <<<"$out" | cut -d' ' -f1)
     got=fails
     grep -q 'errors: 0' <<<"$out" && got=holds
