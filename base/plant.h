@@ -54,7 +54,6 @@
     X(insert_unlocked, "an insert does not lock its bucket")                                                           \
     X(insert_present_unchecked, "an insert does not look for its key")                                                 \
     X(bucket_version_kept, "an insert or delete does not raise the bucket's version")                                  \
-    X(bucket_torn, "a bucket's version is written before its entries where lines can be torn")                         \
     X(address_key_unchecked, "a record at a remembered address is taken for the one meant")                            \
     X(deleted_ignored, "a deleted record is read as if it were there")                                                 \
     X(deleted_kept, "a used slot's lock word keeps DELETED")                                                           \

@@ -76,9 +76,11 @@ static inline void apply_write(struct coro *co, struct txn *txn, struct fabric_a
     const struct catalog *catalog = txn->home->catalog;
 
     txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
-    for (uint32_t i = 1; i <= catalog->replicas && !(PLANT(backup_en_missed) && bytes == 2); i++)
-        txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(catalog_replica(catalog, addr, i), offset), local,
-                  bytes);
+    for (uint32_t i = 1; i <= catalog->replicas && !(PLANT(backup_en_missed) && bytes == 2); i++) {
+        struct fabric_addr backup = catalog_replica(catalog, addr, i);
+        if (!(txn->lost_nodes >> fabric_addr_node(backup) & 1))
+            txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(backup, offset), local, bytes);
+    }
 }
 
 /* One changed cell, then its epoch number: by far the most frequent case. */
@@ -165,7 +167,7 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
         const struct cache_bucket *part = txn_bucket(txn, at);
         if (part->dirty) apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     }
-    if (txn->home->ep->fabric->line_atomic || PLANT(bucket_torn)) {
+    if (txn->home->ep->fabric->line_atomic) {
         apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
         return;
     }
@@ -246,10 +248,24 @@ static bool object_open(struct coro *co, struct txn *txn, const struct cache_obj
            (object->slot_used_before && settle_shows(co, txn, object->addr, LOCKWORD_DELETED, LOCKWORD_DELETED));
 }
 
+/*
+ * May it be tried once more? A backup's node that refuses for good is lost, and left out then: it must not leave our tags on a primary that is
+ * there, where a later settlement of this CN would take them for its own.
+ */
+static bool patient(struct txn *txn, struct settle_patience *patience, struct fabric_addr primary)
+{
+    if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
+    uint64_t lost = patience->refusing & ~txn->lost_nodes;
+    if (!lost || (lost >> fabric_addr_node(primary) & 1)) return false;
+    txn->lost_nodes |= lost;
+    *patience = (struct settle_patience){0};
+    return true;
+}
+
 static void object_again(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     struct settle_patience patience = {0};
-    while (patience.refusals < SETTLE_REFUSALS_MAX && object_open(co, txn, object)) {
+    while (patient(txn, &patience, object->addr) && object_open(co, txn, object)) {
         /* A new record that is whole and not tagged was reachable: others may have changed it since. */
         if (!txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object))
             apply_post(co, txn, object);
@@ -262,7 +278,7 @@ static void object_again(struct coro *co, struct txn *txn, struct cache_object *
 static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *head)
 {
     struct settle_patience patience = {0};
-    while (patience.refusals < SETTLE_REFUSALS_MAX && bucket_ours(co, txn, head)) {
+    while (patient(txn, &patience, head->addr) && bucket_ours(co, txn, head)) {
         if (head->dirty) bucket_post(co, txn, head);
         if (!settle_await(co, txn, &patience)) continue;
         txn_bucket_unlock(co, txn, head);

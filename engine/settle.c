@@ -7,8 +7,11 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     bool refused = false;
 
     if (!txn_await(co, txn)) return true;
-    for (uint32_t i = 0; i < count; i++)
-        refused = refused || (txn->ops[i].status && txn->ops[i].status != -CELLAR_ERR_INDETERMINATE);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!txn->ops[i].status || txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
+        refused = true;
+        patience->refusing |= 1ull << fabric_addr_node(txn->ops[i].addr);
+    }
     patience->refusals += refused;
     sched_sleep(co, home->sched, txn->task, SETTLE_PAUSE_NS << patience->pauses);
     if (patience->pauses < SETTLE_PAUSE_DOUBLINGS_MAX) patience->pauses++;

@@ -15,6 +15,7 @@
 /* A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. */
 struct settle_patience {
     uint32_t refusals, pauses;
+    uint64_t refusing; /* nodes: a bit each */
 };
 
 /* Posts the batch; false when some of it did not return well, after a pause. */

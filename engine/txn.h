@@ -74,9 +74,10 @@ struct txn {
     uint64_t begin_ns;
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
-    int error;      /* first error of the procedure's doing: the call's outcome once the reads are validated */
-    bool unsettled; /* a lock's reply was lost: txn_release must settle */
-    bool doomed;    /* aborted already: every call says RETRY */
+    int error;           /* first error of the procedure's doing: the call's outcome once the reads are validated */
+    bool unsettled;      /* a lock's reply was lost: txn_release must settle */
+    uint64_t lost_nodes; /* a bit each: they refuse for good what is being applied again; backups there are left out */
+    bool doomed;         /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */
