@@ -10,7 +10,7 @@ static const struct plants_search searches[] = {
     {.plant = "insert_untagged", .method = PLANTS_PREEMPT, .template = "insert_update_if_there/cell-replicas"},
     {.plant = "log_with_apply",
      .method = PLANTS_CLUSTER,
-     .shape = {.faults = "cn_crash=0.01", .mns = 2, .replicas = 1, .txns = 8}},
+     .shape = {.faults = "not_run=0.01", .mns = 2, .replicas = 1, .txns = 8}},
     {.plant = "log_one_replica", .method = PLANTS_CLUSTER, .shape = {.mns = 2, .replicas = 1, .txns = 4}},
     {.plant = "log_reply_lost_ignored", .method = PLANTS_CLUSTER, .shape = {.faults = "request_lost=0.02", .txns = 2}},
     {.plant = "log_checksum_ignored", .method = PLANTS_ENTRY},
