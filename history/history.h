@@ -27,7 +27,7 @@ enum history_kind {
 };
 
 struct history_access {
-    uint8_t kind; /* enum history_kind */
+    uint16_t kind; /* enum history_kind */
     uint16_t cell;
     uint32_t table_id;
     uint64_t key;
@@ -46,9 +46,9 @@ struct history_txn {
     uint32_t cn, coordinator;
     uint64_t begin_ns, end_ns; /* of the attempt that ended so; one clock for all */
     uint64_t ts;               /* TS_commit; 0: wrote nothing */
-    uint8_t outcome;           /* enum history_outcome */
     uint64_t first;            /* its accesses: history->accesses[first .. first + count) */
     uint32_t count;
+    uint32_t outcome; /* enum history_outcome */
 };
 
 /* The pool at rest after the last transaction: one line for each item that the history wrote. */

@@ -114,7 +114,7 @@ static bool entries_read(struct cursor *cursor, const struct list *list, struct 
 
 /* ---- lines ---- */
 
-static bool outcome_read(struct cursor *cursor, uint8_t *outcome)
+static bool outcome_read(struct cursor *cursor, uint32_t *outcome)
 {
     if (text_skip(cursor, "\"committed\""))
         *outcome = HISTORY_COMMITTED;

@@ -290,7 +290,7 @@ static int header_read(struct reader *reader, const json_t *object)
     return tables_read(reader, json_object_get(object, "tables"));
 }
 
-static int outcome_read(struct reader *reader, const json_t *object, uint8_t *outcome)
+static int outcome_read(struct reader *reader, const json_t *object, uint32_t *outcome)
 {
     const char *text = json_string_value(json_object_get(object, "outcome"));
 
