@@ -23,7 +23,7 @@ while read -r hash arguments; do
         echo "$hash $arguments" >>"$fresh"
         continue
     fi
-    # A process forked beside a thread that holds a lock of a sanitizer's run time hangs at its birth, once in many thousands: then once more.
+    # Under ASan one run hung here once, for a cause not found (90 repetitions did not); what is judged is the trace, so it is tried once more.
     for try in first second; do
         # shellcheck disable=SC2086
         timeout -k 5 150 "$cellar" $arguments --json "$json" >"$said" 2>&1 </dev/null
