@@ -1,5 +1,5 @@
 /*
- * coro.h - stackful coroutines: the switch only; who runs when is the scheduler's affair (engine/sched.h).
+ * coro.h - stackful coroutines: the switch only; who runs when is the scheduler's affair (fabric/sched.h).
  *
  * A coroutine runs between a resume and its next yield, always on the thread that resumes it. Resumes nest: a
  * simulated worker is a coroutine that resumes coordinators. A first parameter `struct coro *` means "may suspend".

@@ -34,7 +34,7 @@ include
 timely='^(fabric/fabric_(shm|verbs)[a-z_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
-hot='^(engine/(txn|commit|sched|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/fabric[.]c|fabric/fabric_shm_exec[.]c)$'
+hot='^(engine/(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
 wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|test/.*)$'

@@ -1,6 +1,6 @@
 /*
- * sched.h - one worker's scheduler: which coroutine runs next. Coordinators suspend for the fabric (fabric_await), to
- * yield, to sleep (backoff) or to park until a request comes; the worker's loop reaps the fabric and resumes them.
+ * sched.h - one worker's scheduler: which coroutine runs next. Coordinators and clients of locks suspend for the fabric (fabric_await),
+ * to yield, to sleep (backoff) or to park until something comes; the worker's loop reaps the fabric and resumes them.
  */
 #pragma once
 
@@ -14,8 +14,11 @@
 /* One coroutine as its scheduler sees it; owned by the worker that runs it. */
 struct sched_task {
     struct coro *co;
-    struct sched_task *next; /* in the ready queue or among the sleepers */
-    uint64_t wake_ns;        /* of a sleeper */
+    struct sched_task *next;       /* in the ready queue, or among those that others have woken */
+    struct sched_task *sleep_next; /* among the sleepers */
+    uint64_t wake_ns;              /* of a sleeper */
+    bool timed;                    /* a sleeper that waits for a signal, too */
+    atomic_bool waiting;           /* in sched_wait: whoever clears it makes the task ready */
 };
 
 struct sched {
@@ -36,6 +39,13 @@ void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, 
 void sched_wake(struct sched *from, struct sched *to, struct sched_task *task);
 /* Suspends until somebody calls sched_ready or sched_wake. */
 void sched_park(struct coro *co, struct sched_task *task);
+/*
+ * Suspends until *signal (which is then cleared) or until_ns (UINT64_MAX: no limit); true: signalled. One task waits for a signal, any
+ * thread may set it by sched_signal; one set before is not lost.
+ */
+bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns);
+/* Sets *signal, for which `task` of any worker waits, or will wait, or has just given up waiting; from the thread of `from`. */
+void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal);
 /* One round: reaps the fabric, resumes whoever is ready or due. False when there was nothing to do. */
 bool sched_round(struct sched *sched);
 /* When the next sleeper is due; UINT64_MAX without one. */

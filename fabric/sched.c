@@ -23,13 +23,25 @@ void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *t
     coro_yield(co);
 }
 
+static void sleep_until(struct sched *sched, struct sched_task *task, uint64_t wake_ns)
+{
+    task->wake_ns = wake_ns;
+    struct sched_task **at = &sched->sleepers;
+    while (*at && (*at)->wake_ns <= task->wake_ns) at = &(*at)->sleep_next;
+    task->sleep_next = *at;
+    *at = task;
+}
+
+static void sleep_no_more(struct sched *sched, struct sched_task *task)
+{
+    struct sched_task **at = &sched->sleepers;
+    while (*at && *at != task) at = &(*at)->sleep_next;
+    if (*at) *at = task->sleep_next;
+}
+
 void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns)
 {
-    task->wake_ns = fabric_now_ns(sched->ep) + ns;
-    struct sched_task **at = &sched->sleepers;
-    while (*at && (*at)->wake_ns <= task->wake_ns) at = &(*at)->next;
-    task->next = *at;
-    *at = task;
+    sleep_until(sched, task, fabric_now_ns(sched->ep) + ns);
     coro_yield(co);
 }
 
@@ -50,6 +62,34 @@ void sched_wake(struct sched *from, struct sched *to, struct sched_task *task)
                                                   memory_order_relaxed))
         ;
     fabric_wake(to->ep->fabric, to->ep);
+}
+
+/*
+ * Signal and `waiting` make a handshake: the waiter says that it waits and then looks at the signal, the signaller sets the signal and
+ * then looks whether somebody waits. So at least one of them sees the other; clearing `waiting` decides who acts, once.
+ */
+bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns)
+{
+    must(task->co == co);
+    if (atomic_exchange(signal, false)) return true;
+    if (fabric_now_ns(sched->ep) >= until_ns) return false;
+    atomic_store(&task->waiting, true);
+    if (atomic_load(signal) && atomic_exchange(&task->waiting, false)) {
+        atomic_store(signal, false);
+        return true;
+    }
+    task->timed = until_ns != UINT64_MAX;
+    if (task->timed) sleep_until(sched, task, until_ns);
+    coro_yield(co);
+    if (task->timed) sleep_no_more(sched, task);
+    task->timed = false;
+    return atomic_exchange(signal, false);
+}
+
+void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal)
+{
+    atomic_store(signal, true);
+    if (atomic_exchange(&task->waiting, false)) sched_wake(from, to, task);
 }
 
 /* The stack of those that others have woken: the oldest first. */
@@ -88,11 +128,11 @@ static void wake_sleepers(struct sched *sched)
     if (!sched->sleepers) return;
     uint64_t now = fabric_now_ns(sched->ep);
     while (sched->sleepers && sched->sleepers->wake_ns <= now) {
-        struct sched_task *task = sched->sleepers;
-        sched->sleepers = task->next;
-        if (PLANT(sleeper_forgotten) && task->next && task->next->wake_ns == task->wake_ns)
-            sched->sleepers = task->next->next;
-        sched_ready(sched, task);
+        struct sched_task *task = sched->sleepers, *next = task->sleep_next;
+        sched->sleepers = next;
+        if (PLANT(sleeper_forgotten) && next && next->wake_ns == task->wake_ns) sched->sleepers = next->sleep_next;
+        /* Who waits for a signal, too, has been made ready already if that came. */
+        if (!task->timed || atomic_exchange(&task->waiting, false)) sched_ready(sched, task);
     }
 }
 

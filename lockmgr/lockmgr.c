@@ -1,0 +1,374 @@
+/* lockmgr.c - the table of algorithms, and what they share: operations counted, messages, waiting. */
+#include "lockmgr.h"
+
+#include "lockmgr_algorithm.h"
+#include "must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEND_AGAIN_NS 1000 /* the receiver's inbox is full */
+
+#define X(name) &lockmgr_algorithm_##name,
+static const struct lockmgr_algorithm *const algorithms[] = {LOCKMGR_ALGORITHMS(X)};
+#undef X
+#define ALGORITHMS (sizeof algorithms / sizeof *algorithms)
+
+/* ---- by name ---- */
+
+const char *lockmgr_name(uint32_t i, const char **about)
+{
+    if (i >= ALGORITHMS) return NULL;
+    *about = algorithms[i]->about;
+    return algorithms[i]->name;
+}
+
+static const struct lockmgr_algorithm *algorithm_of(const char *name)
+{
+    for (uint32_t i = 0; name && i < ALGORITHMS; i++)
+        if (strcmp(algorithms[i]->name, name) == 0) return algorithms[i];
+    return NULL;
+}
+
+/* The policy's index; -1: there is no such one. */
+static int policy_of(const struct lockmgr_algorithm *algorithm, const char *name)
+{
+    if (!name) return 0;
+    for (int i = 0; algorithm->policies && algorithm->policies[i]; i++)
+        if (strcmp(algorithm->policies[i], name) == 0) return i;
+    return -1;
+}
+
+/* "a, b, c" of all names. */
+static const char *list_names(char *text, size_t bytes, const char *(*name_of)(const void *arg, uint32_t i),
+                              const void *arg)
+{
+    const char *name;
+    size_t used = 0;
+    for (uint32_t i = 0; (name = name_of(arg, i)); i++) {
+        size_t length = strlen(name);
+        if (used + length + 3 > bytes) break;
+        if (i) memcpy(text + used, ", ", 2), used += 2;
+        memcpy(text + used, name, length), used += length;
+    }
+    text[used] = 0;
+    return text;
+}
+
+static const char *name_of_algorithm(const void *arg, uint32_t i)
+{
+    return i < ALGORITHMS ? algorithms[i]->name : NULL;
+}
+static const char *name_of_policy(const void *arg, uint32_t i) { return ((const char *const *)arg)[i]; }
+
+static int check_names(const struct lockmgr_config *config, const struct lockmgr_algorithm *algorithm,
+                       struct cellar_error *error)
+{
+    char names[256];
+    if (!algorithm)
+        return err_set(error, CELLAR_ERR_INVALID, "no lock algorithm is called '%s'; there are %s",
+                       config->algorithm ? config->algorithm : "",
+                       list_names(names, sizeof names, name_of_algorithm, NULL));
+    if (policy_of(algorithm, config->policy) >= 0) return 0;
+    if (!algorithm->policies)
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no policies", algorithm->name);
+    return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no policy '%s'; it has %s", algorithm->name,
+                   config->policy, list_names(names, sizeof names, name_of_policy, algorithm->policies));
+}
+
+int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(config->algorithm);
+    int code = check_names(config, algorithm, error);
+    if (code) return code;
+    if (config->cn_count == 0 || config->workers_per_cn == 0 || config->clients_per_worker == 0)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a lock needs compute nodes, workers and clients: at least one of each");
+    if (config->lease_ns && config->lease_ns < config->rtt_ns)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a lease of %llu ns is shorter than a round trip of %llu ns: nobody could renew it",
+                       (unsigned long long)config->lease_ns, (unsigned long long)config->rtt_ns);
+    return algorithm->check ? algorithm->check(config, error) : 0;
+}
+
+uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config)
+{
+    return algorithm_of(config->algorithm)->lock_bytes(config);
+}
+
+uint32_t lockmgr_promises(const struct lockmgr_config *config) { return algorithm_of(config->algorithm)->promises; }
+
+int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
+{
+    return algorithm_of(config->algorithm)->audit(config, bytes, error);
+}
+
+/* ---- birth and death ---- */
+
+int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn, struct lockmgr **out,
+                 struct cellar_error *error)
+{
+    *out = NULL;
+    int code = lockmgr_check(config, error);
+    if (code) return code;
+    struct lockmgr *lockmgr = calloc(1, sizeof *lockmgr);
+    if (!lockmgr || !(lockmgr->workers = calloc(config->workers_per_cn, sizeof *lockmgr->workers))) goto no_memory;
+    lockmgr->config = *config;
+    lockmgr->algorithm = algorithm_of(config->algorithm);
+    lockmgr->policy = (uint32_t)policy_of(lockmgr->algorithm, config->policy);
+    lockmgr->cn = cn;
+    lockmgr->fabric = fabric;
+    code = lockmgr->algorithm->open ? lockmgr->algorithm->open(lockmgr, error) : 0;
+    if (code) goto out;
+    *out = lockmgr;
+    return 0;
+no_memory:
+    code = err_set(error, CELLAR_ERR_NOMEM, "no memory for a lock manager");
+out:
+    if (lockmgr) free(lockmgr->workers);
+    free(lockmgr);
+    return code;
+}
+
+void lockmgr_close(struct lockmgr *lockmgr)
+{
+    if (!lockmgr) return;
+    for (uint32_t i = 0; i < lockmgr->config.workers_per_cn; i++) must(!lockmgr->workers[i]);
+    if (lockmgr->algorithm->close) lockmgr->algorithm->close(lockmgr);
+    free(lockmgr->workers);
+    free(lockmgr);
+}
+
+static int open_clients(struct lockmgr_worker *worker, struct cellar_error *error)
+{
+    uint32_t count = worker->lockmgr->config.clients_per_worker;
+    worker->clients = calloc(count, sizeof *worker->clients);
+    worker->buffers = aligned_alloc(64, (size_t)count * LOCKMGR_CLIENT_BYTES);
+    if (!worker->clients || !worker->buffers)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of locks", count);
+    memset(worker->buffers, 0, (size_t)count * LOCKMGR_CLIENT_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        worker->clients[i].worker = worker;
+        worker->clients[i].number = i;
+        worker->clients[i].buffer = worker->buffers + (size_t)i * LOCKMGR_CLIENT_BYTES;
+    }
+    int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, (uint64_t)count * LOCKMGR_CLIENT_BYTES);
+    return code ? err_set(error, (enum cellar_error_code) - code, "the fabric refused the lock clients' buffers") : 0;
+}
+
+int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_ep *ep, struct sched *sched,
+                        struct lockmgr_worker **out, struct cellar_error *error)
+{
+    *out = NULL;
+    must(number < lockmgr->config.workers_per_cn);
+    must(!lockmgr->workers[number]);
+    struct lockmgr_worker *worker = calloc(1, sizeof *worker);
+    if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of the lock manager");
+    *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
+    int code = open_clients(worker, error);
+    if (code == 0 && lockmgr->algorithm->worker_open) code = lockmgr->algorithm->worker_open(worker, error);
+    if (code) {
+        free(worker->buffers);
+        free(worker->clients);
+        free(worker);
+        return code;
+    }
+    lockmgr->workers[number] = *out = worker;
+    return 0;
+}
+
+void lockmgr_worker_close(struct lockmgr_worker *worker)
+{
+    if (!worker) return;
+    struct lockmgr *lockmgr = worker->lockmgr;
+    for (uint32_t i = 0; i < lockmgr->config.clients_per_worker; i++) must(!worker->clients[i].holds);
+    if (lockmgr->algorithm->worker_close) lockmgr->algorithm->worker_close(worker);
+    lockmgr->workers[worker->number] = NULL;
+    free(worker->buffers);
+    free(worker->clients);
+    free(worker);
+}
+
+struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t number, struct sched_task *task)
+{
+    const struct lockmgr *lockmgr = worker->lockmgr;
+    must(number < lockmgr->config.clients_per_worker);
+    struct lockmgr_client *client = &worker->clients[number];
+    client->task = task;
+    client->wait.co = task->co;
+    client->id = 1 +
+                 (lockmgr->cn * lockmgr->config.workers_per_cn + worker->number) * lockmgr->config.clients_per_worker +
+                 number;
+    return client;
+}
+
+bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *cn, uint32_t *worker, uint32_t *client)
+{
+    uint32_t of_cn = config->workers_per_cn * config->clients_per_worker;
+    if (id == 0 || id - 1 >= config->cn_count * of_cn) return false;
+    *cn = (id - 1) / of_cn;
+    *worker = (id - 1) % of_cn / config->clients_per_worker;
+    *client = (id - 1) % config->clients_per_worker;
+    return true;
+}
+
+/* ---- acquire and release ---- */
+
+static void forget_hold(struct lockmgr_hold *hold)
+{
+    struct lockmgr_hold **at = &hold->client->holds;
+    while (*at != hold) at = &(*at)->next;
+    *at = hold->next;
+    hold->held = false;
+}
+
+static void count_acquire(struct lockmgr_client *client, const struct lockmgr_hold *hold, int code)
+{
+    struct lockmgr_stats *stats = &client->stats;
+    if (code == -CELLAR_ERR_DEADLINE)
+        stats->timeouts++;
+    else if (code)
+        stats->failures++;
+    else
+        stats->acquires++, stats->shared += hold->mode == LOCKMGR_SHARED;
+}
+
+int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold, struct fabric_addr lock,
+                    enum lockmgr_mode mode, uint64_t timeout_ns)
+{
+    must(!hold->held);
+    uint64_t now_ns = lockmgr_now_ns(client);
+    uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+    *hold = (struct lockmgr_hold){.lock = lock, .mode = mode, .client = client, .next = client->holds};
+    client->holds = hold;
+    client->releasing = false;
+    int code = client->worker->lockmgr->algorithm->acquire(co, hold, deadline_ns);
+    hold->held = code == 0;
+    count_acquire(client, hold, code);
+    if (code) forget_hold(hold);
+    return code;
+}
+
+int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
+{
+    must(hold->held);
+    struct lockmgr_client *client = hold->client;
+    client->releasing = true;
+    int code = client->worker->lockmgr->algorithm->release(co, hold);
+    if (code == 0) client->stats.releases++;
+    forget_hold(hold);
+    return code;
+}
+
+void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker)
+{
+    _Static_assert(sizeof *sum % sizeof(uint64_t) == 0, "counters only");
+    for (uint32_t i = 0; i < worker->lockmgr->config.clients_per_worker; i++) {
+        const uint64_t *from = (const uint64_t *)&worker->clients[i].stats;
+        for (size_t word = 0; word < sizeof *sum / sizeof(uint64_t); word++) ((uint64_t *)sum)[word] += from[word];
+    }
+}
+
+/* ---- operations ---- */
+
+int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op *ops, uint32_t count)
+{
+    uint64_t *counters = client->releasing ? client->stats.release_ops : client->stats.acquire_ops;
+    for (uint32_t i = 0; i < count; i++) counters[ops[i].kind]++;
+    fabric_post(client->worker->ep, ops, count, &client->wait);
+    if (fabric_await(co, &client->wait) == 0) return 0;
+    int code = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (ops[i].status && (code == 0 || ops[i].status == -CELLAR_ERR_INDETERMINATE)) code = ops[i].status;
+    return code;
+}
+
+static struct fabric_addr word_addr(const struct lockmgr_hold *hold, uint32_t word)
+{
+    return fabric_addr_plus(hold->lock, word * sizeof(uint64_t));
+}
+
+int lockmgr_cas_word(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t compare, uint64_t swap,
+                     uint64_t *old)
+{
+    struct fabric_op op = fabric_op_cas(word_addr(hold, word), &hold->client->old[0], compare, swap);
+    int code = lockmgr_do(co, hold->client, &op, 1);
+    *old = hold->client->old[0];
+    return code;
+}
+
+int lockmgr_faa_word(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t addend, uint64_t *old)
+{
+    struct fabric_op op = fabric_op_faa(word_addr(hold, word), &hold->client->old[0], addend);
+    int code = lockmgr_do(co, hold->client, &op, 1);
+    *old = hold->client->old[0];
+    return code;
+}
+
+int lockmgr_read_words(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t *out, uint32_t count)
+{
+    must(count * sizeof *out <= LOCKMGR_CLIENT_BYTES);
+    struct fabric_op op = fabric_op_read(word_addr(hold, word), hold->client->buffer, count * (uint32_t)sizeof *out);
+    int code = lockmgr_do(co, hold->client, &op, 1);
+    memcpy(out, hold->client->buffer, count * sizeof *out);
+    return code;
+}
+
+void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns)
+{
+    sched_sleep(co, client->worker->sched, client->task, ns);
+}
+
+/* ---- messages ---- */
+
+int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
+                 struct lockmgr_message_wire *wire)
+{
+    wire->magic = LOCKMGR_MAGIC;
+    for (;;) {
+        memcpy(client->buffer, wire, sizeof *wire);
+        struct fabric_op op = {.kind = FABRIC_SEND,
+                               .addr = fabric_endpoint_addr(cn, worker),
+                               .local = client->buffer,
+                               .size_bytes = sizeof *wire};
+        int code = lockmgr_do(co, client, &op, 1);
+        client->stats.messages++;
+        if (code != -CELLAR_ERR_FULL) return code;
+        lockmgr_sleep(co, client, SEND_AGAIN_NS);
+    }
+}
+
+struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock)
+{
+    if (client >= worker->lockmgr->config.clients_per_worker) return NULL;
+    struct lockmgr_hold *hold = worker->clients[client].holds;
+    while (hold && hold->lock.bits != lock) hold = hold->next;
+    return hold;
+}
+
+bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message)
+{
+    struct lockmgr_message_wire wire;
+    if (message->size_bytes != sizeof wire) return false;
+    memcpy(&wire, message->bytes, sizeof wire);
+    if (wire.magic != LOCKMGR_MAGIC) return false;
+    const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
+    if (algorithm->deliver) algorithm->deliver(worker, message, &wire);
+    return true;
+}
+
+uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
+{
+    const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
+    return algorithm->tend ? algorithm->tend(co, worker) : UINT64_MAX;
+}
+
+bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns)
+{
+    return sched_wait(co, client->worker->sched, client->task, &client->signal, until_ns);
+}
+
+void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client)
+{
+    sched_signal(from->sched, client->worker->sched, client->task, &client->signal);
+}

@@ -1,0 +1,131 @@
+/*
+ * lockmgr.h - locks that live in memory nodes: one interface, one file for each algorithm, one table of them.
+ *
+ * A lock is an address and lockmgr_lock_bytes() bytes there, aligned to 64 and all zero when free for the first time; the caller places
+ * them. Clients are coroutines. Each compute node (CN) has a *lock manager*, shared by its workers: what clients of one CN share
+ * (local queues, generations) is in it. Each worker thread has a *lockmgr_worker*: its endpoint, its scheduler, its messages. Each
+ * coroutine has a *client*, which may hold several locks at once, each in a *hold*.
+ *
+ *     client ── acquire ──> algorithm ──> fabric: atomics and READs of the lock's bytes
+ *       ^                      ^  └─────> SEND to another client's worker ──> its loop ──> lockmgr_deliver ──> algorithm ──> signal
+ *       └──────── granted ─────┘
+ *
+ * Invariants, whatever the algorithm:
+ *   INV-LOCKMGR-1  never an exclusive holder beside another holder, unless a holder's lease ran out by everybody's clock or its CN was
+ *                  declared dead and fenced
+ *   INV-LOCKMGR-2  who waits is granted, gives up by its deadline, or is told of an error: no wake-up is lost
+ *   INV-LOCKMGR-3  an acquire that did not return 0 holds nothing, and leaves nothing behind that would stop others
+ *   INV-LOCKMGR-4  words touched by atomics are changed by atomics only: resets are CAS, never WRITE
+ */
+#pragma once
+
+#include "coro.h"
+#include "fabric.h"
+#include "sched.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LOCKMGR_LOCK_ALIGN 64
+#define LOCKMGR_HOLD_WORDS 12      /* what an algorithm may keep in a hold */
+#define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
+
+enum lockmgr_mode { LOCKMGR_SHARED, LOCKMGR_EXCLUSIVE };
+
+/* What an algorithm promises: bits. Monitors of the tests hold it to each. */
+enum lockmgr_promise {
+    LOCKMGR_SHARES = 1,     /* shared holders hold together; without it SHARED is as EXCLUSIVE */
+    LOCKMGR_TASK_FAIR = 2,  /* grants in order of arrival (readers that stand together, together) */
+    LOCKMGR_PHASE_FAIR = 4, /* a reader waits for a bounded number of writers, a writer for one phase of readers */
+    LOCKMGR_BOUNDED = 8,    /* nobody starves */
+    LOCKMGR_TIMEOUTS = 16,  /* a waiter may give up and leave the lock usable */
+    LOCKMGR_RECOVERS = 32,  /* a dead holder or waiter stops others for a bounded time only */
+};
+
+/* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */
+struct lockmgr_view {
+    bool (*dead)(void *arg, uint32_t cn);
+    void *arg;
+};
+
+struct lockmgr_config {
+    const char *algorithm; /* a name of the table */
+    const char *policy;    /* of those algorithms that have several; NULL: the first */
+    uint32_t cn_count, workers_per_cn, clients_per_worker;
+    uint32_t
+        capacity; /* waiters that a lock's queue has room for; 0: as many as the algorithm needs never to overflow */
+    uint64_t lease_ns; /* after so long without progress a holder counts as dead; 0: the algorithm's default */
+    uint64_t rtt_ns;   /* of the fabric, about: leases and polls are measured by it */
+    uint32_t server_cn,
+        server_workers; /* where lockmgr_serve runs; 0 workers: nowhere. Server nodes are CNs behind the clients' */
+    struct lockmgr_view view; /* dead may be NULL: nobody dies */
+};
+
+/* What one client has done; counters grow only. Operations are those on memory nodes: by kind, in acquire and in release. */
+struct lockmgr_stats {
+    uint64_t acquires, releases; /* that ended well */
+    uint64_t shared;             /* of the acquires */
+    uint64_t immediate;          /* granted without having waited or tried again */
+    uint64_t local;              /* granted by another client of the CN, without an operation */
+    uint64_t retries;            /* operations that had to be tried again: CAS, polls, refetches of entries */
+    uint64_t timeouts, failures; /* acquires that gave up; that ended with an error */
+    uint64_t resets;             /* begun by this client */
+    uint64_t messages;           /* sent */
+    uint64_t acquire_ops[FABRIC_KINDS], release_ops[FABRIC_KINDS];
+};
+
+struct lockmgr;
+struct lockmgr_worker;
+struct lockmgr_client;
+
+/* One lock held or waited for. The caller's, zeroed before its first use; may be used again after the release, or after an acquire that failed. */
+struct lockmgr_hold {
+    /* read-only for the caller */
+    struct fabric_addr lock;
+    enum lockmgr_mode mode;
+    bool held;
+    /* the algorithm's */
+    struct lockmgr_client *client;
+    struct lockmgr_hold *next;          /* of its client's */
+    uint64_t words[LOCKMGR_HOLD_WORDS]; /* all zero when an acquire begins */
+};
+
+/* Refuses with a message what no lock can be made from: unknown names, a capacity or a lease too small. */
+NODISCARD int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error);
+/* Bytes of one lock, a multiple of 8; config was checked. 0: the lock has no bytes in memory nodes (it is a server's). */
+uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
+uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise */
+/* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
+const char *lockmgr_name(uint32_t i, const char **about);
+
+/* The lock manager of one CN. config is copied, its strings and view live on. */
+NODISCARD int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn,
+                           struct lockmgr **out, struct cellar_error *error);
+/* All its workers are closed. NULL is allowed. */
+void lockmgr_close(struct lockmgr *lockmgr);
+/* Worker `worker` of that CN, which owns ep and sched; both outlive it. */
+NODISCARD int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t worker, struct fabric_ep *ep, struct sched *sched,
+                                  struct lockmgr_worker **out, struct cellar_error *error);
+/* Its clients hold and wait for nothing. NULL is allowed. */
+void lockmgr_worker_close(struct lockmgr_worker *worker);
+/* Client number `client` < clients_per_worker, which runs as `task`; the worker's until it is closed. */
+struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t client, struct sched_task *task);
+
+/*
+ * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER, and algorithms
+ * without LOCKMGR_TIMEOUTS: never). Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop).
+ */
+NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
+                              struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
+/* 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released. In any case the hold is free. */
+NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
+
+/* The worker's loop hands over each message that it received, and calls this often: nobody else reads its inbox. False: not a lock's message. */
+bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
+/* Work that is due without a message (acknowledging resets, renewing leases), in a coroutine of its own; UINT64_MAX: not before a message. Returns when to come again. */
+uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
+/* The worker's own statistics: those of all its clients. */
+void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
+/* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
+NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);

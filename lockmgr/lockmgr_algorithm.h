@@ -1,0 +1,127 @@
+/*
+ * lockmgr_algorithm.h - what an algorithm of the table implements, and what it may use. A new one is one file, `lockmgr_NAME.c`, with one
+ * `const struct lockmgr_algorithm lockmgr_algorithm_NAME`, and one line in LOCKMGR_ALGORITHMS below. lockmgr_cas.c is the shortest.
+ */
+#pragma once
+
+#include "err.h"
+#include "lockmgr.h"
+
+/* Every algorithm: X(name of its symbol). In the order in which `cellar list` shows them. */
+#define LOCKMGR_ALGORITHMS(X)                                                                                          \
+    X(cas)                                                                                                             \
+    X(cas_backoff)
+
+#define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
+
+/* All messages of locks: 64 bytes, little-endian, as they are in memory. */
+struct lockmgr_message_wire {
+    uint64_t lock;     /* 0: fabric_addr.bits of the lock */
+    uint32_t client;   /* 8: of the receiving worker; LOCKMGR_NO_CLIENT: for the worker itself */
+    uint16_t kind;     /* 12: the algorithm's */
+    uint16_t magic;    /* 14: LOCKMGR_MAGIC */
+    uint64_t words[6]; /* 16: the algorithm's */
+};
+_Static_assert(sizeof(struct lockmgr_message_wire) == FABRIC_MESSAGE_BYTES, "fits a SEND");
+#define LOCKMGR_MAGIC 0x4c4b
+#define LOCKMGR_NO_CLIENT UINT32_MAX
+
+struct lockmgr_algorithm {
+    const char *name, *about;
+    const char *const *policies; /* NULL, or names up to a NULL; the first is the default */
+    uint32_t promises;           /* enum lockmgr_promise */
+    /* Mandatory */
+    uint64_t (*lock_bytes)(const struct lockmgr_config *config);
+    /* deadline_ns by the endpoint's clock. hold->lock, mode and client are set, words are zero, and it is among its client's. */
+    int (*acquire)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
+    int (*release)(struct coro *co, struct lockmgr_hold *hold);
+    /* 0 if `bytes` show a lock that nobody holds or waits for */
+    int (*audit)(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
+    /* NULL where there is nothing to do */
+    int (*check)(const struct lockmgr_config *config, struct cellar_error *error);
+    int (*open)(struct lockmgr *lockmgr, struct cellar_error *error); /* lockmgr->shared: its state for the CN */
+    void (*close)(struct lockmgr *lockmgr);
+    int (*worker_open)(struct lockmgr_worker *worker, struct cellar_error *error); /* worker->own likewise */
+    void (*worker_close)(struct lockmgr_worker *worker);
+    /* Runs in the worker's loop: must not suspend. What needs the fabric is left to tend, or to who waits. */
+    void (*deliver)(struct lockmgr_worker *worker, const struct fabric_message *message,
+                    const struct lockmgr_message_wire *wire);
+    uint64_t (*tend)(struct coro *co, struct lockmgr_worker *worker);
+};
+
+#define X(name) extern const struct lockmgr_algorithm lockmgr_algorithm_##name;
+LOCKMGR_ALGORITHMS(X)
+#undef X
+
+struct lockmgr {
+    struct lockmgr_config config;
+    const struct lockmgr_algorithm *algorithm;
+    uint32_t policy; /* index among the algorithm's */
+    uint32_t cn;
+    struct fabric *fabric;
+    void *shared;                    /* the algorithm's, for all workers of this CN */
+    struct lockmgr_worker **workers; /* workers_per_cn of them, NULL while not open */
+};
+
+struct lockmgr_client {
+    struct lockmgr_worker *worker;
+    uint32_t number; /* of its worker's */
+    uint32_t id;     /* of all clients of all CNs, from 1: what lock words name */
+    struct sched_task *task;
+    struct fabric_wait wait;
+    atomic_bool signal;         /* somebody has something for this client: see lockmgr_signal */
+    bool releasing;             /* operations count as the release's */
+    struct lockmgr_hold *holds; /* held and waited for */
+    uint64_t old[8];            /* local memory of atomics */
+    uint8_t *buffer;            /* LOCKMGR_CLIENT_BYTES of registered memory */
+    struct lockmgr_stats stats;
+    uint64_t words[8]; /* the algorithm's, all zero at first (adaptive backoff and the like) */
+};
+
+struct lockmgr_worker {
+    struct lockmgr *lockmgr;
+    uint32_t number;
+    struct fabric_ep *ep;
+    struct sched *sched;
+    struct lockmgr_client *clients; /* clients_per_worker of them */
+    uint8_t *buffers;
+    void *own; /* the algorithm's */
+};
+
+/* ---- for algorithms ---- */
+
+static inline const struct lockmgr_config *lockmgr_config_of(const struct lockmgr_hold *hold)
+{
+    return &hold->client->worker->lockmgr->config;
+}
+static inline uint64_t lockmgr_now_ns(const struct lockmgr_client *client) { return fabric_now_ns(client->worker->ep); }
+static inline uint64_t lockmgr_below(const struct lockmgr_client *client, uint64_t bound)
+{
+    return prng_below(&client->worker->ep->prng, bound);
+}
+/* One batch, counted and awaited; 0 or the first failed operation's status, the worst being INDETERMINATE. */
+NODISCARD int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op *ops, uint32_t count);
+/* One atomic at the lock's word `word`: the old word in *old. */
+NODISCARD int lockmgr_cas_word(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t compare,
+                               uint64_t swap, uint64_t *old);
+NODISCARD int lockmgr_faa_word(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t addend,
+                               uint64_t *old);
+/* READs `count` words of the lock from its word `word` into out. */
+NODISCARD int lockmgr_read_words(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t *out,
+                                 uint32_t count);
+void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns);
+/* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full. */
+NODISCARD int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
+                           struct lockmgr_message_wire *wire);
+/* Where client `id` (see struct lockmgr_client) is. False: there is no such client. */
+bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *cn, uint32_t *worker, uint32_t *client);
+/* The hold of that lock of client number `client`; NULL: it has none. Check it: a message may be late, old or wrong. */
+struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock);
+/* Suspends until somebody signals the client, or until_ns; false: nobody did. Signals may be for another hold, or old: look again. */
+bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns);
+/* From worker `from` of the same CN (any thread). */
+void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client);
+static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
+{
+    return lockmgr->config.view.dead && lockmgr->config.view.dead(lockmgr->config.view.arg, cn);
+}

@@ -1,0 +1,108 @@
+/*
+ * lockmgr_cas.c - the spin lock: CAS the word from 0 to one's own number, again and again. `cas-backoff` waits between tries, truncated
+ * exponentially, with a bound that follows the share of tries in vain (SMART's backoff, as ShiftLock's evaluation has it).
+ *
+ *     word 0   0: free; else the holder's client id
+ */
+#include "lockmgr_algorithm.h"
+
+#define BACKOFF_NS 1862      /* 4096 cycles of 2.2 GHz */
+#define BACKOFF_DOUBLINGS 10 /* at most */
+#define ADAPT_ROUNDS 64      /* acquires between two looks at the share of retries, */
+#define ADAPT_NS 1000000     /* ... and so long at least */
+#define SHARE_HIGH_PERCENT 50
+#define SHARE_LOW_PERCENT 10
+
+/* Of lockmgr_client.words. */
+enum { BOUND_NS, LOOKED_NS, ROUNDS, RETRIES };
+
+static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(uint64_t); }
+
+static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
+{
+    uint64_t word = *(const uint64_t *)bytes;
+    return word == 0 ? 0 : err_set(error, CELLAR_ERR_CORRUPT, "held by client %llu", (unsigned long long)word);
+}
+
+typedef void (*wait_fn)(struct coro *co, struct lockmgr_client *client, uint32_t tries);
+
+static int spin(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, wait_fn wait)
+{
+    struct lockmgr_client *client = hold->client;
+    for (uint32_t tries = 0;; tries++) {
+        uint64_t old;
+        int code = lockmgr_cas_word(co, hold, 0, 0, client->id, &old);
+        if (code) return code;
+        if (old == 0) {
+            client->stats.immediate += tries == 0;
+            return 0;
+        }
+        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        client->stats.retries++;
+        if (wait) wait(co, client, tries);
+    }
+}
+
+static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    return spin(co, hold, deadline_ns, NULL);
+}
+
+static int release(struct coro *co, struct lockmgr_hold *hold)
+{
+    uint64_t old;
+    int code = lockmgr_cas_word(co, hold, 0, hold->client->id, 0, &old);
+    return code ? code : old == hold->client->id ? 0 : -CELLAR_ERR_FENCED;
+}
+
+const struct lockmgr_algorithm lockmgr_algorithm_cas = {.name = "cas",
+                                                        .about = "spin lock: CAS until it succeeds",
+                                                        .promises = LOCKMGR_TIMEOUTS,
+                                                        .lock_bytes = lock_bytes,
+                                                        .acquire = acquire,
+                                                        .release = release,
+                                                        .audit = audit};
+
+/* ---- with backoff ---- */
+
+static uint64_t bound_of(uint32_t doublings)
+{
+    return (uint64_t)BACKOFF_NS << (doublings < BACKOFF_DOUBLINGS ? doublings : BACKOFF_DOUBLINGS);
+}
+
+static void back_off(struct coro *co, struct lockmgr_client *client, uint32_t tries)
+{
+    uint64_t bound_ns = client->words[BOUND_NS] ? client->words[BOUND_NS] : BACKOFF_NS;
+    uint64_t wait_ns = bound_of(tries) < bound_ns ? bound_of(tries) : bound_ns;
+    client->words[RETRIES]++;
+    lockmgr_sleep(co, client, wait_ns + lockmgr_below(client, BACKOFF_NS));
+}
+
+/* After enough acquires: many of the CASes in vain double the bound, few halve it. */
+static void adapt(struct lockmgr_client *client)
+{
+    uint64_t *words = client->words, now_ns = lockmgr_now_ns(client);
+    if (++words[ROUNDS] % ADAPT_ROUNDS || now_ns < words[LOOKED_NS] + ADAPT_NS) return;
+    uint64_t bound_ns = words[BOUND_NS] ? words[BOUND_NS] : BACKOFF_NS;
+    uint64_t share_percent = words[RETRIES] * 100 / (words[RETRIES] + words[ROUNDS]);
+    if (share_percent > SHARE_HIGH_PERCENT && bound_ns < bound_of(BACKOFF_DOUBLINGS)) bound_ns *= 2;
+    if (share_percent < SHARE_LOW_PERCENT && bound_ns > BACKOFF_NS) bound_ns /= 2;
+    words[BOUND_NS] = bound_ns;
+    words[LOOKED_NS] = now_ns;
+    words[ROUNDS] = words[RETRIES] = 0;
+}
+
+static int acquire_backoff(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    int code = spin(co, hold, deadline_ns, back_off);
+    if (code == 0) adapt(hold->client);
+    return code;
+}
+
+const struct lockmgr_algorithm lockmgr_algorithm_cas_backoff = {.name = "cas-backoff",
+                                                                .about = "spin lock with adaptive exponential backoff",
+                                                                .promises = LOCKMGR_TIMEOUTS,
+                                                                .lock_bytes = lock_bytes,
+                                                                .acquire = acquire_backoff,
+                                                                .release = release,
+                                                                .audit = audit};
