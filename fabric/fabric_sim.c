@@ -138,15 +138,20 @@ static bool has_sibling(const struct fabric_sim *sim, const struct fabric_sim_ep
     return false;
 }
 
-/* A fault, for a while; or (with a chooser) another way to go on. Nothing else wakes the worker before. */
+/*
+ * A fault, for a while; or (with a chooser) another way to go on; or others whose time it is before this worker's: what workers share is
+ * used in the order of their clocks, else one that runs ahead would see the past. Nothing else wakes the worker before.
+ */
 static void sim_preempt(struct fabric_ep *base)
 {
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
     uint64_t away_ns = 0;
-    if (sim->running_ep != ep) return;
+    if (sim->running_ep != ep || base->bulk) return;
+    fabric_sim_cpu_settle(sim, ep);
     bool away = fabric_sim_inject_preempts(sim, ep, &away_ns);
-    if (!away && !(sim->config.choose && has_sibling(sim, ep))) return;
+    bool others = (sim->config.choose || fabric_sim_events_before(sim, ep->clock_ns)) && has_sibling(sim, ep);
+    if (!away && !others) return;
     ep->away_ns = ep->clock_ns + away_ns;
     ep->preempted = true;
     sleep_until(sim, ep, ep->away_ns);
@@ -241,7 +246,7 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
     ep->ep.cn = control->cn;
     ep->ep.worker = control->worker;
     prng_seed_stream(&ep->ep.prng, sim->fabric.seed, 1 + ((uint64_t)control->cn << 32 | control->worker));
-    if (sim->config.choose || sim->config.faults.rate[FABRIC_SIM_FAULT_preempt] > 0) ep->ep.preempt = sim_preempt;
+    ep->ep.preempt = sim_preempt;
     ep->addr = addr;
     ep->index = sim->ep_count;
     ep->clock_ns = sim->now_ns;
