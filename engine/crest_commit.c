@@ -244,8 +244,8 @@ void crest_lost(struct txn *txn)
     struct txn_home *home = txn->home;
     gate_fail(home->gate);
     local_status_set(txn->writer, LOCAL_LOST, home->sched);
-    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) {
-        local_lock_slot(home->local, slot, home->ep);
+    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
+        local_lock_word(&home->local->slots[slot].lock, home->ep);
         for (struct local_object *object = home->local->slots[slot].first; object; object = object->next)
             local_wake_all(object, home->sched);
         local_unlock_slot(home->local, slot);

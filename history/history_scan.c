@@ -313,6 +313,16 @@ static struct loaded loaded_find(const struct scan *scan)
     return (struct loaded){.known = true, .version = access_of(scan, at)->over, .witness = at};
 }
 
+/* Did somebody mean to delete the record whose last version this is? If several did, none is counted in (presence_explained). */
+static bool perhaps_deleted(const struct scan *scan)
+{
+    for (const struct history_visit *at = scan->first; at < scan->end; at++)
+        if (history_visit_role(at) == HISTORY_MEANT && write_kind(scan, at) == HISTORY_DELETE &&
+            access_of(scan, at)->over == history_visit_version(scan->below))
+            return true;
+    return false;
+}
+
 static void scan_cell(struct scan *scan, const struct history_visit *first, const struct history_visit *end)
 {
     item_begin(scan, first, end);
@@ -338,7 +348,7 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
         }
     }
     if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final &&
-        write_kind(scan, scan->below) != HISTORY_DELETE)
+        write_kind(scan, scan->below) != HISTORY_DELETE && !perhaps_deleted(scan))
         found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
 }
 

@@ -919,6 +919,18 @@ static void missing_at_rest(void **state)
     expect(&history, &strict, "final", "accounts[1].cell 0 is not in the pool at rest, but should be\n");
 }
 
+/* One of the two was, and nobody knows which (either_delete_would_do). */
+static void deleted_at_rest_by_either(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN(1, 0, 1000, wr(1, 0, V(1, 5), V(2, 10)));
+    TXN_AS(HISTORY_INDETERMINATE, 2, 0, 1000, del(1, 11), wr0(1, 0, V(2, 10), V(3, 11)));
+    TXN_AS(HISTORY_INDETERMINATE, 3, 0, 1000, del(1, 11), wr0(1, 0, V(2, 10), V(3, 11)));
+    REST_ABSENT(1);
+    expect(&history, &strict, "ok", "");
+}
+
 static void hidden_at_rest_with_nodes_lost(void **state)
 {
     struct history history = {0};
@@ -1055,6 +1067,7 @@ int main(void)
         cmocka_unit_test(unexplained_at_rest),
         cmocka_unit_test(damaged_at_rest),
         cmocka_unit_test(missing_at_rest),
+        cmocka_unit_test(deleted_at_rest_by_either),
         cmocka_unit_test(hidden_at_rest_with_nodes_lost),
         cmocka_unit_test(still_there_at_rest),
         cmocka_unit_test(gone_at_rest),
