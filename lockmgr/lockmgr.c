@@ -96,7 +96,16 @@ uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config)
     return algorithm_of(config->algorithm)->lock_bytes(config);
 }
 
-uint32_t lockmgr_promises(const struct lockmgr_config *config) { return algorithm_of(config->algorithm)->promises; }
+uint32_t lockmgr_promises(const struct lockmgr_config *config)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(config->algorithm);
+    return algorithm->promises | (algorithm->policy_promises ? algorithm->policy_promises(config) : 0);
+}
+
+uint32_t lockmgr_policy(const struct lockmgr_config *config)
+{
+    return (uint32_t)policy_of(algorithm_of(config->algorithm), config->policy);
+}
 
 int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
@@ -143,16 +152,21 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
 {
     uint32_t count = worker->lockmgr->config.clients_per_worker;
     worker->clients = calloc(count, sizeof *worker->clients);
-    worker->buffers = aligned_alloc(64, (size_t)count * LOCKMGR_CLIENT_BYTES);
+    uint64_t bytes = (count + 1ull) * LOCKMGR_CLIENT_BYTES;
+    worker->buffers = aligned_alloc(64, bytes);
     if (!worker->clients || !worker->buffers)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of locks", count);
-    memset(worker->buffers, 0, (size_t)count * LOCKMGR_CLIENT_BYTES);
+    memset(worker->buffers, 0, bytes);
+    worker->tender = (struct lockmgr_client){.worker = worker,
+                                             .number = LOCKMGR_NO_CLIENT,
+                                             .task = &worker->tender_task,
+                                             .buffer = worker->buffers + (size_t)count * LOCKMGR_CLIENT_BYTES};
     for (uint32_t i = 0; i < count; i++) {
         worker->clients[i].worker = worker;
         worker->clients[i].number = i;
         worker->clients[i].buffer = worker->buffers + (size_t)i * LOCKMGR_CLIENT_BYTES;
     }
-    int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, (uint64_t)count * LOCKMGR_CLIENT_BYTES);
+    int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, bytes);
     return code ? err_set(error, (enum cellar_error_code) - code, "the fabric refused the lock clients' buffers") : 0;
 }
 
@@ -260,13 +274,18 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     return code;
 }
 
-void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker)
+static void add_counters(struct lockmgr_stats *sum, const struct lockmgr_stats *stats)
 {
     _Static_assert(sizeof *sum % sizeof(uint64_t) == 0, "counters only");
-    for (uint32_t i = 0; i < worker->lockmgr->config.clients_per_worker; i++) {
-        const uint64_t *from = (const uint64_t *)&worker->clients[i].stats;
-        for (size_t word = 0; word < sizeof *sum / sizeof(uint64_t); word++) ((uint64_t *)sum)[word] += from[word];
-    }
+    for (size_t word = 0; word < sizeof *sum / sizeof(uint64_t); word++)
+        ((uint64_t *)sum)[word] += ((const uint64_t *)stats)[word];
+}
+
+void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker)
+{
+    for (uint32_t i = 0; i < worker->lockmgr->config.clients_per_worker; i++)
+        add_counters(sum, &worker->clients[i].stats);
+    add_counters(sum, &worker->tender.stats);
 }
 
 /* ---- operations ---- */
@@ -360,6 +379,7 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
+    worker->tender_task.co = worker->tender.wait.co = co;
     return algorithm->tend ? algorithm->tend(co, worker) : UINT64_MAX;
 }
 

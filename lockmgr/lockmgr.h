@@ -55,10 +55,14 @@ struct lockmgr_config {
     uint32_t cn_count, workers_per_cn, clients_per_worker;
     uint32_t
         capacity; /* waiters that a lock's queue has room for; 0: as many as the algorithm needs never to overflow */
-    uint64_t lease_ns; /* after so long without progress a holder counts as dead; 0: the algorithm's default */
-    uint64_t rtt_ns;   /* of the fabric, about: leases and polls are measured by it */
+    uint32_t locks_per_client; /* that a client holds or waits for at once, at most; 0: 16. Sizes tables of a CN */
+    uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
+    uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
+    uint64_t rtt_ns;           /* of the fabric, about: leases and polls are measured by it */
     uint32_t server_cn,
         server_workers; /* where lockmgr_serve runs; 0 workers: nowhere. Server nodes are CNs behind the clients' */
+    /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
+    struct fabric_addr clock;
     struct lockmgr_view view; /* dead may be NULL: nobody dies */
 };
 

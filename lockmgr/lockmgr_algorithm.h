@@ -38,6 +38,7 @@ struct lockmgr_algorithm {
     /* 0 if `bytes` show a lock that nobody holds or waits for */
     int (*audit)(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
     /* NULL where there is nothing to do */
+    uint32_t (*policy_promises)(const struct lockmgr_config *config); /* what depends on it, besides `promises` */
     int (*check)(const struct lockmgr_config *config, struct cellar_error *error);
     int (*open)(struct lockmgr *lockmgr, struct cellar_error *error); /* lockmgr->shared: its state for the CN */
     void (*close)(struct lockmgr *lockmgr);
@@ -85,6 +86,8 @@ struct lockmgr_worker {
     struct sched *sched;
     struct lockmgr_client *clients; /* clients_per_worker of them */
     uint8_t *buffers;
+    struct lockmgr_client tender; /* for operations of tend: no lock word names it, its id is 0 */
+    struct sched_task tender_task;
     void *own; /* the algorithm's */
 };
 
@@ -119,6 +122,8 @@ bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *
 struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock);
 /* Suspends until somebody signals the client, or until_ns; false: nobody did. Signals may be for another hold, or old: look again. */
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns);
+/* The index of config->policy among the algorithm's policies; config was checked. */
+uint32_t lockmgr_policy(const struct lockmgr_config *config);
 /* From worker `from` of the same CN (any thread). */
 void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client);
 static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
