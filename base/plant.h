@@ -127,6 +127,10 @@
     X(recover_deleted_unset, "a redone delete does not set DELETED in the lock word")                                  \
     X(recover_deleted_kept, "a redone insert leaves DELETED in the lock word")                                         \
     X(recover_tags_first, "tags are cleared before the log is redone")                                                 \
+    X(lease_not_renewed, "a compute node shows no signs of life")                                                      \
+    X(lease_never_over, "a compute node that shows no sign of life is waited for")                                     \
+    X(taken_unredone, "tags of a dead node are taken over before its log is redone")                                   \
+    X(taker_unawaited, "an index is freed while others may take over tags of it")                                      \
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \

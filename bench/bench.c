@@ -37,6 +37,7 @@ struct run {
 
 /* How long a transaction may take, and how much longer than expected another process, until it must have died. */
 #define PATIENCE_NS 10000000000
+#define LEAVE_EVERY_NS 50000000          /* so old are the counters of a process that dies, at most */
 #define VERDICT_PATIENCE_NS 600000000000 /* large pools take long to be checked */
 
 static double seconds_since(const struct run *run, uint64_t start_ns)
@@ -98,6 +99,9 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .client_first = settings->process * sessions,
                                   .client_count = settings->processes * sessions,
                                   .timeout_ns = together(run) ? PATIENCE_NS : 0,
+                                  .leave = settings->survive ? processes_leave_one : NULL,
+                                  .leave_arg = &run->processes,
+                                  .leave_every_ns = LEAVE_EVERY_NS,
                                   .stop = &run->watch->stop};
     return driver_init(&run->driver, sessions, error);
 }
@@ -249,28 +253,51 @@ static int load_together(struct run *run, struct cellar_error *error)
     return code < 0 ? code : processes_await(processes, 0, processes->count, PROCESSES_READY, true, 0, NULL, error);
 }
 
-/* Process 0 judges when all have ended, and tells the others. */
+static void note_lost(struct run *run)
+{
+    struct outcome *outcome = &run->outcome;
+    for (uint32_t i = 0; i < run->processes.count; i++)
+        if (run->processes.lost[i]) outcome->lost[outcome->lost_count++] = i;
+}
+
+/* Waits until the judge, or who becomes it, has judged. */
+static int await_verdict(struct run *run, bool again, enum processes_stage *verdict, struct cellar_error *error)
+{
+    struct processes *processes = &run->processes;
+    for (;;) {
+        uint32_t judge = processes_judge(processes);
+        if (judge == processes->index) return 0;
+        int code = processes_await(processes, judge, 1, PROCESSES_RIGHT, again, VERDICT_PATIENCE_NS, verdict, error);
+        if (code < 0 || !processes->lost[judge]) return code;
+    }
+}
+
+/* One judges when all have ended, and tells the others. */
 static int check_together(struct run *run, struct cellar_error *error)
 {
     struct processes *processes = &run->processes;
     enum processes_stage verdict = PROCESSES_NONE;
     bool again = !run->outcome.interrupted; /* else the stop word is set, and the next interrupt ends the process */
+    char name[48];
     int code = 0;
     if (processes->index > 0)
         code = processes_leave_clients(processes, run->driver.clients, run->driver.session_count, error);
     if (code == 0) code = processes_arrive(processes, PROCESSES_DONE, error);
     if (code == 0)
         code = processes_await(processes, 0, processes->count, PROCESSES_DONE, again, patience_ns(run), NULL, error);
+    if (code == 0) code = await_verdict(run, again, &verdict, error);
+    note_lost(run);
     if (code < 0) return code;
-    if (processes->index == 0) {
+    uint32_t judging = processes_judge(processes);
+    if (judging == processes->index) {
         code = check(run, judge, error);
         verdict = outcome_checks_failed(&run->outcome) ? PROCESSES_WRONG : PROCESSES_RIGHT;
         return code < 0 ? code : processes_arrive(processes, verdict, error);
     }
-    code = processes_await(processes, 0, 1, PROCESSES_RIGHT, again, VERDICT_PATIENCE_NS, &verdict, error);
-    if (code == 0) code = check(run, measure_space, error);
-    workload_report_check(&run->outcome.report, "checked by process 0", verdict == PROCESSES_RIGHT ? NULL : "%s",
-                          "not so: see the report of process 0");
+    code = check(run, measure_space, error);
+    snprintf(name, sizeof name, "checked by process %u", judging);
+    workload_report_check(&run->outcome.report, name,
+                          verdict == PROCESSES_RIGHT ? NULL : "not so: see the report of process %u", judging);
     return code;
 }
 

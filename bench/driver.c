@@ -122,17 +122,23 @@ struct loop {
     uint32_t until_sync;
 };
 
-static void sync_clock(struct loop *loop)
+static int sync_clock(struct loop *loop)
 {
+    struct driver *driver = loop->driver;
+    struct driver_session *slot = loop->slot;
     cellar_session_yield(loop->session);
     loop->now_ns = cellar_session_now_ns(loop->session);
     loop->until_sync = SYNC_TXNS;
-    publish(&loop->slot->clock_ns, loop->now_ns);
+    publish(&slot->clock_ns, loop->now_ns);
+    if (!driver->leave || loop->now_ns - slot->left_ns < driver->leave_every_ns) return 0;
+    slot->left_ns = loop->now_ns;
+    return driver->leave(driver->leave_arg, loop->session, slot->client);
 }
 
 /* Reading a real clock costs more than a small transaction's share of a lag is worth. */
 static inline void pass_time(struct loop *loop, const struct cellar_result *result)
 {
+    if (result->latency_ns > loop->slot->longest_ns) loop->slot->longest_ns = result->latency_ns;
     loop->now_ns = loop->driver->exact ? cellar_session_now_ns(loop->session) : loop->now_ns + result->latency_ns;
 }
 
@@ -152,7 +158,7 @@ static int warm_up(struct loop *loop)
         int code = workload->next(loop->driver->run, loop->session, loop->slot->client, &type, &loop->options, &result);
         if (code < 0) return code;
         pass_time(loop, &result);
-        if (--loop->until_sync == 0) sync_clock(loop);
+        if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
 }
@@ -170,7 +176,7 @@ static int measured(struct loop *loop)
         slot->done++;
         loop->left--;
         if (loop->now_ns < loop->boundary_ns) measure(slot, type, &result);
-        if (--loop->until_sync == 0) sync_clock(loop);
+        if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
 }
@@ -273,6 +279,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
         const struct driver_session *slot = &driver->sessions[i];
         for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->types[t], &slot->types[t]);
         totals->done += slot->done;
+        if (slot->longest_ns > totals->longest_ns) totals->longest_ns = slot->longest_ns;
         if (slot->window_start_ns < start) start = slot->window_start_ns;
         if (slot->window_end_ns > end) end = slot->window_end_ns;
     }

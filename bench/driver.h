@@ -17,8 +17,10 @@ struct driver_type {
 struct driver_session {
     _Alignas(64) uint64_t committed; /* measured; read by the progress line */
     uint64_t aborted;
-    uint64_t clock_ns; /* the session's time, a little behind the fabric's */
-    uint64_t done;     /* since this session's window began, those after its end included */
+    uint64_t clock_ns;   /* the session's time, a little behind the fabric's */
+    uint64_t longest_ns; /* the longest call of all, warm-up included */
+    uint64_t left_ns;    /* when its client was last left */
+    uint64_t done;       /* since this session's window began, those after its end included */
     uint64_t window_start_ns, window_end_ns;
     uint32_t cn;
     struct driver_type *types;
@@ -37,6 +39,10 @@ struct driver {
         client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
     bool exact;          /* the clock costs nothing: look at it after each transaction */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
+    /* leaves what a client has counted so far where others find it, each leave_every_ns; NULL: it does not */
+    int (*leave)(void *arg, struct cellar_session *session, const struct workload_client *client);
+    void *leave_arg;
+    uint64_t leave_every_ns;
     struct history_recorder *recorder; /* NULL: nothing is recorded; the run ends when it is full */
     uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
     /* set by driver_init */
@@ -56,6 +62,7 @@ struct driver {
 /* What all sessions together measured. */
 struct driver_totals {
     uint64_t committed, aborted;
+    uint64_t longest_ns;       /* of all sessions' calls */
     uint64_t done;             /* transactions since the baseline */
     double elapsed_s;          /* of the window */
     double fairness;           /* Jain's index over committed transactions of compute nodes */

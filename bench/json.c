@@ -158,6 +158,13 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "pool_bytes", count(settings->db.pool_bytes));
 }
 
+static json_t *lost(const struct outcome *outcome)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < outcome->lost_count; i++) json_array_append_new(list, count(outcome->lost[i]));
+    return list;
+}
+
 static void add_measurements(json_t *root, const struct outcome *outcome)
 {
     const struct driver_totals *totals = &outcome->totals;
@@ -170,6 +177,9 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
     json_object_set_new(root, "abort_rate", json_real(outcome_abort_rate(totals->aborted, totals->committed)));
     json_object_set_new(root, "latency_us", latency_us(&totals->all.latency_ns));
+    json_object_set_new(root, "longest_call_us", json_real((double)totals->longest_ns * 1e-3));
+    json_object_set_new(root, "longest_lock_wait_us", json_real((double)totals->stats.tag_wait_ns * 1e-3));
+    json_object_set_new(root, "lost_processes", lost(outcome));
     json_object_set_new(root, "types", types(outcome));
     json_object_set_new(root, "mn_ops_per_txn", mn_ops(outcome));
     json_object_set_new(root, "mn_ops_per_txn_by_phase", mn_ops_by_phase(outcome));

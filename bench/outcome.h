@@ -35,6 +35,8 @@ struct outcome {
     uint64_t cache_high_bytes;      /* of all record caches, blocks in reserve included */
     struct outcome_history history; /* if settings->history */
     bool interrupted;
+    uint32_t lost[FABRIC_CNS_MAX]; /* processes that died while this one ran */
+    uint32_t lost_count;
     double load_s, run_s; /* on the wall */
     double run_cpu_s;     /* of processors, all together */
     /* sim only */

@@ -9,6 +9,8 @@
 
 #define PLAN_BYTES 240
 #define POLL_NS 5000000
+#define POLLS_TO_LOSE                                                                                                  \
+    20 /* so many looks at one that gets no further before its memory nodes are asked whether it lives */
 #define CLIENT_COLUMNS_MAX 4
 #define CALL_NS 10000000000 /* rows of this table are never busy for long, unless their locks' owner has died */
 
@@ -67,10 +69,17 @@ struct leave_args {
     const struct workload_client *client;
 };
 
+/* In place of what it left before. */
 static int leave_proc(struct cellar_txn *txn, void *arg)
 {
     struct leave_args *args = arg;
-    int ref = cellar_insert(txn, args->processes->clients, args->client->index, args->client);
+    const struct cellar_table *table = args->processes->clients;
+    int ref = cellar_access(txn, table, args->client->index, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+    if (ref < 0) return ref;
+    int code = cellar_fetch(txn);
+    if (code < 0) return code;
+    if (cellar_found(txn, ref)) return cellar_put_row(txn, ref, args->client);
+    ref = cellar_insert(txn, table, args->client->index, args->client);
     return ref < 0 ? ref : cellar_fetch(txn);
 }
 
@@ -88,12 +97,13 @@ static void plan_write(const struct settings *settings, char plan[PLAN_BYTES])
     const struct workload_config *w = &settings->workload_config;
     const struct cellar_config *db = &settings->db;
     memset(plan, 0, PLAN_BYTES);
-    snprintf(
-        plan, PLAN_BYTES,
-        "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64 " %g %u %g %d",
-        settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
-        settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale, w->mix_crest,
-        w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->theta, settings->history != NULL);
+    snprintf(plan, PLAN_BYTES,
+             "%s %u %s %u %u %u %u %g %" PRIu64 " %g %" PRIu64 " %" PRIu64 " %d %d %" PRIu64 " %d %" PRIu64
+             " %g %u %g %d %d %s",
+             settings->workload->name, settings->processes, settings->cc, db->cns, db->threads, db->coros, db->replicas,
+             settings->seconds, settings->txns, settings->warmup_s, db->seed, w->warehouses, w->small_scale,
+             w->mix_crest, w->accounts, w->two_tables, w->records, w->write_ratio, w->per_txn, w->theta,
+             settings->history != NULL, settings->survive, settings->lease_text ? settings->lease_text : "");
 }
 
 static int stages_create(struct processes *processes, struct cellar_error *error)
@@ -135,7 +145,7 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
         {{.name = "bench.join", .fn = join_proc, .records_max = 1, .writes_max = 1}, &processes->join},
         {{.name = "bench.arrive", .fn = arrive_proc, .records_max = 1, .writes_max = 1}, &processes->arrive},
         {{.name = "bench.look", .fn = look_proc, .records_max = 1}, &processes->look},
-        {{.name = "bench.leave", .fn = leave_proc, .records_max = 1, .writes_max = 1}, &processes->leave},
+        {{.name = "bench.leave", .fn = leave_proc, .records_max = 2, .writes_max = 2}, &processes->leave},
     };
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < sizeof(procs) / sizeof(procs[0]); i++)
@@ -180,6 +190,8 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
                                     .watch = watch,
                                     .index = settings->process,
                                     .count = settings->processes,
+                                    .survive = settings->survive,
+                                    .cns = settings->db.cns,
                                     .client_bytes = (settings->workload->client_bytes + 7) / 8 * 8};
     int code = stages_create(processes, error);
     if (code == 0)
@@ -216,14 +228,44 @@ static void draw_waiting(void *arg, double elapsed_s, char *line, size_t bytes)
              waiting->count, elapsed_s);
 }
 
+/* Has its process died? Then what it left is recovered, by whomever. */
+static bool dead(struct processes *processes, uint32_t of)
+{
+    bool dead = true;
+    for (uint32_t i = 0; i < processes->cns; i++)
+        dead = cellar_recover(processes->db, of * processes->cns + i, NULL) == 0 && dead;
+    return dead;
+}
+
+/* One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is looked at once more. */
+static bool lose(struct processes *processes, uint32_t of, struct look_args *args)
+{
+    if (!dead(processes, of) || look(processes, of, args, NULL) < 0) return false;
+    if (!processes->lost[of]) processes->cut_off[of] = args->row.stage < PROCESSES_DONE;
+    processes->lost[of] = true;
+    return true;
+}
+
+uint32_t processes_judge(const struct processes *processes)
+{
+    uint32_t judge = 0;
+    while (judge < processes->index && processes->lost[judge]) judge++;
+    return judge;
+}
+
 /* Until that one has reached the stage. */
 static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
                      uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)
 {
-    for (;;) {
+    for (uint32_t polls = 1;; polls++) {
         struct look_args args;
         int code = look(processes, of, &args, error);
         if (code < 0) return code;
+        bool losable = processes->survive && stage >= PROCESSES_DONE && args.row.stage < stage;
+        if (losable && (polls % POLLS_TO_LOSE == 0) && lose(processes, of, &args) && args.row.stage < stage) {
+            *reached = (enum processes_stage)args.row.stage;
+            return 0;
+        }
         if (args.row.stage == PROCESSES_GONE)
             return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
                            processes->count);
@@ -259,6 +301,14 @@ int processes_await(struct processes *processes, uint32_t first, uint32_t count,
 
 /* ---- clients ---- */
 
+int processes_leave_one(void *arg, struct cellar_session *session, const struct workload_client *client)
+{
+    struct processes *processes = arg;
+    struct leave_args args = {processes, client};
+    struct cellar_result result;
+    return cellar_exec(session, processes->leave, &args, &call_options, &result);
+}
+
 int processes_leave_clients(struct processes *processes, struct workload_client *const *clients, uint32_t count,
                             struct cellar_error *error)
 {
@@ -273,19 +323,31 @@ int processes_leave_clients(struct processes *processes, struct workload_client 
 struct take {
     const struct processes *processes;
     struct workload_client **all;
-    uint32_t first, end; /* indexes that are to be found in the pool */
-    uint32_t taken;
+    uint32_t count; /* of each process */
 };
 
 static int take_client(void *arg, uint64_t key, const void *row)
 {
     struct take *take = arg;
-    if (key < take->first || key >= take->end || take->all[key]) return -CELLAR_ERR_CORRUPT;
-    struct workload_client *client = malloc(take->processes->client_bytes);
-    if (!client) return -CELLAR_ERR_NOMEM;
-    memcpy(client, row, take->processes->client_bytes);
-    take->all[key] = client;
-    take->taken++;
+    const struct processes *processes = take->processes;
+    if (key >= (uint64_t)take->count * processes->count) return -CELLAR_ERR_CORRUPT;
+    if (key / take->count == processes->index) return 0; /* of this very process, as it was a while ago */
+    memcpy(take->all[key], row, processes->client_bytes);
+    take->all[key]->lost = processes->cut_off[key / take->count];
+    return 0;
+}
+
+/* What one has left that never left anything. */
+static int clients_prepare(const struct take *take)
+{
+    const struct processes *processes = take->processes;
+    uint32_t first = processes->index * take->count;
+    for (uint32_t i = 0; i < take->count * processes->count; i++) {
+        if (i - first < take->count) continue;
+        take->all[i] = calloc(1, processes->client_bytes);
+        if (!take->all[i]) return -CELLAR_ERR_NOMEM;
+        take->all[i]->lost = processes->cut_off[i / take->count];
+    }
     return 0;
 }
 
@@ -293,20 +355,19 @@ int processes_take_clients(struct processes *processes, struct cellar_session *s
                            struct workload_client *const *clients, uint32_t count, struct workload_client ***all,
                            struct cellar_error *error)
 {
-    struct take take = {.processes = processes, .first = count, .end = count * processes->count};
-    take.all = *all = calloc(take.end, sizeof(**all));
-    if (!take.all) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of all processes");
-    memcpy(take.all, clients, count * sizeof(clients[0]));
+    struct take take = {.processes = processes, .count = count};
+    take.all = *all = calloc((size_t)count * processes->count, sizeof(**all));
+    if (!take.all || clients_prepare(&take) < 0)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of all processes");
+    memcpy(take.all + processes->index * count, clients, count * sizeof(clients[0]));
     int code = cellar_scan(session, processes->clients, take_client, &take, error);
-    if (code < 0) return error->code ? code : failed(code, error, "reading the counters of the other processes");
-    if (take.taken != take.end - take.first)
-        return err_set(error, CELLAR_ERR_CORRUPT, "%u of the %u counters of the other processes are there", take.taken,
-                       take.end - take.first);
-    return 0;
+    if (code == -CELLAR_ERR_CORRUPT) return err_set(error, CELLAR_ERR_CORRUPT, "a counter of no process is there");
+    return code < 0 && !error->code ? failed(code, error, "reading the counters of the other processes") : code;
 }
 
 void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count)
 {
-    for (uint32_t i = count; all && i < count * processes->count; i++) free(all[i]);
+    for (uint32_t i = 0; all && i < count * processes->count; i++)
+        if (i - processes->index * count >= count) free(all[i]);
     free(all);
 }

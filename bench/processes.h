@@ -3,11 +3,13 @@
  * what the clients of all have counted; in between all run at once.
  *
  * They meet in two tables of the pool itself. Each process has a row that names its options and the stage it has reached;
- * and each leaves its clients there for process 0. Nobody replaces a process that dies: the others give up after a while.
+ * and each leaves its clients there for whoever judges. Nobody replaces a process that dies: the others give up after a while, or, if they
+ * are to survive, go on without it, and the first one that is left judges.
  */
 #pragma once
 
 #include "err.h"
+#include "fabric.h"
 #include "settings.h"
 #include "watch.h"
 
@@ -27,7 +29,10 @@ struct processes {
     struct cellar *db;
     struct watch *watch;
     uint32_t index, count;
-    bool joined;
+    bool joined, survive;
+    uint32_t cns;                 /* of each */
+    bool lost[FABRIC_CNS_MAX];    /* died */
+    bool cut_off[FABRIC_CNS_MAX]; /* of these, before they were DONE: what they left is not all they did */
     uint64_t client_bytes;
     const struct cellar_table *stages, *clients;
     const struct cellar_proc *join, *arrive, *look, *leave;
@@ -42,8 +47,8 @@ NODISCARD int processes_open(struct processes *processes, struct cellar *db, str
 /* Tells the others. */
 NODISCARD int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error);
 /*
- * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. An
- * error when one of them is GONE, after patience_ns (0: no limit), or after an interrupt if interruptible.
+ * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. When
+ * they are to survive, one that dies is recovered and counts as lost from DONE on; its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no limit), or after an interrupt if interruptible.
  */
 NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
                               bool interruptible, uint64_t patience_ns, enum processes_stage *reached,
@@ -53,11 +58,15 @@ NODISCARD int processes_run(struct processes *processes, uint64_t *run, struct c
 /* Leaves this process's clients in the pool. */
 NODISCARD int processes_leave_clients(struct processes *processes, struct workload_client *const *clients,
                                       uint32_t count, struct cellar_error *error);
+/* As the driver's: leaves one client as it is now. */
+int processes_leave_one(void *processes, struct cellar_session *session, const struct workload_client *client);
 /*
- * By one session, when all are DONE: the clients of all processes, in the order of their indexes; those from `count` on are new.
+ * By one session, when all are DONE or lost: the clients of all processes, in the order of their indexes; those of other processes are new.
  * processes_free_clients(all, count) frees these and the array.
  */
 NODISCARD int processes_take_clients(struct processes *processes, struct cellar_session *session,
                                      struct workload_client *const *clients, uint32_t count,
                                      struct workload_client ***all, struct cellar_error *error);
 void processes_free_clients(const struct processes *processes, struct workload_client **all, uint32_t count);
+/* The first one that is not lost: it judges. */
+uint32_t processes_judge(const struct processes *processes);

@@ -255,6 +255,19 @@ static void print_compute_memory(const struct page *page)
         fprintf(page->out, "\n");
 }
 
+static void print_losses(const struct page *page)
+{
+    const struct outcome *outcome = page->outcome;
+    const struct driver_totals *totals = &outcome->totals;
+    if (!outcome->settings->survive) return;
+    heading(page, "Losses", NULL);
+    for (uint32_t i = 0; i < outcome->lost_count; i++)
+        fprintf(page->out, "  process %u died, and was recovered\n", outcome->lost[i]);
+    if (!outcome->lost_count) fprintf(page->out, "  no process died\n");
+    fprintf(page->out, "  longest call %.1f ms; longest wait for locks of one other compute node %.1f ms\n",
+            (double)totals->longest_ns * 1e-6, (double)totals->stats.tag_wait_ns * 1e-6);
+}
+
 /* ---- is it right ---- */
 
 static void print_verdict(const struct page *page, bool ok)
@@ -341,6 +354,7 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_verbs(&page);
     print_memory(&page);
     print_compute_memory(&page);
+    print_losses(&page);
     print_rates(&page);
     print_history(&page);
     print_checks(&page);

@@ -149,6 +149,16 @@ static const struct option_def defs[] = {
      .help = "run together with others on --memnodes, as number I (0 first) of N",
      .kind = OPTION_TEXT,
      .offset = AT(process_text)},
+    {.name = "survive",
+     .help = "with --process: go on, and check, without those that die",
+     .kind = OPTION_FLAG,
+     .offset = AT(survive)},
+    {.name = "lease",
+     .argument = "S",
+     .help = "declare who shows no sign of life for so long dead, or off",
+     .fallback = "1 with --memnodes",
+     .kind = OPTION_TEXT,
+     .offset = AT(lease_text)},
     {.name = "rtt-ns",
      .argument = "N",
      .help = "shm: delay each completion by so much",
@@ -299,6 +309,8 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
     const char *text = settings->process_text;
     char *slash, *end = NULL;
     settings->processes = 1;
+    if (!text && settings->survive)
+        return err_set(error, CELLAR_ERR_INVALID, "--survive needs --process: there is nobody to survive");
     if (!text) return 0;
     unsigned long index = strtoul(text, &slash, 10), count = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
     if (strspn(text, "0123456789/") != strlen(text) || !end || *end || end == slash + 1 || slash == text ||
@@ -311,9 +323,28 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
         return err_set(error, CELLAR_ERR_INVALID,
                        "%lu processes of %u compute nodes are too many; %d compute nodes are possible", count,
                        settings->db.cns, FABRIC_CNS_MAX);
+    if (settings->survive && settings->history)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--survive and --history exclude each other: who dies leaves a history with holes");
     settings->process = (uint32_t)index;
     settings->processes = (uint32_t)count;
     settings->db.cn_index = settings->process * settings->db.cns;
+    return 0;
+}
+
+/* "0.5", "off" */
+static int lease_parse(struct settings *settings, struct cellar_error *error)
+{
+    const char *text = settings->lease_text;
+    char *end = NULL;
+    if (!text) return 0;
+    if (!settings->db.memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "--lease needs --memnodes: leases are between processes");
+    double seconds = strtod(text, &end);
+    bool number = *text >= '0' && *text <= '9' && !*end && seconds >= 0.001 && seconds <= 16;
+    if (!number && strcmp(text, "off") != 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--lease needs seconds from 0.001 to 16, or off, not '%.60s'", text);
+    settings->db.lease_ns = number ? (uint64_t)(seconds * 1e9) : CELLAR_LEASE_NONE;
     return 0;
 }
 
@@ -321,7 +352,7 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
-    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "process"};
+    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "process", "lease"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
         if (options_given(&options, given, shm_only[i])) CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
     return 0;
@@ -430,6 +461,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
+    if (code == 0) code = lease_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);

@@ -12,6 +12,7 @@ struct settings {
     struct cellar_config db; /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
     uint64_t txns;               /* 0: the run is bounded by time */
+    bool survive;                /* the others go on when one of these processes dies */
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;
     const char *history;  /* the file that the run is recorded in; NULL: it is not */
@@ -19,7 +20,7 @@ struct settings {
     bool sim;
     const char *nic; /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *process_text, *plant;
+    const char *cc, *mix, *scale, *process_text, *lease_text, *plant;
 };
 
 /* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */

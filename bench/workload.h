@@ -60,6 +60,8 @@ struct workload_run; /* a workload opened on a database */
 struct workload_client {
     struct prng prng;
     uint32_t index, count; /* of all sessions */
+    uint32_t lost;         /* set for check(): it died, and has done at least what is counted here, and perhaps more */
+    uint32_t pad;
 };
 /* To be called before the workload's client_init: each index of a seed has random numbers of its own. (bench/workload.c) */
 void workload_client_begin(struct workload_client *client, uint64_t seed, uint32_t index, uint32_t count);

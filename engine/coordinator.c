@@ -86,6 +86,28 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
+
+/* How long a call has kept meeting tags of one and the same other node. */
+struct tag_wait {
+    int32_t cn; /* -1: none */
+    uint64_t since_ns;
+};
+
+static void tag_met(struct coro *co, struct coordinator *coordinator, struct tag_wait *wait)
+{
+    struct worker *worker = coordinator->worker;
+    const struct vigil_met met = coordinator->txn.met;
+    if (met.cn >= 0 && met.cn != wait->cn) *wait = (struct tag_wait){met.cn, fabric_now_ns(worker->ep)};
+    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, worker, &met);
+}
+
+static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
+{
+    struct txn_stats *stats = &worker->home.stats;
+    uint64_t waited_ns = wait->cn >= 0 ? fabric_now_ns(worker->ep) - wait->since_ns : 0;
+    if (waited_ns > stats->tag_wait_ns) __atomic_store_n(&stats->tag_wait_ns, waited_ns, __ATOMIC_RELAXED);
+}
+
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, struct cellar_result *result)
 {
@@ -93,6 +115,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     struct txn *txn = &coordinator->txn;
     uint32_t node_failures = 0;
     uint64_t begin_ns = 0;
+    struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
     *result = (struct cellar_result){0};
@@ -107,6 +130,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
+        tag_met(co, coordinator, &wait);
         back_off(co, coordinator, options, result->attempts, begin_ns);
         int rc = call_allowed(options, fabric_now_ns(worker->ep), begin_ns);
         if (rc) {
@@ -114,6 +138,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             break;
         }
     }
+    if (wait.cn >= 0) tag_wait_end(worker, &wait);
     result->latency_ns =
         (result->code == -CELLAR_ERR_RETRY || txn->doomed ? fabric_now_ns(worker->ep) : txn->ack_ns) - begin_ns;
     result->txn_id[0] =

@@ -20,6 +20,10 @@
 #define ADDRCACHE_ENTRIES_MIN (1u << 14)
 #define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
 #define POOL_BYTES_LARGE (256ull << 20)
+/* Longer than a process that is there may go without the processor on a busy machine. */
+#define LEASE_NS_DEFAULT 1000000000ull
+#define LEASE_NS_MIN 20000ull
+#define LEASE_NS_MAX (LAYOUT_LEASE_US_MAX * 1000ull)
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
 #define STACKS_MAX 21000
 
@@ -169,6 +173,9 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
     config->seed = config->seed ? config->seed : 1;
 
+    if (config->lease_ns == 0 && config->memnodes) config->lease_ns = LEASE_NS_DEFAULT;
+    if (config->lease_ns == 0) config->lease_ns = CELLAR_LEASE_NONE;
+
     if (config->cc != CELLAR_CC_RECORD && config->cc != CELLAR_CC_CELL && config->cc != CELLAR_CC_CREST)
         return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
@@ -185,7 +192,16 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (config->threads > GATE_WORKERS_MAX || config->coros > 256)
         return err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
                        config->coros);
+    bool leases = config->lease_ns != CELLAR_LEASE_NONE;
+    if (leases && (config->lease_ns < LEASE_NS_MIN || config->lease_ns > LEASE_NS_MAX))
+        return err_set(error, CELLAR_ERR_INVALID, "a lease of %llu ns: %llu to %llu",
+                       (unsigned long long)config->lease_ns, (unsigned long long)LEASE_NS_MIN,
+                       (unsigned long long)LEASE_NS_MAX);
+    if (leases && !config->memnodes && strcmp(config->fabric, "shm") == 0)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "leases are for compute nodes of several processes, on memory nodes that they share");
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull);
+    if (leases) stacks += 2ull * config->cns;
     if (stacks > STACKS_MAX)
         return err_set(error, CELLAR_ERR_INVALID,
                        "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
@@ -395,6 +411,44 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     return 0;
 }
 
+/* ---- watching other compute nodes ---- */
+
+static struct worker *first_worker(struct cellar *db, uint32_t cn) { return &db->workers[cn * db->config.threads]; }
+
+static int vigil_start(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)coordinator;
+    return vigil_begin(co, arg);
+}
+
+static int vigils_open(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    if (db->config.lease_ns == CELLAR_LEASE_NONE) return 0;
+    struct vigil **vigils = calloc(db->config.cns, sizeof *vigils);
+    if (!vigils) return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+    db->vigils = vigils;
+    for (uint32_t i = 0; i < db->config.cns; i++)
+        if (!(vigils[i] = vigil_new(first_worker(db, i), db->config.lease_ns)))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, vigils[i]);
+    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = vigils[i / db->config.threads];
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    vigil_end(co, arg, &coordinator->task);
+    return 0;
+}
+
+static void vigils_stop(struct cellar *db)
+{
+    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++)
+        if (db->vigils[i]) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, db->vigils[i]);
+}
+
 static int open_all(struct cellar *db, struct cellar_error *error)
 {
     struct catalog_start start = {db, error};
@@ -407,7 +461,7 @@ static int open_all(struct cellar *db, struct cellar_error *error)
         db->workers[i].incarnation = db->incarnation;
         rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
     }
-    return rc;
+    return rc ? rc : vigils_open(db, error);
 }
 
 static void worker_free(struct worker *worker)
@@ -446,6 +500,8 @@ static void close_all(struct cellar *db)
         db->procs = proc->next;
         free(proc);
     }
+    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++) vigil_free(db->vigils[i]);
+    free(db->vigils);
     catalog_free(db->catalog);
     free(db->recovering);
     locals_close(db);
@@ -499,6 +555,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     rc = locals_open(db, error);
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
+        vigils_stop(db);
         if (db->joined) /* or it would look as if this process had crashed */
             (void)!db_run_on(db, 0, pool_leave, db);
         close_all(db);
@@ -518,6 +575,7 @@ void cellar_close(struct cellar *db)
     wait_for(db, &db->calls);
     while (atomic_load(&db->leaving))
         ;
+    vigils_stop(db);
     int rc = db_run_on(db, 0, pool_leave, db);
     if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
     struct fabric_control sync = {.kind = FABRIC_SYNC};

@@ -13,6 +13,7 @@
 #include "recover.h"
 #include "sched.h"
 #include "txn.h"
+#include "vigil.h"
 
 #include <stdatomic.h>
 
@@ -78,6 +79,11 @@ struct cellar {
     atomic_flag *recovering; /* of each compute node of this process: it recovers somebody */
     struct gate *gates;      /* of each compute node of this process */
     struct local *locals;    /* likewise their record caches, in mode `crest` */
+    struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */
+    struct {
+        void (*fn)(void *arg, uint32_t by, uint32_t dead);
+        void *arg;
+    } recovered; /* told of each recovery that this process has made (tests); fn NULL: nobody is */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
@@ -116,11 +122,11 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 /* ---- db_recover.c ---- */
 
 /*
- * Recovers a dead compute node by this coordinator (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
+ * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
  * stopped itself.
  */
-NODISCARD int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, enum recover_how how,
-                         struct recover_report *report, struct cellar_error *error);
+NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
+                         enum recover_how how, struct recover_report *report, struct cellar_error *error);
 /* As cellar_outcome, by this coordinator. */
 NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2],
                          enum cellar_fate *fate, struct cellar_error *error);

@@ -4,14 +4,15 @@
 #define JOIN_WAIT_NS 1000000ull /* between two looks at somebody else's recovery of our index */
 #define JOIN_WAITS_MAX 5000
 
-static struct recover_home home_of(const struct coordinator *coordinator)
+static struct recover_home home_of(struct worker *worker, struct sched_task *task)
 {
-    struct worker *worker = coordinator->worker;
+    const struct cellar *db = worker->db;
     return (struct recover_home){.ep = worker->ep,
                                  .catalog = worker->db->catalog,
                                  .member = &worker->db->member,
                                  .sched = &worker->sched,
-                                 .task = (struct sched_task *)&coordinator->task,
+                                 .task = task,
+                                 .vigil = db->vigils ? db->vigils[worker->cn - db->config.cn_index] : NULL,
                                  .cn = worker->cn};
 }
 
@@ -25,13 +26,13 @@ static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct rec
            (unsigned long long)report->tags_cleared);
 }
 
-int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, enum recover_how how,
-               struct recover_report *report, struct cellar_error *error)
+int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
+               enum recover_how how, struct recover_report *report, struct cellar_error *error)
 {
-    struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
     uint32_t own = worker->cn - db->config.cn_index;
-    const struct recover_home home = home_of(coordinator);
+    struct recover_home home = home_of(worker, task);
+    home.life = life;
 
     if (atomic_load(&db->gates[own].failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
@@ -40,7 +41,8 @@ int db_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, 
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
     atomic_flag_clear(&db->recovering[own]);
-    if (rc == 0) tell(db, worker->cn, dead, report);
+    if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
+    if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
     return rc;
 }
 
@@ -53,7 +55,8 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
 {
     struct recover_call *call = arg;
     struct recover_report report;
-    return db_recover(co, coordinator, call->dead, RECOVER_IF_DEAD, &report, call->error);
+    return db_recover(co, coordinator->worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report,
+                      call->error);
 }
 
 int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
@@ -67,7 +70,7 @@ int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
 int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2], enum cellar_fate *fate,
                struct cellar_error *error)
 {
-    const struct recover_home home = home_of(coordinator);
+    const struct recover_home home = home_of(coordinator->worker, &coordinator->task);
     const struct recover_name name = {.cn = (uint32_t)(txn_id[0] >> 48),
                                       .coordinator = (uint32_t)(txn_id[0] >> 32) & 0xffff,
                                       .incarnation = txn_id[0] & 0xffffffff,
@@ -99,7 +102,7 @@ int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate
 /* An index of ours that somebody recovers just now will soon be free. */
 static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
 {
-    const struct recover_home home = home_of(coordinator);
+    const struct recover_home home = home_of(coordinator->worker, &coordinator->task);
     struct recover_report report;
     int rc = 0;
     for (uint32_t waits = 0; waits < JOIN_WAITS_MAX; waits++) {
@@ -107,7 +110,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
         if (rc != -CELLAR_ERR_EXISTS) break;
         sched_sleep(co, home.sched, home.task, JOIN_WAIT_NS);
     }
-    if (rc == 0) tell(coordinator->worker->db, home.cn, dead, &report);
+    if (rc == 0 && report.done) tell(coordinator->worker->db, home.cn, dead, &report);
     return rc;
 }
 

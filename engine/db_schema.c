@@ -146,6 +146,8 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
     stats->phase_samples += counter_read(&from->phase_samples);
     stats->cache_bytes += counter_read(&from->cache_bytes);
     stats->copy_bytes += counter_read(&from->copy_bytes);
+    uint64_t tag_wait_ns = counter_read(&from->tag_wait_ns);
+    if (tag_wait_ns > stats->tag_wait_ns) stats->tag_wait_ns = tag_wait_ns;
     for (uint32_t node = 0; node < worker->db->fabric->mn_count; node++)
         for (int phase = 0; phase < CELLAR_PHASES; phase++)
             for (int verb = 0; verb < CELLAR_VERBS; verb++)

@@ -26,6 +26,18 @@ static int node_failed(struct coro *co, struct txn *txn)
     return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
 }
 
+/* Whose tag is in the way: whoever tries again has it watched. */
+static void foreign_tag(struct txn *txn, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells)
+{
+    for (uint32_t rest = cells; rest && word != UINT64_MAX; rest &= rest - 1) {
+        int owner = lockword_owner(word, tag_bits, (uint32_t)__builtin_ctz(rest));
+        if (owner < 0 || (uint32_t)owner == txn->home->owner || (uint32_t)owner >= txn->home->catalog->cn_count)
+            continue;
+        txn->met = (struct vigil_met){.cn = owner, .addr = addr, .tag_bits = tag_bits, .cells = cells};
+        return;
+    }
+}
+
 /* ---- buckets ---- */
 
 static bool needs_bucket(const struct cache_object *object)
@@ -70,6 +82,7 @@ static bool buckets_locked(struct txn *txn, uint32_t first)
         bucket->locking = false;
         bucket->held = (bucket->lock_old & TXN_BUCKET_TAG_MASK) == 0;
         bucket->unsettled = bucket->lock_old == UINT64_MAX;
+        if (!bucket->held) foreign_tag(txn, bucket->addr, bucket->lock_old, 8, 1);
         all = all && bucket->held;
     }
     return all;
@@ -138,8 +151,10 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
     }
     if (!bucket->held) {
         if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && !PLANT(absence_ignores_locks) &&
-            cache_bucket_held(&txn->cache, bucket->addr) < 0)
+            cache_bucket_held(&txn->cache, bucket->addr) < 0) {
+            foreign_tag(txn, bucket->addr, bucket->image->lock, 8, 1);
             return VERDICT_BUSY; /* perhaps an insert of this very key */
+        }
         object->absent_bucket = object->bucket;
         txn->check_count++;
     }
@@ -234,7 +249,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
 }
 
 /* Notes whether this round's CAS took the lock. For every object of the round, so that an abort frees all. */
-static inline bool lock_judge(struct cache_object *object)
+static inline bool lock_judge(struct txn *txn, struct cache_object *object)
 {
     if (!object->locking_cells) return true;
     uint32_t cells = object->locking_cells;
@@ -245,6 +260,7 @@ static inline bool lock_judge(struct cache_object *object)
     }
     bool own_old = (object->lock_old & object->lock_mask) == object->lock_tags && PLANT(crest_dropped_early);
     if ((object->lock_old & (object->lock_mask | LOCKWORD_DELETED)) && !own_old && !PLANT(lock_ignored)) {
+        foreign_tag(txn, object->addr, object->lock_old, object->table->schema.tag_bits, cells);
         if (PLANT(unlock_foreign)) object->held |= object->lock_old & object->lock_mask;
         return false;
     }
@@ -313,7 +329,10 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
     if (unlocked) {
         uint64_t mask = txn_lock_mask(schema, unlocked);
-        if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) return VERDICT_READ_LOCKED;
+        if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) {
+            foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
+            return VERDICT_READ_LOCKED;
+        }
         if (!txn->home->local && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
             txn->check_count += object->check_cells == 0;
             object->check_cells |= unlocked;
@@ -394,12 +413,12 @@ static int records_round(struct coro *co, struct txn *txn)
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn->block[i];
-        bool locked = lock_judge(object);
+        bool locked = lock_judge(txn, object);
         enum verdict verdict = failed ? VERDICT_AGAIN : record_judge(co, txn, object, locked);
         if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED) {
             while (++i < txn->block_count &&
                    !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
-                lock_judge(txn->block[i]);
+                lock_judge(txn, txn->block[i]);
             return verdict_end(co, txn, object, verdict);
         }
         object->pending = verdict == VERDICT_AGAIN;

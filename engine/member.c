@@ -14,8 +14,28 @@ static int move(struct coro *co, const struct member *member, struct fabric_ep *
     return members_move(co, ep, member->catalog, cn, from, to, now);
 }
 
+static int promise(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns)
+{
+    (void)member;
+    return members_promise(co, ep, lease_ns);
+}
+
+static int renew(struct coro *co, const struct member *member, struct fabric_ep *ep)
+{
+    (void)member;
+    return members_renew(co, ep);
+}
+
+static int sign(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
+                struct members_sign *sign)
+{
+    (void)member;
+    return members_sign(co, ep, cn, sign);
+}
+
 struct member member_builtin(const struct catalog *catalog)
 {
-    static const struct member_ops ops = {.name = "builtin", .look = look, .move = move};
+    static const struct member_ops ops = {
+        .name = "builtin", .look = look, .move = move, .promise = promise, .renew = renew, .sign = sign};
     return (struct member){&ops, catalog};
 }

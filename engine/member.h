@@ -1,7 +1,7 @@
 /*
  * member.h - membership: who is in, and who has been declared dead, as a table of functions.
  *
- * All that recovery asks of it is a register for each compute node that is moved by compare-and-set, so that a service outside of the
+ * All that recovery asks of it is a register for each compute node that is moved by compare-and-set, and signs of life, so that a service outside of the
  * cluster (ZooKeeper, etcd) can take the place of the built-in one, whose words lie on the memory nodes (members.h). To move a node out of
  * LIVE is to declare it dead; that alone stops nobody, so whoever did so fences it on the fabric before he trusts it (recover.h).
  */
@@ -18,6 +18,11 @@ struct member_ops {
     /* As members_move. */
     NODISCARD int (*move)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
                           const struct members_state *from, const struct members_state *to, struct members_state *now);
+    /* Signs of life, as members_promise, members_renew and members_sign. A service with sessions of its own answers from these. */
+    NODISCARD int (*promise)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns);
+    NODISCARD int (*renew)(struct coro *co, const struct member *member, struct fabric_ep *ep);
+    NODISCARD int (*sign)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
+                          struct members_sign *sign);
 };
 
 /* A provider; implementations embed it as their first member. */
@@ -39,4 +44,17 @@ static inline int member_move(struct coro *co, const struct member *member, stru
                               struct members_state *now)
 {
     return member->ops->move(co, member, ep, cn, from, to, now);
+}
+static inline int member_promise(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns)
+{
+    return member->ops->promise(co, member, ep, lease_ns);
+}
+static inline int member_renew(struct coro *co, const struct member *member, struct fabric_ep *ep)
+{
+    return member->ops->renew(co, member, ep);
+}
+static inline int member_sign(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
+                              struct members_sign *sign)
+{
+    return member->ops->sign(co, member, ep, cn, sign);
 }

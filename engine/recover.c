@@ -4,9 +4,13 @@
 #include "must.h"
 #include "plant.h"
 #include "recover_internal.h"
+#include "vigil.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#define TAKER_WAIT_NS 200000ull /* between two looks whether one is still down as a taker, */
+#define TAKER_WAITS_MAX 20000   /* so often: longer than any lease's eighth */
 
 /* ---- the claim ---- */
 
@@ -50,6 +54,7 @@ static int holder_pass(struct recover *run, const struct members_state *now)
     if (now->recoverer < 0 || cn == run->home->cn || cn == run->dead) return 0;
     int rc = recover_look(run, cn, &holder);
     if (rc || members_is_free(&holder)) return rc;
+    run->report->in_the_way = now->recoverer;
     if (holder.state == LAYOUT_MEMBER_LIVE && !PLANT(recover_claim_shared))
         return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is being recovered by compute node %u",
                        run->dead, cn);
@@ -66,6 +71,8 @@ static int claim(struct recover *run)
         if (from.state == LAYOUT_MEMBER_FREE) return 1;
         if (from.state == LAYOUT_MEMBER_NEVER)
             return err_set(run->error, CELLAR_ERR_NOT_FOUND, "compute node %u never was a member", run->dead);
+        if (run->home->life && from.incarnation != run->home->life)
+            return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is alive again", run->dead);
         rc = holder_pass(run, &from);
         if (rc) return rc;
         if (from.claim_epoch == LAYOUT_MEMBER_EPOCH_MAX)
@@ -126,11 +133,63 @@ static int claims_adopt(struct recover *run)
         int rc = cn == run->dead ? 0 : recover_look(run, cn, &now);
         if (rc) return rc;
         if (cn == run->dead || now.recoverer != (int32_t)run->dead || members_is_free(&now)) continue;
-        rc = recover_run(run->co, run->home, cn, RECOVER_SUSPECTED, &unused, run->error);
+        struct recover_home home = *run->home;
+        home.life = 0;
+        rc = recover_run(run->co, &home, cn, RECOVER_SUSPECTED, &unused, run->error);
         if (rc) return rc;
         run->report->claims++;
     }
     return 0;
+}
+
+/* It was fenced: whatever it had announced to take over, it does not any more. */
+static int taker_gone(struct recover *run, uint32_t cn)
+{
+    uint32_t tries = 0, refusals = 0;
+    int rc;
+    do rc = members_taker_gone(run->co, run->ep, run->catalog, cn);
+    while (rc && recover_patience(run, rc, &tries, &refusals));
+    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+/* One that is down as a taker is waited for, if it is alive; else it is recovered, too. */
+static int taker_pass(struct recover *run, uint32_t taker)
+{
+    struct members_state now;
+    struct recover_report unused;
+    struct recover_home home = *run->home;
+    int rc = recover_look(run, taker, &now);
+    if (rc || now.state == LAYOUT_MEMBER_LIVE) return rc;
+    if (members_is_free(&now)) return taker_gone(run, taker);
+    home.life = 0;
+    return recover_run(run->co, &home, taker, RECOVER_SUSPECTED, &unused, run->error);
+}
+
+/* INV-RECOVER-8. */
+static int takers_wait(struct recover *run)
+{
+    uint32_t tries = 0, refusals = 0;
+    int32_t taker = -1;
+    for (uint32_t waits = 0; waits < TAKER_WAITS_MAX && !PLANT(taker_unawaited); waits++) {
+        int rc = members_taker(run->co, run->ep, run->dead, &taker);
+        if (rc && recover_patience(run, rc, &tries, &refusals)) continue;
+        if (rc) return err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
+        if (taker < 0) return 0;
+        rc = taker_pass(run, (uint32_t)taker);
+        if (rc) return rc;
+        recover_pause(run, TAKER_WAIT_NS);
+    }
+    if (taker < 0) return 0;
+    run->report->in_the_way = taker;
+    return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %d may still be taking over tags of compute node %u",
+                   taker, run->dead);
+}
+
+static int scrub(struct recover *run)
+{
+    if (run->home->vigil) vigil_take_open(run->home->vigil, run->dead);
+    int rc = recover_scrub(run);
+    return rc ? rc : advance(run, LAYOUT_MEMBER_SCRUBBED);
 }
 
 static int steps(struct recover *run, enum recover_how how)
@@ -139,13 +198,15 @@ static int steps(struct recover *run, enum recover_how how)
     if (rc == 0) rc = claim(run);
     if (rc) return rc > 0 ? 0 : rc;
     if (how != RECOVER_OWN && !PLANT(recover_unfenced)) rc = fence(run, run->dead, false);
+    if (rc == 0) rc = taker_gone(run, run->dead);
     if (rc == 0 && run->claim.state == LAYOUT_MEMBER_FENCED) rc = redo_all(run);
-    if (rc == 0 && run->claim.state == LAYOUT_MEMBER_REDONE) {
-        rc = recover_scrub(run);
-        if (rc == 0) rc = advance(run, LAYOUT_MEMBER_SCRUBBED);
-    }
+    if (rc == 0 && run->claim.state == LAYOUT_MEMBER_REDONE) rc = scrub(run);
+    if (run->home->vigil) vigil_take_close(run->co, run->home->vigil, run->dead, run->home->sched, run->home->task);
     if (rc == 0) rc = claims_adopt(run);
-    return rc ? rc : advance(run, LAYOUT_MEMBER_FREE);
+    if (rc == 0) rc = takers_wait(run);
+    if (rc == 0) rc = advance(run, LAYOUT_MEMBER_FREE);
+    run->report->done = rc == 0;
+    return rc;
 }
 
 /* ---- one run ---- */
@@ -178,7 +239,7 @@ int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead,
                           .dead = dead,
                           .report = report,
                           .error = error ? error : &unused};
-    *report = (struct recover_report){0};
+    *report = (struct recover_report){.in_the_way = -1};
     if (dead >= home->catalog->cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "compute node %u: the pool was made for %u", dead,
                        home->catalog->cn_count);

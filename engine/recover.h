@@ -8,6 +8,7 @@
  * INV-RECOVER-4: a change is redone only under the dead node's tag, and only over versions that are not newer.
  * INV-RECOVER-5: no tag is cleared before all that counts is redone, and all that does not count is erased.
  * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before.
+ * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does any more.
  */
 #pragma once
 
@@ -21,8 +22,13 @@ struct recover_report {
     uint64_t erased;       /* whole entries that did not count */
     uint64_t redone;       /* changes written again */
     uint64_t tags_cleared;
+    bool done;       /* by this run: its index is free again */
     uint32_t claims; /* of nodes that the dead one was recovering, and which were recovered too */
+    int32_t
+        in_the_way; /* a compute node that must end first: it recovers the dead one, or takes over tags of it; -1: none */
 };
+
+struct vigil;
 
 /* Who recovers. */
 struct recover_home {
@@ -31,7 +37,9 @@ struct recover_home {
     const struct member *member;
     struct sched *sched;
     struct sched_task *task;
+    struct vigil *vigil; /* of the same compute node; NULL: none */
     uint32_t cn;
+    uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
 };
 
 enum recover_how {
@@ -42,7 +50,7 @@ enum recover_how {
 
 /*
  * Recovers one compute node. 0 when nothing of it is left, whoever did it. NOT_FOUND: it is no member. EXISTS: it is alive, or another
- * live one recovers it just now. UNREACHABLE: a memory node is lost. FENCED: this node is.
+ * live one recovers it just now, or takes over tags of it. UNREACHABLE: a memory node is lost. FENCED: this node is.
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);

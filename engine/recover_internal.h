@@ -40,6 +40,7 @@ struct recover {
     struct recover_log log;
     struct recover_report *report;
     struct cellar_error *error;
+    uint32_t steps; /* counts to the next breath */
 };
 
 /* ---- recover.c ---- */
@@ -52,6 +53,9 @@ NODISCARD int recover_look(struct recover *run, uint32_t cn, struct members_stat
 
 /* ---- recover_steps.c ---- */
 
+void recover_pause(struct recover *run, uint64_t ns);
+/* Once in a while lets the worker's other coroutines run: where operations complete at once nothing else would. */
+void recover_breathe(struct recover *run);
 /* Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be lost. */
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals);
 /* Posts and awaits; again what had no effect or an unknown one: all that recovery does may be done twice. */

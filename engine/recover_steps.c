@@ -6,8 +6,9 @@
 #define REFUSALS_MAX 16   /* operations in a row that surely did not run: the memory node counts as lost */
 #define PAUSE_NS 1000     /* between two tries; doubles with each further one */
 #define PAUSE_DOUBLINGS 8 /* at most so often */
+#define STEPS_PER_BREATH 64
 
-static void pause(struct recover *run, uint64_t ns)
+void recover_pause(struct recover *run, uint64_t ns)
 {
     const struct recover_home *home = run->home;
     if (run->co && home->sched)
@@ -16,11 +17,18 @@ static void pause(struct recover *run, uint64_t ns)
         fabric_idle(run->ep, fabric_now_ns(run->ep) + ns);
 }
 
+void recover_breathe(struct recover *run)
+{
+    const struct recover_home *home = run->home;
+    if (++run->steps % STEPS_PER_BREATH == 0 && run->co && home->sched)
+        sched_yield_task(run->co, home->sched, home->task);
+}
+
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals)
 {
     if (status != -CELLAR_ERR_INDETERMINATE && status != -CELLAR_ERR_UNREACHABLE) return false;
     if (status == -CELLAR_ERR_UNREACHABLE && ++*refusals == REFUSALS_MAX) return false;
-    pause(run, (uint64_t)PAUSE_NS << *tries);
+    recover_pause(run, (uint64_t)PAUSE_NS << *tries);
     if (*tries < PAUSE_DOUBLINGS) ++*tries;
     return true;
 }
@@ -32,6 +40,7 @@ int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count)
         struct fabric_wait wait = {.co = run->co};
         uint32_t kept = 0;
         int status = 0;
+        recover_breathe(run);
         fabric_post(run->ep, ops, count, &wait);
         if (fabric_await(run->co, &wait) == 0) return 0;
         for (uint32_t i = 0; i < count; i++) {

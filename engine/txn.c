@@ -84,6 +84,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->doomed = false;
     txn->unsettled = false;
     txn->lost_nodes = 0;
+    txn->met.cn = -1;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;

@@ -18,6 +18,7 @@
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
+#include "vigil.h"
 
 #include <stdbool.h>
 
@@ -32,6 +33,7 @@ struct txn_stats {
     uint64_t aborts[CELLAR_ABORT_REASONS];
     uint64_t round_trips;
     uint64_t phase_ns[CELLAR_PHASES], phase_samples, cache_bytes, copy_bytes;
+    uint64_t tag_wait_ns; /* the longest */
 };
 
 struct txn_home {
@@ -44,6 +46,7 @@ struct txn_home {
     struct sched *sched;
     const struct observer *observer; /* NULL: none */
     uint32_t owner;                  /* CN index: the tag less 1 */
+    struct vigil *vigil;             /* of its compute node; NULL: it watches nobody */
     bool whole_records;              /* mode `record`: locks and checks widen to all cells */
     uint64_t ts_last;                /* TS_commit of this worker's last transaction */
     struct local *local;             /* mode `crest`: the CN's record cache; else NULL */
@@ -74,10 +77,11 @@ struct txn {
     uint64_t begin_ns;
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
-    int error;           /* first error of the procedure's doing: the call's outcome once the reads are validated */
-    bool unsettled;      /* a lock's reply was lost: txn_release must settle */
-    uint64_t lost_nodes; /* a bit each: they refuse for good what is being applied again; backups there are left out */
-    bool doomed;         /* aborted already: every call says RETRY */
+    int error;            /* first error of the procedure's doing: the call's outcome once the reads are validated */
+    bool unsettled;       /* a lock's reply was lost: txn_release must settle */
+    uint64_t lost_nodes;  /* a bit each: they refuse for good what is being applied again; backups there are left out */
+    struct vigil_met met; /* the tag of another compute node that ended it */
+    bool doomed;          /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */

@@ -233,9 +233,13 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
                request->cn);
         return;
     }
-    if (victim && request->cns && !process_is_dead(victim->pidfd, 0)) {
-        refuse(memnode, connection, CELLAR_ERR_EXISTS, "compute node %u is process %d, and alive; end that one first",
-               request->cn, (int)victim->pid);
+    if (victim && request->cns && !process_is_dead(victim->pidfd, 0)) { /* only asked: watchers do so all the time */
+        reply.kind = FABRIC_SHM_REFUSED;
+        reply.code = -CELLAR_ERR_EXISTS;
+        snprintf(reply.text, sizeof reply.text, "compute node %u is process %d, and alive; end that one first",
+                 request->cn, (int)victim->pid);
+        (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0);
+        drop(memnode, connection);
         return;
     }
     if (victim) {

@@ -134,6 +134,7 @@ enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, C
 /* May be called from any thread, never from two at once; text is valid during the call only. */
 typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char *text);
 
+#define CELLAR_LEASE_NONE UINT64_MAX /* cellar_config.lease_ns: nobody watches, and this process is not suspected */
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
     const char *fabric;    /* "shm" (default) or "sim" */
@@ -148,8 +149,9 @@ struct cellar_config {
     const char *memnodes;  /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated */
     uint64_t log_bytes;    /* redo-log segment of each coordinator (128 KiB) */
     uint64_t rtt_ns;       /* shm: delay each completion by this much (0) */
-    uint64_t seed;         /* everything random follows from it (1) */
-    cellar_log_fn log;     /* NULL: silent */
+    uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    uint64_t seed;     /* everything random follows from it (1) */
+    cellar_log_fn log; /* NULL: silent */
     void *log_arg;
 };
 
@@ -345,6 +347,8 @@ struct cellar_stats {
     uint64_t phase_samples;
     uint64_t cache_bytes; /* mode crest: summed over these samples, bytes of the compute node's record cache in use, */
     uint64_t copy_bytes;  /* and, in every mode, of the transaction's own copies of records */
+    uint64_t
+        tag_wait_ns; /* the longest time that a call has kept meeting locks of one other compute node; since the opening */
 };
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
 void cellar_stats_reset(struct cellar *db);

@@ -48,7 +48,7 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
     const struct fabric_ep *ep = coordinator->worker->ep;
     uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn), begin_ns = fabric_sim_true_ns(ep);
     state->recoverers[cn] = coordinator->worker->cn + 1;
-    int code = db_recover(co, coordinator, cn, RECOVER_SUSPECTED, &report, &error);
+    int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
     if (code == 0 && !state->recovered[cn])
         note(state, cn, lost_ns == UINT64_MAX ? begin_ns : lost_ns, fabric_sim_true_ns(ep));

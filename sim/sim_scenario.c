@@ -256,7 +256,7 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
     struct recover_report report;
     struct cellar_error error = {0};
     uint64_t lost_ns = fabric_sim_cn_lost_ns(lab->fabric, cn);
-    int code = db_recover(co, coordinator, cn, RECOVER_SUSPECTED, &report, &error);
+    int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (code == 0 && !lab->recovered[cn]) {
         uint64_t took_ns = fabric_sim_true_ns(coordinator->worker->ep) - lost_ns;
         lab->recovered[cn] = true;

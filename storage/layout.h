@@ -99,12 +99,17 @@ enum layout_member_state {
 #define LAYOUT_MEMBER_EPOCH_MAX ((1u << 24) - 1)
 
 struct member_wire {
-    uint64_t word;    /*  0..7   atomics only */
-    uint64_t lease;   /*  8..15  atomics only: counts the node's signs of life; 0: it gives none */
-    uint8_t rest[48]; /* 16..63  zero */
+    uint64_t word;      /*  0..7   atomics only */
+    uint64_t lease;     /*  8..15  atomics only: microseconds (24 bits) | signs of life (40); 0 us: it promises none */
+    uint64_t takers[4]; /* 16..47  atomics only: a bit for each compute node that may be taking over tags of this one */
+    uint8_t rest[16];   /* 48..63  zero */
 };
 LAYOUT_SIZE(member_wire, LAYOUT_LINE);
 LAYOUT_AT(member_wire, lease, 8);
+LAYOUT_AT(member_wire, takers, 16);
+
+#define LAYOUT_LEASE_US_MAX ((1u << 24) - 1)
+#define LAYOUT_LEASE_SIGNS_BITS 40
 
 /* ---- catalog ---- */
 

@@ -133,12 +133,88 @@ int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *c
 
 /* ---- signs of life ---- */
 
-int members_beat(struct coro *co, struct fabric_ep *ep, uint64_t *lease)
+#define LEASE_SIGNS ((1ull << LAYOUT_LEASE_SIGNS_BITS) - 1)
+
+int members_promise(struct coro *co, struct fabric_ep *ep, uint64_t lease_ns)
 {
-    return batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, lease);
+    struct fabric_addr addr = member_at(0, ep->cn, offsetof(struct member_wire, lease));
+    uint64_t lease, want, old;
+    must(lease_ns / 1000 <= LAYOUT_LEASE_US_MAX);
+    int rc = batch_faa(co, ep, addr, 0, &lease);
+    while (rc == 0) {
+        want = lease_ns / 1000 << LAYOUT_LEASE_SIGNS_BITS | ((lease + 1) & LEASE_SIGNS);
+        rc = batch_cas(co, ep, addr, lease, want, &old);
+        if (rc || old == lease) break;
+        lease = old;
+    }
+    return rc;
 }
 
-int members_lease(struct coro *co, struct fabric_ep *ep, uint32_t cn, uint64_t *lease)
+int members_renew(struct coro *co, struct fabric_ep *ep)
 {
-    return batch_faa(co, ep, member_at(0, cn, offsetof(struct member_wire, lease)), 0, lease);
+    uint64_t old;
+    return batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, &old);
+}
+
+int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign)
+{
+    uint64_t word;
+    struct fabric_op ops[] = {
+        fabric_op_faa(member_at(0, cn, offsetof(struct member_wire, word)), &word, 0),
+        fabric_op_faa(member_at(0, cn, offsetof(struct member_wire, lease)), &sign->lease, 0),
+    };
+    int rc = batch_run(co, ep, ops, 2);
+    if (rc) return rc;
+    sign->state = members_state_of(word);
+    sign->lease_ns = (sign->lease >> LAYOUT_LEASE_SIGNS_BITS) * 1000;
+    return sign->state.state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+}
+
+/* ---- who takes over tags of a dead one ---- */
+
+/* Sets or clears one bit; twice is as good as once. */
+static struct fabric_op taker_op(uint32_t dead, uint32_t cn, bool taking, uint64_t *old)
+{
+    uint64_t bit = 1ull << cn % 64;
+    struct fabric_addr addr = member_at(0, dead, offsetof(struct member_wire, takers) + cn / 64 * sizeof(uint64_t));
+    return fabric_op_masked_cas(addr, old, 0, 0, taking ? bit : 0, bit);
+}
+
+int members_take(struct coro *co, struct fabric_ep *ep, uint32_t dead, bool taking, struct members_state *now)
+{
+    uint64_t old, word;
+    struct fabric_op ops[] = {taker_op(dead, ep->cn, taking, &old),
+                              fabric_op_faa(member_at(0, dead, offsetof(struct member_wire, word)), &word, 0)};
+    int rc = batch_run(co, ep, ops, 2);
+    if (rc) return rc;
+    *now = members_state_of(word);
+    return now->state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
+}
+
+int members_taker(struct coro *co, struct fabric_ep *ep, uint32_t dead, int32_t *taker)
+{
+    uint64_t words[4];
+    struct fabric_op ops[4];
+    for (uint32_t i = 0; i < 4; i++)
+        ops[i] = fabric_op_faa(member_at(0, dead, offsetof(struct member_wire, takers) + i * sizeof(uint64_t)),
+                               &words[i], 0);
+    int rc = batch_run(co, ep, ops, 4);
+    *taker = -1;
+    for (uint32_t i = 0; i < 4 && rc == 0 && *taker < 0; i++)
+        if (words[i]) *taker = (int32_t)(64 * i) + __builtin_ctzll(words[i]);
+    return rc;
+}
+
+int members_taker_gone(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn)
+{
+    uint64_t old[32];
+    int rc = 0;
+    for (uint32_t first = 0; first < catalog->cn_count && rc == 0; first += 32) {
+        struct fabric_op ops[32];
+        uint32_t count = 0;
+        for (uint32_t dead = first; dead < catalog->cn_count && count < 32; dead++, count++)
+            ops[count] = taker_op(dead, cn, false, &old[count]);
+        rc = batch_run(co, ep, ops, count);
+    }
+    return rc;
 }

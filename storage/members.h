@@ -53,6 +53,32 @@ NODISCARD int members_join(struct coro *co, struct fabric_ep *ep, const struct c
 /* They do not any more, and leave nothing behind. Bulk mode. */
 NODISCARD int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
                             uint32_t count, uint64_t incarnation);
+
+/* ---- signs of life ---- */
+
+/* What a compute node shows of itself. */
+struct members_sign {
+    struct members_state state;
+    uint64_t lease;    /* differs after each sign of life */
+    uint64_t lease_ns; /* it gives one more often than that, by any clock of a fabric; 0: it promises nothing */
+};
+
+/* The endpoint's node promises a sign of life within each lease_ns; 0: none any more. This is one. */
+NODISCARD int members_promise(struct coro *co, struct fabric_ep *ep, uint64_t lease_ns);
 /* A sign of life of the endpoint's node. */
-NODISCARD int members_beat(struct coro *co, struct fabric_ep *ep, uint64_t *lease);
-NODISCARD int members_lease(struct coro *co, struct fabric_ep *ep, uint32_t cn, uint64_t *lease);
+NODISCARD int members_renew(struct coro *co, struct fabric_ep *ep);
+/* One batch. The status of what failed, or CORRUPT. */
+NODISCARD int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign);
+
+/* ---- who takes over tags of a dead one ---- */
+
+/*
+ * The endpoint's node may take over tags of `dead` from now on, or does not any more; *now is what the word of that one said behind this. Before
+ * a node's index can be used again its recoverer waits until nobody does (INV-RECOVER-8).
+ */
+NODISCARD int members_take(struct coro *co, struct fabric_ep *ep, uint32_t dead, bool taking,
+                           struct members_state *now);
+/* Who may be: a compute node, or -1. */
+NODISCARD int members_taker(struct coro *co, struct fabric_ep *ep, uint32_t dead, int32_t *taker);
+/* Clears that node's bits at all others: it was fenced, so it does nothing any more. */
+NODISCARD int members_taker_gone(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn);

@@ -1,0 +1,71 @@
+/*
+ * vigil.h - one compute node's watch over the others: noticing that one is dead, having it recovered, and taking over its tags meanwhile.
+ *
+ *     pulse    renews the own lease, each quarter of it
+ *     watcher  parked, until a coordinator's attempt met somebody's tag; then looks at the owner's lease each eighth of it, and recovers
+ *              whoever has not renewed it for a whole one
+ *
+ * Both are coroutines of the node's first worker, beside its coordinators: no thread of their own, and nobody's call waits for a
+ * recovery that somebody else makes. Nothing is asked of a node whose tags are in nobody's way.
+ *
+ * Only successful looks count, and each for a quarter of a lease at most: a clock that jumps ahead, a watcher that stood still, a memory node
+ * that did not answer make nobody suspect. That a suspicion may be false is harmless: recovery fences first (INV-RECOVER-1).
+ */
+#pragma once
+
+#include "recover.h"
+#include "sched.h"
+
+#include <stdatomic.h>
+
+struct worker;
+
+/* A foreign tag that was in an attempt's way. */
+struct vigil_met {
+    int32_t cn; /* its owner; -1: none was */
+    struct fabric_addr addr;
+    uint32_t tag_bits, cells; /* of that lock word; the cells that were wanted */
+};
+
+/* What is known of one node that is being watched. */
+struct vigil_watch {
+    bool on;
+    bool entered;                /* this node may be down as a taker of its tags */
+    uint64_t incarnation, lease; /* as last seen */
+    uint64_t looked_ns;          /* when; 0: not yet */
+    uint64_t silent_ns;          /* how long it has surely not changed */
+};
+
+struct vigil {
+    struct worker *worker; /* the compute node's first */
+    struct sched_task pulse, watcher;
+    uint64_t lease_ns;
+    uint32_t busy; /* of the two, how many are in the midst of something; the worker's thread only */
+    bool stopping; /* likewise */
+    atomic_bool awake;
+    _Atomic uint64_t met[4];            /* a bit for each node whose tag was met since the watcher last looked */
+    atomic_bool taking[FABRIC_CNS_MAX]; /* tags of that one may be taken over */
+    atomic_uint takers;                 /* coordinators that are about to */
+    struct vigil_watch watches[FABRIC_CNS_MAX];
+};
+
+/* For a worker's compute node; idle until vigil_begin. NULL without memory. */
+struct vigil *vigil_new(struct worker *worker, uint64_t lease_ns);
+void vigil_free(struct vigil *vigil);
+/* By a coordinator of its worker: gives the first sign of life, and starts both coroutines. */
+NODISCARD int vigil_begin(struct coro *co, struct vigil *vigil);
+/* By a coordinator of its worker: returns when both rest, for good; a recovery that was begun is finished first. */
+void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task);
+
+/*
+ * By any coordinator of the node, between two attempts: the last one met that tag. Has the owner watched; and once it has been declared dead and
+ * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
+ */
+void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met);
+/*
+ * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags, or must have done with it,
+ * which is waited for.
+ */
+void vigil_take_open(struct vigil *vigil, uint32_t dead);
+void vigil_take_close(struct coro *co, struct vigil *vigil, uint32_t dead, struct sched *sched,
+                      struct sched_task *task);
