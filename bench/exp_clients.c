@@ -129,14 +129,22 @@ void exp_clients_spin(struct coro *co, struct exp_load_client *client)
 
 /* ---- pairs ---- */
 
+static void wide_faa(struct coro *co, struct exp_load_client *client, struct fabric_addr addr, uint64_t addend)
+{
+    struct fabric_wide wide = {.swap = {addend}, .swap_mask = {1ull << 63}};
+    struct fabric_op op = fabric_op_wide(FABRIC_WIDE_FAA, addr, &wide);
+    client->tally->atomics += exp_load_counts(client, exp_load_now_ns(client));
+    exp_load_do(co, client, &op, 1);
+}
+
 void exp_clients_pairs(struct coro *co, struct exp_load_client *client)
 {
     uint64_t now_ns, lock;
     while (running(client, &now_ns)) {
         struct fabric_addr addr = draw_lock(client, &lock);
-        faa(co, client, addr, 1);
+        wide_faa(co, client, addr, 1);
         tally_time(client, &client->tally->atomic, now_ns);
-        faa(co, client, addr, UINT64_MAX);
+        wide_faa(co, client, addr, UINT64_MAX);
         tally_round(client);
     }
 }

@@ -8,7 +8,7 @@
 
 #include "zipf.h"
 
-/* Locks are 8-byte words, chosen by popularity: the hottest lies first. */
+/* Locks are 8-byte words (of 16-byte entries, for pairs), chosen by popularity: the hottest lies first. */
 struct exp_clients_locks {
     struct zipf zipf; /* over the locks */
     uint32_t stride;  /* bytes from one lock to the next */
@@ -21,7 +21,7 @@ struct exp_clients_locks {
 
 /* Acquires by CAS until it succeeds, releases by CAS at once. A round is an acquisition and its release. */
 void exp_clients_spin(struct coro *co, struct exp_load_client *client);
-/* FAA +1 and FAA -1 on a lock's word, as readers of a reader-writer lock do. A round is both. */
+/* Wide FAA +1 and -1 on a lock's 16 bytes, as readers of ShiftLock do. A round is both. */
 void exp_clients_pairs(struct coro *co, struct exp_load_client *client);
 /* The reader-writer CAS lock, one READ or WRITE of its object while it is held. A round is all of it. */
 void exp_clients_read_write(struct coro *co, struct exp_load_client *client);

@@ -17,6 +17,7 @@ static const struct parameter parameters[] = {
     PARAMETER(rtt_ns, "round trip of a READ, WRITE or atomic without service and without CPU"),
     PARAMETER(message_ns, "a SEND's way until its receiver may reap it"),
     PARAMETER(retarget_ns, "more for a SEND to another receiver than the one before"),
+    PARAMETER(wide_ns, "more for a 16-byte atomic, on its way"),
     PARAMETER(link_ps, "picoseconds a byte on a link, each direction of each node; 0: no limit"),
     PARAMETER(header_bytes, "of a packet, on the link"),
     PARAMETER(units, "processing units of a memory node's NIC; 0: no limit"),

@@ -12,8 +12,8 @@
  *  2. READ and WRITE are atomic per aligned 64-byte line at best (`line_atomic`); lines of one READ are fetched in any order.
  *     Aligned 8-byte words are never torn. A backend without line_atomic fetches and stores the words of one READ or WRITE in
  *     ascending order, as acquire loads and release stores.
- *  3. Atomics act on aligned 8-byte words and are atomic against atomics of the same node. A word touched by atomics is
- *     never touched by WRITE.
+ *  3. Atomics act on aligned 8-byte words, FABRIC_WIDE_* on aligned 16-byte pairs of words, and each is atomic against all atomics of the
+ *     same node, whatever their width. A word touched by atomics is never touched by WRITE.
  *  4. A WRITE changes exactly the named bytes. Completion means that later operations on that node see it; it says
  *     nothing about persistence.
  *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps, a WRITE in part), FENCED (this CN was declared dead:
@@ -26,7 +26,8 @@
  *     different CNs have no common zero. A wait for a time may end early or late when the clock changes meanwhile.
  *
  * A masked CAS compares and swaps under masks: if ((word ^ compare) & compare_mask) == 0 then word = (word & ~swap_mask) |
- * (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same comparison.
+ * (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same comparison. A field FAA adds to each
+ * field of a word separately: a carry out of a field's top bit is lost instead of reaching the next field.
  */
 #pragma once
 
@@ -60,7 +61,18 @@ static inline struct fabric_addr fabric_addr_plus(struct fabric_addr addr, uint6
     return (struct fabric_addr){addr.bits + bytes};
 }
 
-enum fabric_op_kind { FABRIC_READ, FABRIC_WRITE, FABRIC_CAS, FABRIC_MASKED_CAS, FABRIC_FAA, FABRIC_SEND, FABRIC_KINDS };
+enum fabric_op_kind {
+    FABRIC_READ,
+    FABRIC_WRITE,
+    FABRIC_CAS,
+    FABRIC_MASKED_CAS,
+    FABRIC_FAA,
+    FABRIC_SEND,
+    FABRIC_FIELD_FAA,
+    FABRIC_WIDE_CAS, /* masked, on 16 bytes */
+    FABRIC_WIDE_FAA, /* by fields, on 16 bytes */
+    FABRIC_KINDS
+};
 enum fabric_op_flags { FABRIC_FENCE = 1 }; /* executed after all earlier operations of its endpoint to that node */
 
 struct fabric_op {
@@ -69,16 +81,35 @@ struct fabric_op {
     uint8_t flags;
     uint8_t phase; /* enum cellar_phase, for the counters */
     uint8_t pad;
-    uint32_t size_bytes;     /* READ, WRITE; SEND <= FABRIC_MESSAGE_BYTES; atomics: 8 */
+    uint32_t size_bytes;     /* READ, WRITE; SEND <= FABRIC_MESSAGE_BYTES; atomics: 8; wide ones: 16 */
     struct fabric_addr addr; /* SEND: fabric_endpoint_addr of the receiver */
-    void *local;             /* READ: destination; WRITE, SEND: source; atomics: uint64_t that receives the old word */
-    uint64_t compare, compare_mask, swap, swap_mask; /* CAS: compare, swap; FAA: swap is the addend */
+    /* READ: destination; WRITE, SEND: source; atomics: uint64_t that receives the old word; wide ones: struct fabric_wide */
+    void *local;
+    /* CAS: compare, swap; FAA: swap is the addend; FIELD_FAA: and swap_mask has the top bit of each field */
+    uint64_t compare, compare_mask, swap, swap_mask;
     /* set by the backend, valid once reaped */
     int32_t status; /* 0 or -CELLAR_ERR_x */
     /* private to the backend */
     uint32_t priv;
 };
 _Static_assert(sizeof(struct fabric_op) == 64, "one line per operation");
+
+/* Operands and result of a wide atomic: two words, the one at the lower address first. The caller's, as the operation itself. */
+struct fabric_wide {
+    uint64_t old[2];                      /* set by the backend: both words as they were at one time */
+    uint64_t compare[2], compare_mask[2]; /* WIDE_CAS */
+    uint64_t swap[2],
+        swap_mask[2]; /* WIDE_FAA: the addend, and the top bit of each field (fields may span the words) */
+};
+
+static inline bool fabric_is_wide(const struct fabric_op *op)
+{
+    return op->kind == FABRIC_WIDE_CAS || op->kind == FABRIC_WIDE_FAA;
+}
+static inline bool fabric_is_atomic(const struct fabric_op *op)
+{
+    return op->kind >= FABRIC_CAS && op->kind != FABRIC_SEND;
+}
 
 /* Who waits for a batch. Caller-owned; lives until pending is 0. Several batches may share one. */
 struct fabric_wait {
@@ -262,4 +293,47 @@ static inline struct fabric_op fabric_op_cas(struct fabric_addr addr, uint64_t *
 static inline struct fabric_op fabric_op_faa(struct fabric_addr addr, uint64_t *old, uint64_t addend)
 {
     return (struct fabric_op){.kind = FABRIC_FAA, .addr = addr, .local = old, .size_bytes = 8, .swap = addend};
+}
+static inline struct fabric_op fabric_op_field_faa(struct fabric_addr addr, uint64_t *old, uint64_t addend,
+                                                   uint64_t tops)
+{
+    return (struct fabric_op){
+        .kind = FABRIC_FIELD_FAA, .addr = addr, .local = old, .size_bytes = 8, .swap = addend, .swap_mask = tops};
+}
+/* kind: FABRIC_WIDE_CAS or FABRIC_WIDE_FAA. */
+static inline struct fabric_op fabric_op_wide(enum fabric_op_kind kind, struct fabric_addr addr,
+                                              struct fabric_wide *wide)
+{
+    return (struct fabric_op){.kind = (uint8_t)kind, .addr = addr, .local = wide, .size_bytes = 16};
+}
+
+/* ---- what wide and field atomics do to words: for backends ---- */
+
+/* Adds field by field: the tops are added without their carry, which would leave the field. */
+static inline uint64_t fabric_field_add(uint64_t word, uint64_t addend, uint64_t tops)
+{
+    return ((word & ~tops) + (addend & ~tops)) ^ ((word ^ addend) & tops);
+}
+static inline bool fabric_wide_matches(const struct fabric_op *op, const uint64_t old[2])
+{
+    const struct fabric_wide *wide = op->local;
+    return op->kind == FABRIC_WIDE_FAA || (((old[0] ^ wide->compare[0]) & wide->compare_mask[0]) |
+                                           ((old[1] ^ wide->compare[1]) & wide->compare_mask[1])) == 0;
+}
+/* What becomes of `old`; the same where a CAS does not match. */
+static inline void fabric_wide_apply(const struct fabric_op *op, const uint64_t old[2], uint64_t new[2])
+{
+    const struct fabric_wide *wide = op->local;
+    if (op->kind == FABRIC_WIDE_FAA) {
+        uint64_t tops[2] = {wide->swap_mask[0], wide->swap_mask[1]};
+        uint64_t low = (old[0] & ~tops[0]) + (wide->swap[0] & ~tops[0]);
+        uint64_t carry = low < (old[0] & ~tops[0]); /* out of the word: none when its top bit is a field's */
+        uint64_t high = (old[1] & ~tops[1]) + (wide->swap[1] & ~tops[1]) + carry;
+        new[0] = low ^ ((old[0] ^ wide->swap[0]) & tops[0]);
+        new[1] = high ^ ((old[1] ^ wide->swap[1]) & tops[1]);
+        return;
+    }
+    bool matches = fabric_wide_matches(op, old);
+    for (int i = 0; i < 2; i++)
+        new[i] = matches ? (old[i] & ~wide->swap_mask[i]) | (wide->swap[i] & wide->swap_mask[i]) : old[i];
 }

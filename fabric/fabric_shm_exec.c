@@ -249,19 +249,31 @@ static inline int execute_atomic(struct fabric_op *op, unsigned char *remote)
     return 0;
 }
 
-/* What names no memory node, or no counter: a SEND, or a mistake. */
-static __attribute__((noinline)) int execute_other(struct fabric_shm_ep *sep, struct fabric_op *op)
+/*
+ * What names no memory node, or no counter: a SEND, or a mistake. And the atomics that the engine has no use for.
+ * *unseen: a WRITE of this batch may still be in the store buffer.
+ */
+static __attribute__((noinline)) int execute_other(const struct fabric_shm *shm, struct fabric_shm_ep *sep,
+                                                   struct fabric_op *op, bool *unseen)
 {
+    uint32_t node = fabric_addr_node(op->addr);
+    uint64_t offset = fabric_addr_offset(op->addr);
+
     fabric_count(&sep->ep, op);
-    return op->kind == FABRIC_SEND ? fabric_shm_send(sep, op) : -CELLAR_ERR_INVALID;
+    if (op->kind == FABRIC_SEND) return fabric_shm_send(sep, op);
+    if (op->kind >= FABRIC_KINDS || op->kind < FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES)
+        return -CELLAR_ERR_INVALID;
+    if (offset + op->size_bytes > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_RELAXED)) return refuse(shm, op);
+    int code = fabric_shm_execute_wide(op, shm->nodes[node].base + offset);
+    *unseen = *unseen && code != 0;
+    return code;
 }
 
-/* *unseen: a WRITE of this batch may still be in the store buffer. */
 static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, struct fabric_op *op, bool *unseen)
 {
     uint32_t kind = op->kind, node = fabric_addr_node(op->addr), size = op->size_bytes;
     if (UNLIKELY(kind >= FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES))
-        return execute_other(sep, op);
+        return execute_other(shm, sep, op, unseen);
     counter_add(&sep->ep.counters.ops[node][op->phase][kind], 1);
 
     uint64_t offset = fabric_addr_offset(op->addr);

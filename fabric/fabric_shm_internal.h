@@ -156,6 +156,8 @@ struct fabric_shm {
 };
 
 void fabric_shm_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
+/* FIELD_FAA and wide atomics; remote is mapped as far as size_bytes. */
+NODISCARD int fabric_shm_execute_wide(const struct fabric_op *op, void *remote);
 /* Rule 6: the operations and their local memory still exist when they complete. Checked in AddressSanitizer builds only. */
 void fabric_shm_check_local(const struct fabric_op *ops, uint32_t count);
 

@@ -38,7 +38,7 @@ struct fabric_sim_event {
     struct fabric_sim_event *leader; /* the first one of its batch on its connection: speaks for all of them */
     uint32_t place;                  /* counted from the leader */
     uint64_t gap_ns;                 /* between pieces */
-    uint64_t word;                   /* of a torn atomic: as it was read */
+    uint64_t words[2];               /* of a torn atomic: as they were read */
     /* what faults do to it (fabric_sim_stall.h) */
     bool met;                 /* it has been due to execute, since met_ns */
     bool put_off;             /* and was held then */

@@ -251,18 +251,18 @@ static void finish(struct fabric_sim *sim, struct fabric_sim_event *event)
     fabric_sim_transit_return(sim, event, late_ns);
 }
 
-/* A torn atomic reads its word, and writes it back later whatever else has changed it. */
+/* A torn atomic reads its words, and writes them back later whatever else has changed them. */
 static uint64_t execute_piece(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     const struct fabric_op *op = event->op;
     if (event->pieces == 1 || op->kind == FABRIC_READ || op->kind == FABRIC_WRITE)
         return fabric_sim_memory_execute(sim, op, next_piece(event), !event->lost);
     if (event->pieces_done == 0) {
-        event->word = fabric_sim_memory_word(sim, op);
+        fabric_sim_memory_fetch(sim, op, event->words);
     } else {
-        fabric_sim_memory_swap(sim, op, event->word, !event->lost);
+        fabric_sim_memory_swap(sim, op, event->words, !event->lost);
     }
-    return event->word;
+    return fabric_sim_memory_digest(event->words);
 }
 
 static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)

@@ -37,7 +37,8 @@ int fabric_sim_memory_check(const struct fabric_sim *sim, const struct fabric_op
     if (op->kind == FABRIC_READ || op->kind == FABRIC_WRITE) {
         return local_registered(sim, op->local, op->size_bytes) ? 0 : -CELLAR_ERR_INVALID;
     }
-    return op->size_bytes == WORD_BYTES && offset % WORD_BYTES == 0 ? 0 : -CELLAR_ERR_INVALID;
+    uint32_t bytes = fabric_sim_memory_words(op) * WORD_BYTES;
+    return op->size_bytes == bytes && offset % bytes == 0 ? 0 : -CELLAR_ERR_INVALID;
 }
 
 static uint32_t piece_bytes(const struct fabric_sim *sim) { return sim->config.line_atomic ? LINE_BYTES : WORD_BYTES; }
@@ -71,17 +72,29 @@ static uint64_t sample(const uint8_t *bytes, uint64_t count)
     return first ^ (last << 1 | last >> 63);
 }
 
-bool fabric_sim_memory_matches(const struct fabric_op *op, uint64_t old)
+bool fabric_sim_memory_matches(const struct fabric_op *op, const uint64_t old[2])
 {
-    if (op->kind == FABRIC_CAS) return old == op->compare;
-    return op->kind == FABRIC_FAA || ((old ^ op->compare) & op->compare_mask) == 0;
+    if (op->kind == FABRIC_CAS) return old[0] == op->compare;
+    if (op->kind == FABRIC_MASKED_CAS) return ((old[0] ^ op->compare) & op->compare_mask) == 0;
+    return op->kind != FABRIC_WIDE_CAS || fabric_wide_matches(op, old);
 }
 
-uint64_t fabric_sim_memory_atomic(const struct fabric_op *op, uint64_t old)
+void fabric_sim_memory_atomic(const struct fabric_op *op, const uint64_t old[2], uint64_t new[2])
 {
-    if (op->kind == FABRIC_FAA) return old + op->swap;
-    if (!fabric_sim_memory_matches(op, old)) return old;
-    return op->kind == FABRIC_CAS ? op->swap : (old & ~op->swap_mask) | (op->swap & op->swap_mask);
+    uint64_t word = old[0];
+    if (fabric_is_wide(op)) {
+        fabric_wide_apply(op, old, new);
+        return;
+    }
+    if (op->kind == FABRIC_FAA) {
+        word += op->swap;
+    } else if (op->kind == FABRIC_FIELD_FAA) {
+        word = fabric_field_add(word, op->swap, op->swap_mask);
+    } else if (fabric_sim_memory_matches(op, old)) {
+        word = op->kind == FABRIC_CAS ? op->swap : (word & ~op->swap_mask) | (op->swap & op->swap_mask);
+    }
+    new[0] = word;
+    new[1] = 0;
 }
 
 static uint8_t *remote_of(const struct fabric_sim *sim, const struct fabric_op *op)
@@ -89,18 +102,19 @@ static uint8_t *remote_of(const struct fabric_sim *sim, const struct fabric_op *
     return sim->nodes[fabric_addr_node(op->addr)].memory + fabric_addr_offset(op->addr);
 }
 
-uint64_t fabric_sim_memory_word(const struct fabric_sim *sim, const struct fabric_op *op)
+void fabric_sim_memory_fetch(const struct fabric_sim *sim, const struct fabric_op *op, uint64_t old[2])
 {
-    uint64_t word;
-    memcpy(&word, remote_of(sim, op), sizeof word);
-    return word;
+    old[1] = 0;
+    memcpy(old, remote_of(sim, op), fabric_sim_memory_words(op) * WORD_BYTES);
 }
 
-void fabric_sim_memory_swap(struct fabric_sim *sim, const struct fabric_op *op, uint64_t old, bool answer)
+void fabric_sim_memory_swap(struct fabric_sim *sim, const struct fabric_op *op, const uint64_t old[2], bool answer)
 {
-    uint64_t word = fabric_sim_memory_atomic(op, old);
-    memcpy(remote_of(sim, op), &word, sizeof word);
-    if (answer) memcpy(op->local, &old, sizeof old);
+    uint64_t new[2];
+    size_t bytes = fabric_sim_memory_words(op) * WORD_BYTES;
+    fabric_sim_memory_atomic(op, old, new);
+    memcpy(remote_of(sim, op), new, bytes);
+    if (answer) memcpy(op->local, old, bytes);
 }
 
 uint64_t fabric_sim_memory_execute(struct fabric_sim *sim, const struct fabric_op *op, uint32_t piece, bool answer)
@@ -108,9 +122,10 @@ uint64_t fabric_sim_memory_execute(struct fabric_sim *sim, const struct fabric_o
     uint8_t *remote = remote_of(sim, op), *local = op->local;
     uint64_t from, to;
     if (op->kind != FABRIC_READ && op->kind != FABRIC_WRITE) {
-        uint64_t old = fabric_sim_memory_word(sim, op);
+        uint64_t old[2];
+        fabric_sim_memory_fetch(sim, op, old);
         fabric_sim_memory_swap(sim, op, old, answer);
-        return old;
+        return fabric_sim_memory_digest(old);
     }
     piece_range(sim, op, piece, &from, &to);
     if (op->kind == FABRIC_WRITE) {

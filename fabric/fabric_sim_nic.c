@@ -96,19 +96,49 @@ static uint64_t *waiting_place(struct fabric_sim_nic *nic, uint64_t now_ns)
     return NULL;
 }
 
+static uint64_t later(uint64_t a_ns, uint64_t b_ns) { return a_ns > b_ns ? a_ns : b_ns; }
+
+/* The slots that an atomic needs: one for each of its words. */
+static uint32_t slots_of(struct fabric_sim_nic *nic, const struct fabric_op *op, struct fabric_sim_nic_slot *slots[2])
+{
+    uint32_t words = fabric_sim_memory_words(op);
+    uint64_t first = fabric_addr_offset(op->addr) >> 3;
+    for (uint32_t i = 0; i < words; i++) slots[i] = &nic->slots[(first + i) % FABRIC_SIM_NIC_SLOTS];
+    return words;
+}
+
+uint64_t fabric_sim_nic_written_ns(struct fabric_sim_nic *nic, const struct fabric_op *op)
+{
+    struct fabric_sim_nic_slot *slots[2];
+    uint64_t written_ns = 0;
+    for (uint32_t i = slots_of(nic, op, slots); i-- > 0;) written_ns = later(written_ns, slots[i]->written_ns);
+    return written_ns;
+}
+
+void fabric_sim_nic_writes(struct fabric_sim_nic *nic, const struct fabric_op *op, uint64_t written_ns)
+{
+    struct fabric_sim_nic_slot *slots[2];
+    for (uint32_t i = slots_of(nic, op, slots); i-- > 0;) slots[i]->written_ns = written_ns;
+}
+
 /*
- * How long the atomic will hold its slot. Whether a CAS matches is known only when it executes; but all that changes its word until
+ * How long the atomic will hold its slots. Whether a CAS matches is known only when it executes; but all that changes its words until
  * then are atomics of the same slot, which came before it, so what the latest of them leaves behind tells it now.
  */
-static uint64_t atomic_ns(struct fabric_sim_nic *nic, struct fabric_sim_nic_slot *slot, uint64_t now_ns,
+static uint64_t atomic_ns(struct fabric_sim_nic *nic, struct fabric_sim_nic_slot *const slots[2], uint64_t now_ns,
                           const struct fabric_op *op)
 {
-    uint64_t offset = fabric_addr_offset(op->addr), old;
+    uint32_t words = fabric_sim_memory_words(op);
+    uint64_t offset = fabric_addr_offset(op->addr), old[2] = {0}, new[2];
     if (nic->profile->miss_ns == nic->profile->atomic_ns) return nic->profile->atomic_ns;
-    memcpy(&old, nic->memory + offset, sizeof old);
-    if (slot->offset == offset && slot->free_ns > now_ns) old = slot->word;
-    slot->offset = offset;
-    slot->word = fabric_sim_memory_atomic(op, old);
+    memcpy(old, nic->memory + offset, words * sizeof *old);
+    for (uint32_t i = 0; i < words; i++)
+        if (slots[i]->offset == offset + i * sizeof *old && slots[i]->free_ns > now_ns) old[i] = slots[i]->word;
+    fabric_sim_memory_atomic(op, old, new);
+    for (uint32_t i = 0; i < words; i++) {
+        slots[i]->offset = offset + i * sizeof *old;
+        slots[i]->word = new[i];
+    }
     return fabric_sim_memory_matches(op, old) ? nic->profile->atomic_ns : nic->profile->miss_ns;
 }
 
@@ -123,11 +153,13 @@ struct fabric_sim_nic_span fabric_sim_nic_serve(struct fabric_sim_nic *nic, uint
         hold(nic, unit_free_ns, dispatch_ns, end_ns);
         return (struct fabric_sim_nic_span){dispatch_ns, end_ns};
     }
-    struct fabric_sim_nic_slot *slot = fabric_sim_nic_slot(nic, op);
-    uint64_t begin_ns = slot->free_ns > dispatch_ns ? slot->free_ns : dispatch_ns;
-    uint64_t end_ns = begin_ns + atomic_ns(nic, slot, now_ns, op);
+    struct fabric_sim_nic_slot *slots[2];
+    uint32_t words = slots_of(nic, op, slots);
+    uint64_t begin_ns = dispatch_ns;
+    for (uint32_t i = 0; i < words; i++) begin_ns = later(begin_ns, slots[i]->free_ns);
+    uint64_t end_ns = begin_ns + atomic_ns(nic, slots, now_ns, op);
     uint64_t *place = begin_ns > dispatch_ns ? waiting_place(nic, dispatch_ns) : NULL;
-    slot->free_ns = end_ns;
+    for (uint32_t i = 0; i < words; i++) slots[i]->free_ns = end_ns;
     if (place) {
         *place = begin_ns; /* executed out of the slot table, where it waited: no unit takes part */
     } else {

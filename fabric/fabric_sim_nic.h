@@ -7,7 +7,8 @@
  * the FIFO gives its head to the first free unit, and nothing passes it. A READ or WRITE holds its unit for its service. An atomic also
  * needs the slot that its address selects, and holds the unit while it waits for that slot: so one hot word takes all units, and
  * then every operation waits (words 4 KiB apart share a slot, as in hardware). READs and WRITEs do not look at slots, as they
- * go past the atomics' table in hardware: a READ sees a word as it was before an atomic that has not ended.
+ * go past the atomics' table in hardware: a READ sees a word as it was before an atomic that has not ended. A 16-byte atomic needs the slots
+ * of both its words, and so excludes those of 8 bytes on either.
  */
 #pragma once
 
@@ -55,7 +56,6 @@ uint64_t fabric_sim_nic_reply(struct fabric_sim_nic *nic, uint64_t now_ns, uint3
 struct fabric_sim_nic_span fabric_sim_nic_serve(struct fabric_sim_nic *nic, uint64_t now_ns,
                                                 const struct fabric_op *op);
 
-static inline struct fabric_sim_nic_slot *fabric_sim_nic_slot(struct fabric_sim_nic *nic, const struct fabric_op *op)
-{
-    return &nic->slots[(fabric_addr_offset(op->addr) >> 3) % FABRIC_SIM_NIC_SLOTS];
-}
+/* With `torn`: when the latest atomic of this one's slots will have been written back; and that this one now is the latest. */
+uint64_t fabric_sim_nic_written_ns(struct fabric_sim_nic *nic, const struct fabric_op *op);
+void fabric_sim_nic_writes(struct fabric_sim_nic *nic, const struct fabric_op *op, uint64_t written_ns);

@@ -38,12 +38,16 @@ static const struct fabric_sim_profile profiles[] = {
      *  - read, write: 135 and 123 M/s of an IPADS note on doorbell batching, which does not name its NIC (8 units, 0.06 us).
      *  - message: 0.83 us RC and 0.86 us UD one way (ib_send_lat, 32 bytes), less CPU. retarget: 2.9 instead of 1.9 us a READ
      *    when each has another target, on dynamically connected transport (Kalia's DCT notes, Connect-IB); below 1 us in ShiftLock 3.2.
+     *  - wide: a lone client's 16-byte atomic takes 2.03 to 2.05 us (ShiftLock, Table 3, 5 clients, write-intensive) instead of 1.80; what its
+     *    bytes need on the link taken off. That the extra time is spent on the way, and not in the slots, is what its ceiling says: 29.5 M/s
+     *    of them are as many as of the short ones (Table 3, read-intensive).
      *  - outstanding: max_rd_atomic of mlx5. header: Ethernet or InfiniBand and BTH, RETH, ICRC, about 30 bytes.
      */
     {.name = "cx5",
      .rtt_ns = 1530 - 170,
      .message_ns = 850 - 150,
      .retarget_ns = 900,
+     .wide_ns = 220,
      .link_ps = 80,
      .header_bytes = 30,
      .units = 8,
@@ -61,6 +65,7 @@ static const struct fabric_sim_profile profiles[] = {
      *  - miss: a CAS that fails does not write back across PCIe (Fusa, section II-B), here about half of its hold. It is what makes
      *    0.20 M/s out of 256 clients: 0.25 us would give 0.14 M/s, and 0.20 us 0.15. (That cx5 wants 0.27 us for it is a contradiction
      *    between the two papers' figures which this model does not resolve.)
+     *  - wide: as cx5; nobody has published it.
      *  - read: as cx5. write: 75 M small messages/s (Derecho's notes) bound it; 0.08 us on two units is less, the same clients' rates
      *    do not tell more. message: between 1.5 and 2 us of the same clients, less CPU.
      */
@@ -68,6 +73,7 @@ static const struct fabric_sim_profile profiles[] = {
      .rtt_ns = 3400 - 170,
      .message_ns = 1750 - 150,
      .retarget_ns = 900,
+     .wide_ns = 220,
      .link_ps = 80,
      .header_bytes = 30,
      .units = 2,
@@ -83,12 +89,13 @@ static const struct fabric_sim_profile profiles[] = {
      *  - atomic: 2.04 M CAS/s and 2.17 M FAA/s on one word in host memory (a note of Tsinghua University): 0.47 us. units: 42.3 M
      *    atomics/s on many words (Fusa) give 20.
      *  - read, write: 83 M READs/s at 32 connections and 123 M WRITEs/s (RC scalability, as above), on 20 units.
-     *  - miss: Fusa says that a failed CAS skips its write across PCIe but gives no time; taken as a hit. rtt, message: as cx5.
+     *  - miss: Fusa says that a failed CAS skips its write across PCIe but gives no time; taken as a hit. rtt, message, wide: as cx5.
      */
     {.name = "cx6",
      .rtt_ns = 1530 - 170,
      .message_ns = 850 - 150,
      .retarget_ns = 900,
+     .wide_ns = 220,
      .link_ps = 40,
      .header_bytes = 30,
      .units = 20,

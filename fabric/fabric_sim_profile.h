@@ -20,6 +20,7 @@ struct fabric_sim_profile {
     uint32_t rtt_ns;       /* round trip without service, header bytes included */
     uint32_t message_ns;   /* one-way time of a SEND until the receiver may reap it */
     uint32_t retarget_ns;  /* of a SEND to another receiver than the one before (dynamically connected transport) */
+    uint32_t wide_ns;      /* more for a 16-byte atomic: on its way, not in its slots */
     uint32_t link_ps;      /* per byte on a link, each direction of each node; 0: infinitely fast */
     uint32_t header_bytes; /* of a packet, besides payload */
     /* a memory node's NIC */

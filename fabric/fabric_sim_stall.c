@@ -58,9 +58,10 @@ static uint64_t slot_ns(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     if (is_message(event->conn) || event->op->kind == FABRIC_READ || event->op->kind == FABRIC_WRITE) return 0;
     if (event->pieces == 1 || !event->put_off || event->slot_reserved) return 0;
-    struct fabric_sim_nic_slot *slot = fabric_sim_nic_slot(&sim->nodes[event->conn->node].nic, event->op);
-    uint64_t time_ns = slot->written_ns < sim->now_ns ? sim->now_ns : slot->written_ns + 1;
-    slot->written_ns = time_ns + event->gap_ns;
+    struct fabric_sim_nic *nic = &sim->nodes[event->conn->node].nic;
+    uint64_t written_ns = fabric_sim_nic_written_ns(nic, event->op);
+    uint64_t time_ns = written_ns < sim->now_ns ? sim->now_ns : written_ns + 1;
+    fabric_sim_nic_writes(nic, event->op, time_ns + event->gap_ns);
     event->slot_reserved = true;
     return time_ns;
 }

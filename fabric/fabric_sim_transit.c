@@ -6,22 +6,21 @@
 
 #define ATOMIC_REQUEST_BYTES 16 /* what to compare and what to put */
 #define ATOMIC_REPLY_BYTES 8
-
-static bool atomic(const struct fabric_op *op)
-{
-    return op->kind == FABRIC_CAS || op->kind == FABRIC_MASKED_CAS || op->kind == FABRIC_FAA;
-}
+#define WIDE_REQUEST_BYTES 64 /* the same, and the masks of both */
+#define WIDE_REPLY_BYTES 16
 
 static uint32_t request_bytes(const struct fabric_op *op)
 {
     if (op->kind == FABRIC_READ) return 0;
-    return op->kind == FABRIC_WRITE || op->kind == FABRIC_SEND ? op->size_bytes : ATOMIC_REQUEST_BYTES;
+    if (op->kind == FABRIC_WRITE || op->kind == FABRIC_SEND) return op->size_bytes;
+    return fabric_is_wide(op) ? WIDE_REQUEST_BYTES : ATOMIC_REQUEST_BYTES;
 }
 
 static uint32_t reply_bytes(const struct fabric_op *op)
 {
     if (op->kind == FABRIC_READ) return op->size_bytes;
-    return op->kind == FABRIC_WRITE ? 0 : ATOMIC_REPLY_BYTES;
+    if (op->kind == FABRIC_WRITE) return 0;
+    return fabric_is_wide(op) ? WIDE_REPLY_BYTES : ATOMIC_REPLY_BYTES;
 }
 
 /* A packet that takes a compute node's link at time_ns: when all of it is through. */
@@ -64,7 +63,7 @@ static uint64_t in_order(uint64_t *last_ns, uint64_t *last_write_ns, const struc
 
 /* ---- there ---- */
 
-static bool outstanding(const struct fabric_op *op) { return op->kind == FABRIC_READ || atomic(op); }
+static bool outstanding(const struct fabric_op *op) { return op->kind == FABRIC_READ || fabric_is_atomic(op); }
 
 /* Must it wait until earlier READs or atomics of its connection have been answered? */
 static bool sender_full(const struct fabric_sim *sim, const struct fabric_sim_conn *conn, const struct fabric_op *op)
@@ -98,6 +97,7 @@ static void depart(struct fabric_sim *sim, struct fabric_sim_event *event, uint6
         way_ns = sim->config.profile.message_ns;
         time_ns = target_ns(sim, event->ep, conn, time_ns);
     }
+    if (fabric_is_wide(op)) way_ns += sim->config.profile.wide_ns;
     conn->outstanding += outstanding(op);
     event->pass = fabric_sim_transit_may_pass(sim, op) && prng_below(&sim->prng, 2);
     time_ns = through(sim, &sim->links[event->ep->ep.cn].out, time_ns, request_bytes(op)) + way_ns + jitter(sim);
@@ -124,7 +124,7 @@ void fabric_sim_transit_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, s
     conn->leader = event->leader;
     conn->leader_batch = ep->batch;
     if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);
-    if (atomic(op) && sim->config.torn && !sim->config.choose) event->pieces = 2;
+    if (fabric_is_atomic(op) && sim->config.torn && !sim->config.choose) event->pieces = 2;
     if (op->kind != FABRIC_SEND && !conn->used) {
         conn->used = true;
         fabric_sim_nic_connect(&sim->nodes[conn->node].nic);
@@ -155,7 +155,7 @@ static void tear(struct fabric_sim *sim, struct fabric_sim_event *event, uint64_
     uint64_t last_ns = time_ns + event->gap_ns * (event->pieces - 1);
     if (event->conn->execute_ns < last_ns) event->conn->execute_ns = last_ns;
     if (event->op->kind == FABRIC_WRITE) event->conn->write_execute_ns = last_ns;
-    if (atomic(event->op)) fabric_sim_nic_slot(&sim->nodes[event->conn->node].nic, event->op)->written_ns = last_ns;
+    if (fabric_is_atomic(event->op)) fabric_sim_nic_writes(&sim->nodes[event->conn->node].nic, event->op, last_ns);
 }
 
 void fabric_sim_transit_arrive(struct fabric_sim *sim, struct fabric_sim_event *event)
@@ -170,8 +170,8 @@ void fabric_sim_transit_arrive(struct fabric_sim *sim, struct fabric_sim_event *
     uint64_t there_ns = fabric_sim_nic_receive(nic, sim->now_ns, request_bytes(op));
     struct fabric_sim_nic_span span = fabric_sim_nic_serve(nic, there_ns, op);
     uint64_t time_ns = span.end_ns;
-    if (atomic(op) && sim->config.torn) { /* others of its slot stay out between its two pieces */
-        uint64_t written_ns = fabric_sim_nic_slot(nic, op)->written_ns;
+    if (fabric_is_atomic(op) && sim->config.torn) { /* others of its slots stay out between its two pieces */
+        uint64_t written_ns = fabric_sim_nic_written_ns(nic, op);
         if (time_ns <= written_ns) time_ns = written_ns + 1;
     }
     time_ns = in_order(&conn->execute_ns, &conn->write_execute_ns, op, event->pass, time_ns);

@@ -1,0 +1,80 @@
+/*
+ * fabric_shm_wide.c - atomics by fields, and those on 16 bytes. Off the engine's path: execute() calls these out of line.
+ *
+ * One instruction of the processor, CMPXCHG16B, swaps an aligned pair of words, and is atomic against every locked instruction on either of
+ * them: so wide atomics exclude those on 8 bytes without a lock, in any process. Compilers reach it through a library whose locks would
+ * not, hence the assembly; ThreadSanitizer does not see into that, and is told.
+ */
+#include "fabric_shm_internal.h"
+
+#include <string.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define WITH_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WITH_TSAN 1
+#endif
+#endif
+
+/* Whoever sees the pair's new value sees all that was done before it was written: the processor keeps this, the checker must know. */
+static inline void synchronize(uint64_t *pair)
+{
+#if defined(WITH_TSAN)
+    __atomic_fetch_add(pair, 0, __ATOMIC_ACQ_REL);
+#else
+    (void)pair;
+#endif
+}
+
+#if defined(__x86_64__)
+/* False: *expected is what was there instead. */
+static inline bool swap_pair(uint64_t *pair, uint64_t expected[2], const uint64_t desired[2])
+{
+    bool done;
+    __asm__ __volatile__("lock cmpxchg16b %1"
+                         : "=@ccz"(done), "+m"(*(uint64_t(*)[2])(void *)pair), "+a"(expected[0]), "+d"(expected[1])
+                         : "b"(desired[0]), "c"(desired[1])
+                         : "memory");
+    return done;
+}
+
+/*
+ * The two words may come from different times when they are loaded; what the swap finds is of one time. So even a CAS that does not match
+ * ends with a swap, of the pair for itself.
+ */
+static int execute_pair(const struct fabric_op *op, uint64_t *pair)
+{
+    struct fabric_wide *wide = op->local;
+    uint64_t old[2] = {__atomic_load_n(&pair[0], __ATOMIC_RELAXED), __atomic_load_n(&pair[1], __ATOMIC_RELAXED)};
+    uint64_t new[2];
+    synchronize(pair);
+    do fabric_wide_apply(op, old, new);
+    while (!swap_pair(pair, old, new));
+    synchronize(pair);
+    memcpy(wide->old, old, sizeof old);
+    return 0;
+}
+#else
+static int execute_pair(const struct fabric_op *op, uint64_t *pair)
+{
+    (void)op, (void)pair, (void)synchronize;
+    return -CELLAR_ERR_UNSUPPORTED;
+}
+#endif
+
+static int execute_fields(const struct fabric_op *op, uint64_t *word)
+{
+    uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED), new;
+    do new = fabric_field_add(old, op->swap, op->swap_mask);
+    while (!__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+    memcpy(op->local, &old, sizeof old);
+    return 0;
+}
+
+int fabric_shm_execute_wide(const struct fabric_op *op, void *remote)
+{
+    uint32_t bytes = fabric_is_wide(op) ? sizeof(uint64_t[2]) : sizeof(uint64_t);
+    if ((uintptr_t)remote % bytes || op->size_bytes != bytes) return -CELLAR_ERR_INVALID;
+    return fabric_is_wide(op) ? execute_pair(op, remote) : execute_fields(op, remote);
+}
