@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEND_AGAIN_NS 1000 /* the receiver's inbox is full */
-
 #define X(name) &lockmgr_algorithm_##name,
 static const struct lockmgr_algorithm *const algorithms[] = {LOCKMGR_ALGORITHMS(X)};
 #undef X
@@ -88,6 +86,9 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lease of %llu ns is shorter than a round trip of %llu ns: nobody could renew it",
                        (unsigned long long)config->lease_ns, (unsigned long long)config->rtt_ns);
+    if (config->server_workers && config->server_cn < config->cn_count)
+        return err_set(error, CELLAR_ERR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
+                       config->server_cn, config->cn_count);
     return algorithm->check ? algorithm->check(config, error) : 0;
 }
 
@@ -99,7 +100,8 @@ uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config)
 uint32_t lockmgr_promises(const struct lockmgr_config *config)
 {
     const struct lockmgr_algorithm *algorithm = algorithm_of(config->algorithm);
-    return algorithm->promises | (algorithm->policy_promises ? algorithm->policy_promises(config) : 0);
+    uint32_t promises = algorithm->promises | (config->server_workers ? algorithm->server_promises : 0);
+    return promises | (algorithm->policy_promises ? algorithm->policy_promises(config) : 0);
 }
 
 uint32_t lockmgr_policy(const struct lockmgr_config *config)
@@ -120,14 +122,20 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     *out = NULL;
     int code = lockmgr_check(config, error);
     if (code) return code;
+    bool serves = config->server_workers && cn == config->server_cn;
+    if (serves && !algorithm_of(config->algorithm)->server_deliver)
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no server", config->algorithm);
+    uint32_t workers = serves ? config->server_workers : config->workers_per_cn;
     struct lockmgr *lockmgr = calloc(1, sizeof *lockmgr);
-    if (!lockmgr || !(lockmgr->workers = calloc(config->workers_per_cn, sizeof *lockmgr->workers))) goto no_memory;
+    if (!lockmgr || !(lockmgr->workers = calloc(workers, sizeof *lockmgr->workers))) goto no_memory;
     lockmgr->config = *config;
     lockmgr->algorithm = algorithm_of(config->algorithm);
+    lockmgr->serves = serves;
+    lockmgr->worker_count = workers;
     lockmgr->policy = (uint32_t)policy_of(lockmgr->algorithm, config->policy);
     lockmgr->cn = cn;
     lockmgr->fabric = fabric;
-    code = lockmgr->algorithm->open ? lockmgr->algorithm->open(lockmgr, error) : 0;
+    code = lockmgr->algorithm->open && !serves ? lockmgr->algorithm->open(lockmgr, error) : 0;
     if (code) goto out;
     *out = lockmgr;
     return 0;
@@ -142,16 +150,17 @@ out:
 void lockmgr_close(struct lockmgr *lockmgr)
 {
     if (!lockmgr) return;
-    for (uint32_t i = 0; i < lockmgr->config.workers_per_cn; i++) must(!lockmgr->workers[i]);
-    if (lockmgr->algorithm->close) lockmgr->algorithm->close(lockmgr);
+    for (uint32_t i = 0; i < lockmgr->worker_count; i++) must(!lockmgr->workers[i]);
+    if (lockmgr->algorithm->close && !lockmgr->serves) lockmgr->algorithm->close(lockmgr);
     free(lockmgr->workers);
     free(lockmgr);
 }
 
 static int open_clients(struct lockmgr_worker *worker, struct cellar_error *error)
 {
-    uint32_t count = worker->lockmgr->config.clients_per_worker;
-    worker->clients = calloc(count, sizeof *worker->clients);
+    uint32_t count = worker->lockmgr->serves ? 0 : worker->lockmgr->config.clients_per_worker;
+    worker->client_count = count;
+    worker->clients = calloc(count + 1ull, sizeof *worker->clients);
     uint64_t bytes = (count + 1ull) * LOCKMGR_CLIENT_BYTES;
     worker->buffers = aligned_alloc(64, bytes);
     if (!worker->clients || !worker->buffers)
@@ -174,13 +183,16 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
                         struct lockmgr_worker **out, struct cellar_error *error)
 {
     *out = NULL;
-    must(number < lockmgr->config.workers_per_cn);
+    const struct lockmgr_algorithm *algorithm = lockmgr->algorithm;
+    must(number < lockmgr->worker_count);
     must(!lockmgr->workers[number]);
     struct lockmgr_worker *worker = calloc(1, sizeof *worker);
     if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of the lock manager");
     *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
     int code = open_clients(worker, error);
-    if (code == 0 && lockmgr->algorithm->worker_open) code = lockmgr->algorithm->worker_open(worker, error);
+    int (*open)(struct lockmgr_worker *, struct cellar_error *) =
+        lockmgr->serves ? algorithm->server_open : algorithm->worker_open;
+    if (code == 0 && open) code = open(worker, error);
     if (code) {
         free(worker->buffers);
         free(worker->clients);
@@ -195,9 +207,12 @@ void lockmgr_worker_close(struct lockmgr_worker *worker)
 {
     if (!worker) return;
     struct lockmgr *lockmgr = worker->lockmgr;
-    for (uint32_t i = 0; i < lockmgr->config.clients_per_worker; i++) must(!worker->clients[i].holds);
-    if (lockmgr->algorithm->worker_close) lockmgr->algorithm->worker_close(worker);
+    const struct lockmgr_algorithm *algorithm = lockmgr->algorithm;
+    void (*close)(struct lockmgr_worker *) = lockmgr->serves ? algorithm->server_close : algorithm->worker_close;
+    for (uint32_t i = 0; i < worker->client_count; i++) must(!worker->clients[i].holds);
+    if (close) close(worker);
     lockmgr->workers[worker->number] = NULL;
+    free(worker->outbox.letters);
     free(worker->buffers);
     free(worker->clients);
     free(worker);
@@ -206,7 +221,7 @@ void lockmgr_worker_close(struct lockmgr_worker *worker)
 struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t number, struct sched_task *task)
 {
     const struct lockmgr *lockmgr = worker->lockmgr;
-    must(number < lockmgr->config.clients_per_worker);
+    must(number < worker->client_count);
     struct lockmgr_client *client = &worker->clients[number];
     client->task = task;
     client->wait.co = task->co;
@@ -283,8 +298,7 @@ static void add_counters(struct lockmgr_stats *sum, const struct lockmgr_stats *
 
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker)
 {
-    for (uint32_t i = 0; i < worker->lockmgr->config.clients_per_worker; i++)
-        add_counters(sum, &worker->clients[i].stats);
+    for (uint32_t i = 0; i < worker->client_count; i++) add_counters(sum, &worker->clients[i].stats);
     add_counters(sum, &worker->tender.stats);
 }
 
@@ -338,50 +352,7 @@ void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns)
     sched_sleep(co, client->worker->sched, client->task, ns);
 }
 
-/* ---- messages ---- */
-
-int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
-                 struct lockmgr_message_wire *wire)
-{
-    wire->magic = LOCKMGR_MAGIC;
-    for (;;) {
-        memcpy(client->buffer, wire, sizeof *wire);
-        struct fabric_op op = {.kind = FABRIC_SEND,
-                               .addr = fabric_endpoint_addr(cn, worker),
-                               .local = client->buffer,
-                               .size_bytes = sizeof *wire};
-        int code = lockmgr_do(co, client, &op, 1);
-        client->stats.messages++;
-        if (code != -CELLAR_ERR_FULL) return code;
-        lockmgr_sleep(co, client, SEND_AGAIN_NS);
-    }
-}
-
-struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock)
-{
-    if (client >= worker->lockmgr->config.clients_per_worker) return NULL;
-    struct lockmgr_hold *hold = worker->clients[client].holds;
-    while (hold && hold->lock.bits != lock) hold = hold->next;
-    return hold;
-}
-
-bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message)
-{
-    struct lockmgr_message_wire wire;
-    if (message->size_bytes != sizeof wire) return false;
-    memcpy(&wire, message->bytes, sizeof wire);
-    if (wire.magic != LOCKMGR_MAGIC) return false;
-    const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    if (algorithm->deliver) algorithm->deliver(worker, message, &wire);
-    return true;
-}
-
-uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
-{
-    const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    worker->tender_task.co = worker->tender.wait.co = co;
-    return algorithm->tend ? algorithm->tend(co, worker) : UINT64_MAX;
-}
+/* ---- waiting ---- */
 
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns)
 {

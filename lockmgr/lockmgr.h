@@ -59,8 +59,13 @@ struct lockmgr_config {
     uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
     uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
     uint64_t rtt_ns;           /* of the fabric, about: leases and polls are measured by it */
-    uint32_t server_cn,
-        server_workers; /* where lockmgr_serve runs; 0 workers: nowhere. Server nodes are CNs behind the clients' */
+    uint32_t
+        writers_in_a_row; /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
+    /*
+     * The lock server, of those algorithms that have one: a CN behind the clients', with so many workers; 0: there is none. It is a lock
+     * manager, opened for that CN, with workers that have a loop as all others, but no clients.
+     */
+    uint32_t server_cn, server_workers;
     /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
     struct fabric_addr clock;
     struct lockmgr_view view; /* dead may be NULL: nobody dies */
@@ -103,7 +108,7 @@ uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_
 /* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
 
-/* The lock manager of one CN. config is copied, its strings and view live on. */
+/* The lock manager of one CN, of clients or (cn = server_cn) of servers. config is copied, its strings and view live on. */
 NODISCARD int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn,
                            struct lockmgr **out, struct cellar_error *error);
 /* All its workers are closed. NULL is allowed. */
@@ -129,6 +134,11 @@ NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
 /* Work that is due without a message (acknowledging resets, renewing leases), in a coroutine of its own; UINT64_MAX: not before a message. Returns when to come again. */
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
+/*
+ * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients are done keeps its loop
+ * running until this is so, and until others that it may serve are done, too.
+ */
+bool lockmgr_quiet(const struct lockmgr_worker *worker);
 /* The worker's own statistics: those of all its clients. */
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */

@@ -48,6 +48,14 @@ struct lockmgr_algorithm {
     void (*deliver)(struct lockmgr_worker *worker, const struct fabric_message *message,
                     const struct lockmgr_message_wire *wire);
     uint64_t (*tend)(struct coro *co, struct lockmgr_worker *worker);
+    bool (*quiet)(const struct lockmgr_worker *worker); /* see lockmgr_quiet */
+    /* Of the lock server's workers, in place of those above. Without server_deliver the algorithm has no server. */
+    int (*server_open)(struct lockmgr_worker *worker, struct cellar_error *error);
+    void (*server_close)(struct lockmgr_worker *worker);
+    void (*server_deliver)(struct lockmgr_worker *worker, const struct fabric_message *message,
+                           const struct lockmgr_message_wire *wire);
+    uint64_t (*server_tend)(struct coro *co, struct lockmgr_worker *worker);
+    uint32_t server_promises; /* only where a server runs */
 };
 
 #define X(name) extern const struct lockmgr_algorithm lockmgr_algorithm_##name;
@@ -59,9 +67,11 @@ struct lockmgr {
     const struct lockmgr_algorithm *algorithm;
     uint32_t policy; /* index among the algorithm's */
     uint32_t cn;
+    bool serves; /* it is the lock server's: no clients */
+    uint32_t worker_count;
     struct fabric *fabric;
     void *shared;                    /* the algorithm's, for all workers of this CN */
-    struct lockmgr_worker **workers; /* workers_per_cn of them, NULL while not open */
+    struct lockmgr_worker **workers; /* NULL while not open */
 };
 
 struct lockmgr_client {
@@ -79,6 +89,12 @@ struct lockmgr_client {
     uint64_t words[8]; /* the algorithm's, all zero at first (adaptive backoff and the like) */
 };
 
+/* Messages to be sent by tend: a ring that grows. */
+struct lockmgr_outbox {
+    struct lockmgr_letter *letters;
+    uint32_t head, tail, capacity; /* head and tail run freely; capacity is 0 or a power of two */
+};
+
 struct lockmgr_worker {
     struct lockmgr *lockmgr;
     uint32_t number;
@@ -88,7 +104,10 @@ struct lockmgr_worker {
     uint8_t *buffers;
     struct lockmgr_client tender; /* for operations of tend: no lock word names it, its id is 0 */
     struct sched_task tender_task;
-    void *own; /* the algorithm's */
+    struct lockmgr_outbox outbox;
+    uint32_t client_count;
+    bool stirred; /* a message has come since tend last looked */
+    void *own;    /* the algorithm's */
 };
 
 /* ---- for algorithms ---- */
@@ -116,6 +135,11 @@ void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns);
 /* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full. */
 NODISCARD int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
                            struct lockmgr_message_wire *wire);
+/* The same, without waiting and without learning what became of it: from deliver or from tend, which sends it. */
+void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_worker,
+                   const struct lockmgr_message_wire *wire);
+/* Which of the server's workers looks after that lock. */
+uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_addr lock);
 /* Where client `id` (see struct lockmgr_client) is. False: there is no such client. */
 bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *cn, uint32_t *worker, uint32_t *client);
 /* The hold of that lock of client number `client`; NULL: it has none. Check it: a message may be late, old or wrong. */
