@@ -81,7 +81,9 @@ static uint64_t due_ns(struct fabric_sim *sim, struct fabric_sim_event *event)
         if (blocked_ns > give_up_ns) blocked_ns = give_up_ns;
         if (due < blocked_ns) due = blocked_ns;
     }
-    return due > sim->now_ns ? due : slot_ns(sim, event);
+    if (due <= sim->now_ns) return slot_ns(sim, event);
+    event->slot_reserved = false; /* its way was cut once more behind that: the slot is others' then */
+    return due;
 }
 
 /* Meets what is in its way for the first time. */

@@ -68,11 +68,9 @@ void sched_wake(struct sched *from, struct sched *to, struct sched_task *task)
  * Signal and `waiting` make a handshake: the waiter says that it waits and then looks at the signal, the signaller sets the signal and
  * then looks whether somebody waits. So at least one of them sees the other; clearing `waiting` decides who acts, once.
  */
-bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns)
+static bool wait_once(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal,
+                      uint64_t until_ns)
 {
-    must(task->co == co);
-    if (atomic_exchange(signal, false)) return true;
-    if (fabric_now_ns(sched->ep) >= until_ns) return false;
     atomic_store(&task->waiting, true);
     if (atomic_load(signal) && atomic_exchange(&task->waiting, false)) {
         atomic_store(signal, false);
@@ -84,6 +82,16 @@ bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, a
     if (task->timed) sleep_no_more(sched, task);
     task->timed = false;
     return atomic_exchange(signal, false);
+}
+
+/* Again, where a signaller was late: its signal had been taken without a wait, and then it met this one. */
+bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns)
+{
+    must(task->co == co);
+    if (atomic_exchange(signal, false)) return true;
+    while (fabric_now_ns(sched->ep) < until_ns)
+        if (wait_once(co, sched, task, signal, until_ns)) return true;
+    return false;
 }
 
 void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal)

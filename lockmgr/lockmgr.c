@@ -37,6 +37,14 @@ static int policy_of(const struct lockmgr_algorithm *algorithm, const char *name
     return -1;
 }
 
+const char *lockmgr_policy_name(const char *name, uint32_t i)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(name);
+    for (uint32_t at = 0; algorithm && algorithm->policies && algorithm->policies[at]; at++)
+        if (at == i) return algorithm->policies[at];
+    return NULL;
+}
+
 /* "a, b, c" of all names. */
 static const char *list_names(char *text, size_t bytes, const char *(*name_of)(const void *arg, uint32_t i),
                               const void *arg)

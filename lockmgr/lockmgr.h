@@ -41,12 +41,21 @@ enum lockmgr_promise {
     LOCKMGR_BOUNDED = 8,    /* nobody starves */
     LOCKMGR_TIMEOUTS = 16,  /* a waiter may give up and leave the lock usable */
     LOCKMGR_RECOVERS = 32,  /* a dead holder or waiter stops others for a bounded time only */
+    LOCKMGR_LEASES = 64,  /* who holds for longer than the lease may lose the lock to another: its release is FENCED */
+    LOCKMGR_CLOCKS = 128, /* rests on config.common, which must not jump */
 };
 
 /* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */
 struct lockmgr_view {
     bool (*dead)(void *arg, uint32_t cn);
     void *arg;
+};
+
+/* A clock that all compute nodes share, give or take, kept by others (PTP and the like). */
+struct lockmgr_common_time {
+    uint64_t (*now_ns)(void *arg, struct fabric_ep *ep); /* NULL: endpoints' own clocks are one */
+    void *arg;
+    uint64_t error_ns; /* between any two nodes, at most */
 };
 
 struct lockmgr_config {
@@ -68,7 +77,8 @@ struct lockmgr_config {
     uint32_t server_cn, server_workers;
     /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
     struct fabric_addr clock;
-    struct lockmgr_view view; /* dead may be NULL: nobody dies */
+    struct lockmgr_view view;          /* dead may be NULL: nobody dies */
+    struct lockmgr_common_time common; /* for algorithms with LOCKMGR_CLOCKS */
 };
 
 /* What one client has done; counters grow only. Operations are those on memory nodes: by kind, in acquire and in release. */
@@ -104,9 +114,11 @@ struct lockmgr_hold {
 NODISCARD int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error);
 /* Bytes of one lock, a multiple of 8; config was checked. 0: the lock has no bytes in memory nodes (it is a server's). */
 uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
-uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise */
+uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
 /* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
+/* The i-th policy of that algorithm; NULL behind the last, and of one that has none. */
+const char *lockmgr_policy_name(const char *algorithm, uint32_t i);
 
 /* The lock manager of one CN, of clients or (cn = server_cn) of servers. config is copied, its strings and view live on. */
 NODISCARD int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn,

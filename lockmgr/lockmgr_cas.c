@@ -3,6 +3,8 @@
  * exponentially, with a bound that follows the share of tries in vain (SMART's backoff, as ShiftLock's evaluation has it).
  *
  *     word 0   0: free; else the holder's client id
+ *
+ * The id tells whose lock it is: who finds one of a compute node that is dead and fenced takes it over, by a CAS from that id to its own.
  */
 #include "lockmgr_algorithm.h"
 
@@ -24,22 +26,33 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
     return word == 0 ? 0 : err_set(error, CELLAR_ERR_CORRUPT, "held by client %llu", (unsigned long long)word);
 }
 
+/* What the word must hold for the next CAS: the id of a dead client, or 0. */
+static uint64_t free_word(const struct lockmgr_hold *hold, uint64_t word)
+{
+    uint32_t cn, worker, client;
+    const struct lockmgr *lockmgr = hold->client->worker->lockmgr;
+    bool known = word <= UINT32_MAX && lockmgr_locate(&lockmgr->config, (uint32_t)word, &cn, &worker, &client);
+    return known && lockmgr_dead(lockmgr, cn) ? word : 0;
+}
+
 typedef void (*wait_fn)(struct coro *co, struct lockmgr_client *client, uint32_t tries);
 
 static int spin(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, wait_fn wait)
 {
     struct lockmgr_client *client = hold->client;
+    uint64_t expected = 0;
     for (uint32_t tries = 0;; tries++) {
         uint64_t old;
-        int code = lockmgr_cas_word(co, hold, 0, 0, client->id, &old);
+        int code = lockmgr_cas_word(co, hold, 0, expected, client->id, &old);
         if (code) return code;
-        if (old == 0) {
+        if (old == expected) {
             client->stats.immediate += tries == 0;
             return 0;
         }
         if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
         client->stats.retries++;
-        if (wait) wait(co, client, tries);
+        expected = free_word(hold, old);
+        if (wait && !expected) wait(co, client, tries);
     }
 }
 
@@ -57,7 +70,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
 
 const struct lockmgr_algorithm lockmgr_algorithm_cas = {.name = "cas",
                                                         .about = "spin lock: CAS until it succeeds",
-                                                        .promises = LOCKMGR_TIMEOUTS,
+                                                        .promises = LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS,
                                                         .lock_bytes = lock_bytes,
                                                         .acquire = acquire,
                                                         .release = release,
@@ -101,7 +114,7 @@ static int acquire_backoff(struct coro *co, struct lockmgr_hold *hold, uint64_t 
 
 const struct lockmgr_algorithm lockmgr_algorithm_cas_backoff = {.name = "cas-backoff",
                                                                 .about = "spin lock with adaptive exponential backoff",
-                                                                .promises = LOCKMGR_TIMEOUTS,
+                                                                .promises = LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS,
                                                                 .lock_bytes = lock_bytes,
                                                                 .acquire = acquire_backoff,
                                                                 .release = release,

@@ -1,0 +1,93 @@
+/*
+ * test_locks.c - every algorithm and policy of the lock layer in simulated clusters: mutual exclusion, order, progress, give-ups, deaths, bytes
+ * at rest (lock_run.h). A fixed number of seeds of each.
+ *
+ *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
+ */
+#include "lock_run.h"
+
+#include "share.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEEDS 150 /* of each policy */
+
+struct sum {
+    uint64_t runs, failed, grants, timeouts, expired, lost, resets;
+    uint32_t overtaken, by_writers;
+};
+
+static void run_seed(const char *algorithm, const char *policy, uint64_t seed, struct sum *sum)
+{
+    struct lock_run_plan plan;
+    struct lock_run_report report;
+    if (!lock_run_draw(&plan, algorithm, policy, seed)) fail_msg("there is no %s %s", algorithm, policy ? policy : "");
+    sum->runs++;
+    if (!lock_run(&plan, &report)) {
+        sum->failed++;
+        fprintf(stderr, "%s\n    ", report.verdict);
+        lock_run_print(&plan, stderr);
+    }
+    sum->grants += report.watched.grants;
+    sum->timeouts += report.stats.timeouts;
+    sum->expired += report.watched.expired;
+    sum->lost += report.cns_lost;
+    sum->resets += report.stats.resets;
+    if (report.watched.overtaken > sum->overtaken) sum->overtaken = report.watched.overtaken;
+    if (report.watched.reader_by_writers > sum->by_writers) sum->by_writers = report.watched.reader_by_writers;
+}
+
+static uint64_t run_seeds(const char *algorithm, const char *policy, uint64_t first, uint64_t last, bool all)
+{
+    struct sum sum = {0};
+    for (uint64_t seed = first; seed <= last; seed++)
+        if (all || share_has(seed)) run_seed(algorithm, policy, seed, &sum);
+    printf("%-12s %-14s %5llu runs, %llu failed; %llu grants, %llu gave up, %llu leases ran out, %llu nodes lost, %llu "
+           "resets; "
+           "overtaken %u, readers by writers %u\n",
+           algorithm, policy ? policy : "-", (unsigned long long)sum.runs, (unsigned long long)sum.failed,
+           (unsigned long long)sum.grants, (unsigned long long)sum.timeouts, (unsigned long long)sum.expired,
+           (unsigned long long)sum.lost, (unsigned long long)sum.resets, sum.overtaken, sum.by_writers);
+    return sum.failed;
+}
+
+/* All policies, or one of them. */
+static uint64_t run_algorithm(const char *algorithm, const char *only, uint64_t first, uint64_t last, bool all)
+{
+    uint64_t failed = 0;
+    if (!lockmgr_policy_name(algorithm, 0)) return run_seeds(algorithm, NULL, first, last, all);
+    for (uint32_t i = 0; lockmgr_policy_name(algorithm, i); i++) {
+        const char *policy = lockmgr_policy_name(algorithm, i);
+        if (!only || strcmp(only, policy) == 0) failed += run_seeds(algorithm, policy, first, last, all);
+    }
+    return failed;
+}
+
+static void every_promise_is_kept(void **state) { assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS, false), 0); }
+
+static int run_named(int argc, char **argv)
+{
+    uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+    uint64_t last = argc > 4 ? strtoull(argv[4], NULL, 10) : argc > 3 ? first : SEEDS, failed = 0;
+    const char *policy = argc > 2 && strcmp(argv[2], "-") != 0 ? argv[2] : NULL, *about, *name;
+    if (strcmp(argv[1], "all") != 0) return run_algorithm(argv[1], policy, first, last, true) != 0;
+    for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) failed += run_algorithm(name, NULL, first, last, true);
+    return failed != 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) return run_named(argc, argv);
+    struct CMUnitTest tests[64] = {{0}};
+    uint32_t count = 0;
+    const char *about, *name;
+    for (; count < 64 && (name = lockmgr_name(count, &about)); count++)
+        tests[count] = (struct CMUnitTest){name, every_promise_is_kept, NULL, NULL, (void *)name};
+    return _cmocka_run_group_tests("locks", tests, count, NULL, NULL);
+}

@@ -1,0 +1,527 @@
+#include "lock_run.h"
+
+#include "fabric_sim.h"
+#include "lockmgr_algorithm.h"
+#include "must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (64u << 10)
+#define STREAM_CLIENTS 0xc11e275ull
+#define BASE 4096u        /* where locks begin: address 0 is no address */
+#define DATA_BYTES 64u    /* of the word that a lock guards */
+#define LOOK_NS 20000     /* between two looks of the membership service */
+#define SETTLE_NS 2000000 /* for what nobody waits for, behind the last release */
+#define STEPS_MAX 6000000
+
+struct client {
+    struct run *run;
+    struct worker *worker;
+    uint32_t number;
+    struct coro *co;
+    struct sched_task task;
+    struct lockmgr_client *locks;
+    struct lockmgr_hold holds[LOCK_WATCH_HOLDS];
+    struct prng prng;
+    struct fabric_wait wait;
+    uint64_t *word;   /* registered */
+    uint32_t arrived; /* phases that it has ended */
+};
+
+struct worker {
+    struct run *run;
+    uint32_t cn;
+    struct fabric_ep *ep;
+    struct sched sched;
+    struct lockmgr_worker *locks;
+    struct client *clients;
+    struct coro *tend_co;
+    struct sched_task tend_task;
+    atomic_bool message; /* for the tending coroutine */
+    uint32_t phase;
+    bool gone; /* its node was lost, and it has seen that */
+};
+
+struct run {
+    const struct lock_run_plan *plan;
+    struct lock_run_report *report;
+    struct lockmgr_config config;
+    uint64_t stride;
+    struct fabric *fabric;
+    struct lock_watch watch;
+    struct lockmgr **managers; /* by CN */
+    struct worker *workers;
+    struct client *clients;
+    uint64_t *words;
+    uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as anybody can tell */
+    bool dead[LOCK_WATCH_CLIENTS];     /* by CN: what the view says */
+    struct fabric_ep *service;         /* the membership service's */
+    uint32_t phase, left;              /* clients that have not ended it */
+    uint32_t settling, running;        /* running: workers */
+    bool stop;
+};
+
+/* ---- what the cluster knows of its nodes ---- */
+
+static bool cn_lost(void *arg, uint32_t cn)
+{
+    return fabric_sim_cn_lost_ns(((struct run *)arg)->fabric, cn) != UINT64_MAX;
+}
+
+static bool cn_dead(void *arg, uint32_t cn) { return ((struct run *)arg)->dead[cn]; }
+
+static void wake_all(struct run *run)
+{
+    for (uint32_t i = 0; i < run->plan->cns * run->plan->workers; i++) fabric_wake(run->fabric, run->workers[i].ep);
+    fabric_wake(run->fabric, run->service);
+}
+
+/* Declares nodes dead, some time after they were lost; lets time pass behind the last release. */
+static void service_main(void *arg)
+{
+    struct run *run = arg;
+    uint64_t settled_ns = UINT64_MAX;
+    while (!run->stop) {
+        uint64_t now_ns = fabric_sim_true_ns(run->service);
+        for (uint32_t cn = 0; cn < run->plan->cns; cn++) {
+            uint64_t lost_ns = fabric_sim_cn_lost_ns(run->fabric, cn);
+            if (run->dead[cn] || lost_ns == UINT64_MAX || now_ns < lost_ns + run->plan->detect_ns) continue;
+            run->dead[cn] = true;
+            wake_all(run);
+        }
+        if (run->settling && settled_ns == UINT64_MAX) settled_ns = now_ns + SETTLE_NS + 4 * run->plan->lease_ns;
+        if (now_ns >= settled_ns) run->settling = 0;
+        fabric_idle(run->service, fabric_now_ns(run->service) + LOOK_NS);
+    }
+    run->running--;
+}
+
+/* ---- a client ---- */
+
+static uint64_t now_ns(const struct client *client) { return fabric_sim_true_ns(client->worker->ep); }
+
+/* The CN must stop: nothing of it executes from now on. The worker's loop sees it. */
+static void die(struct coro *co, struct client *client)
+{
+    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = client->worker->cn};
+    (void)client->run->fabric->ops->control(client->run->fabric, &control, NULL);
+    for (;;) coro_yield(co);
+}
+
+static struct fabric_addr lock_addr(const struct run *run, uint32_t lock)
+{
+    return fabric_addr_of(0, BASE + lock * run->stride);
+}
+
+static void access_word(struct coro *co, struct client *client, uint32_t lock, bool write)
+{
+    const struct run *run = client->run;
+    struct fabric_addr addr = fabric_addr_of(0, BASE + LOCK_WATCH_LOCKS * run->stride + (uint64_t)lock * DATA_BYTES);
+    struct fabric_op op = write ? fabric_op_write(addr, client->word, 8) : fabric_op_read(addr, client->word, 8);
+    fabric_post(client->worker->ep, &op, 1, &client->wait);
+    if (fabric_await(co, &client->wait)) die(co, client);
+}
+
+static bool certain(const struct run *run)
+{
+    for (uint32_t cn = 0; cn < run->plan->cns; cn++)
+        if (cn_lost((void *)run, cn)) return false;
+    return run->watch.counts.expired == 0;
+}
+
+/* Whoever breaks in changes the word between the READ and the WRITE, or between two READs. */
+static void work(struct coro *co, struct client *client, uint32_t lock, enum lockmgr_mode mode)
+{
+    struct run *run = client->run;
+    bool write = mode == LOCKMGR_EXCLUSIVE;
+    for (uint32_t i = 0; i < run->plan->cs_ops; i++) {
+        access_word(co, client, lock, false);
+        if (*client->word != run->values[lock] && certain(run))
+            lock_watch_fail(&run->watch, "lost update: client %u found %llu behind lock %u, which is %llu",
+                            client->number, (unsigned long long)*client->word, lock,
+                            (unsigned long long)run->values[lock]);
+        if (!write) continue;
+        ++*client->word;
+        access_word(co, client, lock, true);
+        run->values[lock] = *client->word;
+    }
+}
+
+static void judge_error(struct coro *co, struct client *client, int code, const char *call)
+{
+    if (cn_lost(client->run, client->worker->cn) || code == -CELLAR_ERR_INDETERMINATE) die(co, client);
+    lock_watch_fail(&client->run->watch, "client %u: %s ended with error %d", client->number, call, code);
+}
+
+static bool acquire(struct coro *co, struct client *client, uint32_t lock, enum lockmgr_mode mode,
+                    struct lockmgr_hold *hold, bool patient)
+{
+    struct run *run = client->run;
+    bool timed = !patient && run->watch.promises & LOCKMGR_TIMEOUTS &&
+                 prng_below(&client->prng, 100) < run->plan->timeout_percent;
+    uint64_t timeout_ns = timed ? prng_below(&client->prng, run->plan->timeout_ns) : LOCKMGR_FOREVER;
+    lock_watch_call(&run->watch, client->number, lock, mode, timed);
+    int code = lockmgr_acquire(co, client->locks, hold, lock_addr(run, lock), mode, timeout_ns);
+    lock_watch_return(&run->watch, client->number, code, now_ns(client));
+    if (cn_lost(run, client->worker->cn)) die(co, client);
+    if (code && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "acquire");
+    return code == 0;
+}
+
+static void release(struct coro *co, struct client *client, uint32_t lock, struct lockmgr_hold *hold)
+{
+    struct lock_watch *watch = &client->run->watch;
+    bool late = lock_watch_is_late(watch, client->number, lock, now_ns(client));
+    bool mine = lock_watch_release(watch, client->number, lock);
+    int code = lockmgr_release(co, hold);
+    if (code == -CELLAR_ERR_FENCED && (late || !mine)) return;
+    if (code) judge_error(co, client, code, "release");
+}
+
+static void one_round(struct coro *co, struct client *client)
+{
+    struct run *run = client->run;
+    const struct lock_run_plan *plan = run->plan;
+    uint32_t locks[LOCK_WATCH_HOLDS], count = 1, held = 0;
+    locks[0] = (uint32_t)prng_below(&client->prng, plan->locks);
+    if (prng_below(&client->prng, 100) < plan->pair_percent && locks[0] + 1 < plan->locks)
+        locks[count++] = locks[0] + 1;
+    enum lockmgr_mode modes[LOCK_WATCH_HOLDS];
+    for (; held < count; held++) {
+        bool read = prng_below(&client->prng, 100) < plan->read_percent;
+        modes[held] = read ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE;
+        if (!acquire(co, client, locks[held], modes[held], &client->holds[held], false)) break;
+    }
+    for (uint32_t i = 0; i < held; i++) work(co, client, locks[i], modes[i]);
+    while (held-- > 0) release(co, client, locks[held], &client->holds[held]);
+    uint64_t think_ns = plan->think_ns ? prng_below(&client->prng, plan->think_ns) : 0;
+    if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
+}
+
+/* Behind all faults each lock must be there for everybody. */
+static void sweep(struct coro *co, struct client *client)
+{
+    for (uint32_t lock = 0; lock < client->run->plan->locks; lock++) {
+        if (!acquire(co, client, lock, LOCKMGR_EXCLUSIVE, &client->holds[0], true)) return;
+        work(co, client, lock, LOCKMGR_EXCLUSIVE);
+        release(co, client, lock, &client->holds[0]);
+    }
+}
+
+static void arrive(struct coro *co, struct client *client)
+{
+    client->arrived++;
+    client->run->left--;
+    sched_park(co, &client->task);
+}
+
+static void client_main(struct coro *co, void *arg)
+{
+    struct client *client = arg;
+    const struct lock_run_plan *plan = client->run->plan;
+    sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 2000));
+    for (uint32_t i = 0; i < plan->rounds; i++) one_round(co, client);
+    arrive(co, client);
+    for (uint32_t i = 0; i < plan->healed_rounds; i++) one_round(co, client);
+    arrive(co, client);
+    sweep(co, client);
+    arrive(co, client);
+}
+
+/* ---- a worker ---- */
+
+static void tend_main(struct coro *co, void *arg)
+{
+    struct worker *worker = arg;
+    for (;;) {
+        uint64_t next_ns = lockmgr_tend(co, worker->locks);
+        (void)sched_wait(co, &worker->sched, &worker->tend_task, &worker->message, next_ns);
+    }
+}
+
+static bool receive(struct worker *worker)
+{
+    struct fabric_message message;
+    bool any = false;
+    while (fabric_recv(worker->ep, &message)) {
+        any = true;
+        if (!lockmgr_deliver(worker->locks, &message))
+            lock_watch_fail(&worker->run->watch, "a message that is nobody's");
+    }
+    if (any) sched_signal(&worker->sched, &worker->sched, &worker->tend_task, &worker->message);
+    return any;
+}
+
+static bool begin_phase(struct worker *worker)
+{
+    if (worker->phase == worker->run->phase) return false;
+    worker->phase = worker->run->phase;
+    for (uint32_t i = 0; i < worker->run->plan->clients; i++) sched_ready(&worker->sched, &worker->clients[i].task);
+    return true;
+}
+
+static void worker_main(void *arg)
+{
+    struct worker *worker = arg;
+    struct run *run = worker->run;
+    while (!run->stop && !cn_lost(run, worker->cn)) {
+        bool any = sched_round(&worker->sched);
+        any = receive(worker) || any;
+        any = begin_phase(worker) || any;
+        if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
+    }
+    worker->gone = true;
+    /* Of a lost node: its clients stand still for ever, nobody waits for them. */
+    for (uint32_t i = 0; i < run->plan->clients && !run->stop; i++)
+        run->left -= worker->clients[i].arrived < run->phase;
+    run->running--;
+}
+
+/* ---- each operation, as it executes ---- */
+
+static enum fabric_sim_fault observe(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    struct run *run = arg;
+    (void)index;
+    if (ep->cn >= run->plan->cns) return FABRIC_SIM_NONE;
+    const struct worker *worker = &run->workers[ep->cn * run->plan->workers + ep->worker];
+    uintptr_t local = (uintptr_t)op->local, clients = (uintptr_t)worker->locks->clients,
+              buffers = (uintptr_t)worker->locks->buffers;
+    uint64_t client = UINT64_MAX;
+    if (local - clients < run->plan->clients * sizeof(struct lockmgr_client))
+        client = (local - clients) / sizeof(struct lockmgr_client);
+    else if (local - buffers < (uint64_t)run->plan->clients * LOCKMGR_CLIENT_BYTES)
+        client = (local - buffers) / LOCKMGR_CLIENT_BYTES;
+    if (client != UINT64_MAX) lock_watch_op(&run->watch, worker->clients[client].number);
+    return FABRIC_SIM_NONE;
+}
+
+/* ---- from beginning to end ---- */
+
+static int open_fabric(struct run *run, struct sim_schedule_state *schedule, struct cellar_error *error)
+{
+    const struct lock_run_plan *plan = run->plan;
+    struct fabric_sim_config config;
+    fabric_sim_config_default(&config);
+    config.cn_count = plan->cns + 1;
+    config.mn_bytes = 1 << 20;
+    config.seed = plan->seed;
+    config.torn = plan->schedule != SIM_SCHEDULE_TIME;
+    config.faults = plan->faults;
+    config.fault = observe;
+    config.fault_arg = run;
+    config.steps_max = STEPS_MAX;
+    *schedule = (struct sim_schedule_state){0};
+    if (plan->schedule == SIM_SCHEDULE_PCT) sim_schedule_pct(schedule, plan->seed, plan->pct_depth, 256, true);
+    if (plan->schedule == SIM_SCHEDULE_PREEMPT) sim_schedule_preempt(schedule, plan->seed, 4ull << plan->seed % 5);
+    config.choose = schedule->choose;
+    config.choose_arg = schedule;
+    if (schedule->hold_round_trips) config.hold_round_trips = schedule->hold_round_trips;
+    return fabric_sim_open(&config, &run->fabric, error);
+}
+
+static void start_client(struct worker *worker, uint32_t number, uint32_t i)
+{
+    struct run *run = worker->run;
+    struct client *client = &worker->clients[i];
+    client->run = run;
+    client->worker = worker;
+    client->number = number;
+    client->word = &run->words[number];
+    prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + number);
+    client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
+    must(client->co);
+    client->locks = lockmgr_client_of(worker->locks, i, &client->task);
+    run->watch.clients[number].cn = worker->cn;
+    sched_ready(&worker->sched, &client->task);
+}
+
+static int start_worker(struct run *run, uint32_t cn, uint32_t i, struct cellar_error *error)
+{
+    const struct lock_run_plan *plan = run->plan;
+    uint32_t first = (cn * plan->workers + i) * plan->clients;
+    struct worker *worker = &run->workers[cn * plan->workers + i];
+    *worker = (struct worker){.run = run, .cn = cn, .phase = 1, .clients = &run->clients[first]};
+    int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
+    if (code) return code;
+    sched_init(&worker->sched, worker->ep);
+    code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
+    if (code) return code;
+    worker->tend_co = worker->tend_task.co = coro_new(STACK_BYTES, tend_main, worker);
+    must(worker->tend_co);
+    sched_ready(&worker->sched, &worker->tend_task);
+    for (uint32_t j = 0; j < plan->clients; j++) start_client(worker, first + j, j);
+    return run->fabric->ops->spawn(run->fabric, worker->ep, worker_main, worker);
+}
+
+static int start(struct run *run, struct cellar_error *error)
+{
+    const struct lock_run_plan *plan = run->plan;
+    uint32_t workers = plan->cns * plan->workers, clients = workers * plan->clients;
+    run->managers = calloc(plan->cns, sizeof(struct lockmgr *));
+    run->workers = calloc(workers, sizeof *run->workers);
+    run->clients = calloc(clients, sizeof *run->clients);
+    run->words = calloc(clients, sizeof *run->words);
+    must(run->managers && run->workers && run->clients && run->words);
+    run->phase = 1;
+    run->left = clients;
+    run->running = workers + 1;
+    run->watch.client_count = clients;
+    lock_watch_begin(&run->watch);
+    int code = fabric_register_local(run->fabric, run->words, clients * sizeof *run->words);
+    if (code == 0) code = fabric_endpoint_open(run->fabric, plan->cns, 0, &run->service, error);
+    for (uint32_t cn = 0; code == 0 && cn < plan->cns; cn++) {
+        code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
+        for (uint32_t i = 0; code == 0 && i < plan->workers; i++) code = start_worker(run, cn, i, error);
+    }
+    return code ? code : run->fabric->ops->spawn(run->fabric, run->service, service_main, run);
+}
+
+static bool await(struct run *run, uint32_t *word, const char *what)
+{
+    int code = run->fabric->ops->wait(run->fabric, word);
+    if (code == 0) return !run->watch.verdict[0];
+    uint32_t waiting = 0, lock = 0;
+    for (uint32_t i = 0; i < run->watch.client_count; i++) {
+        const struct lock_watch_client *client = &run->watch.clients[i];
+        if (client->wanted == LOCK_WATCH_LOCKS || cn_lost(run, client->cn)) continue;
+        waiting++;
+        lock = client->wanted;
+    }
+    return lock_watch_fail(&run->watch, "progress: %s in the %s, %u clients wait for locks, one for lock %u",
+                           fabric_sim_gave_up(run->fabric), what, waiting, lock);
+}
+
+/* For those who are still there, as far as anybody has noticed. */
+static bool next_phase(struct run *run, const char *name)
+{
+    run->phase++;
+    for (uint32_t i = 0; i < run->watch.client_count; i++) run->left += !run->clients[i].worker->gone;
+    wake_all(run);
+    return await(run, &run->left, name);
+}
+
+static bool run_phases(struct run *run)
+{
+    fabric_sim_arm(run->fabric);
+    if (!await(run, &run->left, "faulty phase")) return false;
+    fabric_sim_heal(run->fabric);
+    if (!next_phase(run, "healed phase") || !next_phase(run, "sweep")) return false;
+    run->settling = 1;
+    wake_all(run);
+    if (!await(run, &run->settling, "end")) return false;
+    run->stop = true;
+    wake_all(run);
+    return await(run, &run->running, "end");
+}
+
+/* ---- verdicts at the end ---- */
+
+static void audit(struct run *run)
+{
+    uint64_t bytes = lockmgr_lock_bytes(&run->config);
+    uint64_t *image = calloc(1, bytes + 8);
+    struct fabric_wait wait = {0};
+    struct cellar_error error;
+    must(image);
+    must(fabric_register_local(run->fabric, image, bytes + 8) == 0);
+    run->service->bulk = true;
+    for (uint32_t lock = 0; bytes && lock < run->plan->locks; lock++) {
+        struct fabric_op op = fabric_op_read(lock_addr(run, lock), image, (uint32_t)bytes);
+        fabric_post(run->service, &op, 1, &wait);
+        must(wait.pending == 0 || fabric_poll(run->service) != NULL);
+        if (op.status) break; /* the service's own node was lost */
+        if (lockmgr_audit(&run->config, image, &error))
+            lock_watch_fail(&run->watch, "audit: lock %u at rest: %s", lock, error.text);
+    }
+    free(image);
+}
+
+static void judge_order(struct run *run)
+{
+    const struct lock_watch_counts *counts = &run->watch.counts;
+    uint32_t promises = run->watch.promises;
+    if (!certain(run) || run->report->stats.resets) return; /* a reset, or a death, mixes the waiters anew */
+    if (promises & LOCKMGR_TASK_FAIR && counts->overtaken)
+        lock_watch_fail(&run->watch, "order: somebody who waited was overtaken by %u that came later",
+                        counts->overtaken);
+    if (promises & LOCKMGR_PHASE_FAIR && counts->reader_by_writers > run->plan->phase_bound)
+        lock_watch_fail(&run->watch, "order: a waiting reader was overtaken by %u writers that came later",
+                        counts->reader_by_writers);
+    if (promises & LOCKMGR_BOUNDED && counts->overtaken > run->plan->bound)
+        lock_watch_fail(&run->watch, "starvation: somebody who waited was overtaken by %u that came later",
+                        counts->overtaken);
+}
+
+static void judge(struct run *run)
+{
+    struct lock_run_report *report = run->report;
+    for (uint32_t cn = 0; cn < run->plan->cns; cn++) report->cns_lost += cn_lost(run, cn);
+    for (uint32_t i = 0; i < run->plan->cns * run->plan->workers; i++) {
+        lockmgr_stats_add(&report->stats, run->workers[i].locks);
+        for (uint32_t j = 0; j < run->plan->clients; j++)
+            if (run->workers[i].locks->clients[j].holds && !cn_lost(run, run->workers[i].cn))
+                lock_watch_fail(&run->watch, "a hold is left behind");
+    }
+    judge_order(run);
+    if (run->report->cns_lost < run->plan->cns) audit(run); /* else nobody was there to take a dead one's lock */
+}
+
+static void finish(struct run *run)
+{
+    const struct lock_run_plan *plan = run->plan;
+    run->report->watched = run->watch.counts;
+    run->report->virtual_ns = fabric_sim_now_ns(run->fabric);
+    run->report->trace_hash = fabric_sim_trace_hash(run->fabric);
+    memcpy(run->report->verdict, run->watch.verdict, sizeof run->watch.verdict);
+    fabric_close(run->fabric); /* coroutines inside others end first */
+    for (uint32_t i = 0; i < run->watch.client_count; i++) coro_free(run->clients[i].co);
+    for (uint32_t i = 0; i < plan->cns * plan->workers; i++) {
+        struct worker *worker = &run->workers[i];
+        coro_free(worker->tend_co);
+        for (uint32_t j = 0; worker->locks && j < plan->clients; j++) worker->locks->clients[j].holds = NULL;
+        lockmgr_worker_close(worker->locks);
+    }
+    for (uint32_t cn = 0; cn < plan->cns; cn++) lockmgr_close(run->managers[cn]);
+    free(run->words);
+    free(run->clients);
+    free(run->workers);
+    free(run->managers);
+}
+
+bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
+{
+    struct sim_schedule_state schedule;
+    struct cellar_error error = {0};
+    struct run *run = calloc(1, sizeof *run);
+    must(run);
+    *report = (struct lock_run_report){0};
+    *run = (struct run){.plan = plan, .report = report};
+    run->config = (struct lockmgr_config){.algorithm = plan->algorithm,
+                                          .policy = plan->policy,
+                                          .cn_count = plan->cns,
+                                          .workers_per_cn = plan->workers,
+                                          .clients_per_worker = plan->clients,
+                                          .capacity = plan->capacity,
+                                          .lease_ns = plan->lease_ns,
+                                          .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
+                                          .view = {.dead = cn_dead, .arg = run}};
+    must(plan->locks <= LOCK_WATCH_LOCKS);
+    int code = open_fabric(run, &schedule, &error);
+    must(code == 0);
+    run->stride = (lockmgr_lock_bytes(&run->config) + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
+    if (run->stride == 0) run->stride = LOCKMGR_LOCK_ALIGN;
+    run->config.clock = fabric_addr_of(0, BASE / 2);
+    run->watch.promises = lockmgr_promises(&run->config);
+    run->watch.lease_ns = plan->lease_ns;
+    run->watch.cn_lost = cn_lost;
+    run->watch.arg = run;
+    code = start(run, &error);
+    if (code) lock_watch_fail(&run->watch, "cannot begin: %s", error.text);
+    if (code == 0 && run_phases(run)) judge(run);
+    finish(run);
+    bool well = !report->verdict[0];
+    free(run);
+    return well;
+}

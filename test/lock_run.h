@@ -1,0 +1,47 @@
+/*
+ * lock_run.h - one simulated cluster of lock clients: each locks, works on words in a memory node that the locks guard, unlocks. Monitors
+ * (lock_watch.h) hold the algorithm to its promises; faults and schedules follow from the seed.
+ *
+ *     seed + algorithm -> plan -> cluster, faulty phase -> healed phase: all locks once more -> quiet -> bytes audited -> verdict
+ */
+#pragma once
+
+#include "lock_watch.h"
+#include "lockmgr.h"
+#include "sim_schedule.h"
+
+#include <stdio.h>
+
+struct lock_run_plan {
+    uint64_t seed;
+    const char *algorithm, *policy; /* policy NULL: the first */
+    uint32_t cns, workers, clients; /* of a compute node, of a worker */
+    uint32_t locks, rounds, healed_rounds;
+    uint32_t read_percent, pair_percent; /* rounds that take two locks, in ascending order */
+    uint32_t cs_ops;                     /* exclusive: the word is read and written so often; shared: read */
+    uint64_t think_ns;                   /* between rounds, at most */
+    uint32_t timeout_percent;            /* acquires that give up, after up to: */
+    uint64_t timeout_ns;
+    uint64_t lease_ns;
+    uint32_t capacity;  /* 0: as many as the algorithm needs */
+    uint64_t detect_ns; /* from a compute node's loss until the view says so */
+    enum sim_schedule schedule;
+    uint32_t pct_depth;
+    struct fabric_sim_faults faults; /* of the first phase */
+    uint32_t phase_bound;            /* grants to others that may overtake: what PHASE_FAIR says of a reader, */
+    uint32_t bound;                  /* ... and BOUNDED of anybody */
+};
+
+struct lock_run_report {
+    char verdict[512]; /* empty: all is well */
+    struct lockmgr_stats stats;
+    struct lock_watch_counts watched;
+    uint32_t cns_lost;
+    uint64_t virtual_ns, trace_hash;
+};
+
+/* Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm or policy. */
+bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);
+/* False, with report->verdict: some promise was broken. */
+bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report);
+void lock_run_print(const struct lock_run_plan *plan, FILE *out);

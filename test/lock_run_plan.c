@@ -1,0 +1,119 @@
+/* lock_run_plan.c - what a seed stands for. */
+#include "lock_run.h"
+
+#include "prng.h"
+
+#define STREAM_PLAN 0x10c4b1a2ull
+#define CLIENTS_MAX 24
+#define RTT_NS 1500
+#define LEASE_PROMPT_NS 200000      /* where virtual time is true */
+#define LEASE_CHOSEN_NS 20000000ull /* where choosers hold clients up for a millisecond at a time */
+
+static bool promises_of(struct lock_run_plan *plan, uint32_t *promises)
+{
+    struct lockmgr_config config = {.algorithm = plan->algorithm,
+                                    .policy = plan->policy,
+                                    .cn_count = plan->cns,
+                                    .workers_per_cn = plan->workers,
+                                    .clients_per_worker = plan->clients,
+                                    .rtt_ns = RTT_NS};
+    struct cellar_error error;
+    if (lockmgr_check(&config, &error)) return false;
+    *promises = lockmgr_promises(&config);
+    return true;
+}
+
+static void draw_shape(struct lock_run_plan *plan, struct prng *prng)
+{
+    plan->cns = 1 + (uint32_t)prng_below(prng, 4);
+    plan->workers = 1 + (uint32_t)prng_below(prng, 3);
+    plan->clients = 1 + (uint32_t)prng_below(prng, 4);
+    while (plan->cns * plan->workers * plan->clients > CLIENTS_MAX) plan->clients--;
+    if (plan->cns * plan->workers * plan->clients == 1) plan->cns = 2;
+}
+
+static void draw_load(struct lock_run_plan *plan, struct prng *prng)
+{
+    static const uint32_t read_percents[] = {0, 20, 50, 80, 95};
+    plan->locks = 1 + (uint32_t)prng_below(prng, prng_below(prng, 2) ? 1 : 4);
+    plan->rounds = 4 + (uint32_t)prng_below(prng, 20);
+    plan->healed_rounds = 1 + plan->rounds / 4;
+    plan->read_percent = read_percents[prng_below(prng, 5)];
+    plan->pair_percent = plan->locks > 1 && prng_below(prng, 2) ? 30 : 0;
+    plan->cs_ops = (uint32_t)prng_below(prng, 4);
+    plan->think_ns = prng_below(prng, 2) ? prng_below(prng, 20000) : 0;
+}
+
+static void draw_schedule(struct lock_run_plan *plan, struct prng *prng)
+{
+    static const enum sim_schedule schedules[] = {SIM_SCHEDULE_RANDOM, SIM_SCHEDULE_PCT, SIM_SCHEDULE_TIME,
+                                                  SIM_SCHEDULE_PREEMPT};
+    plan->schedule = schedules[prng_below(prng, 4)];
+    plan->pct_depth = 1 + (uint32_t)prng_below(prng, 5);
+}
+
+static double draw_rate(struct prng *prng) { return 1.0 / (double)(20ull << prng_below(prng, 6)); }
+
+/* Each kind is off in half of the seeds at least. Of those that take a node away, only what the algorithm says it survives. */
+static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t promises)
+{
+    static const uint8_t harmless[] = {
+        FABRIC_SIM_FAULT_cn_pause,        FABRIC_SIM_FAULT_delay,         FABRIC_SIM_FAULT_reorder,
+        FABRIC_SIM_FAULT_late_completion, FABRIC_SIM_FAULT_partition,     FABRIC_SIM_FAULT_partition_request,
+        FABRIC_SIM_FAULT_partition_reply, FABRIC_SIM_FAULT_partition_cns, FABRIC_SIM_FAULT_clock_drift,
+        FABRIC_SIM_FAULT_preempt,         FABRIC_SIM_FAULT_clock_skew};
+    static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_suspect,
+                                     FABRIC_SIM_FAULT_reply_lost, FABRIC_SIM_FAULT_request_lost};
+    bool any = prng_below(prng, 3) != 0;
+    for (uint32_t i = 0; i < sizeof harmless; i++) {
+        double rate = draw_rate(prng);
+        bool on = prng_below(prng, 2) && any;
+        bool able = harmless[i] != FABRIC_SIM_FAULT_clock_skew || !(promises & LOCKMGR_CLOCKS);
+        plan->faults.rate[harmless[i]] = on && able ? rate : 0;
+    }
+    for (uint32_t i = 0; i < sizeof deadly; i++) {
+        double rate = draw_rate(prng) / 4;
+        bool on = prng_below(prng, 2) && any && promises & LOCKMGR_RECOVERS;
+        plan->faults.rate[deadly[i]] = on ? rate : 0;
+    }
+    plan->faults.cn_losses_max = plan->cns > 1 ? 1 + (uint32_t)prng_below(prng, plan->cns - 1) : 0;
+    plan->faults.length_max_ns = 10000ull << prng_below(prng, 8);
+    plan->faults.retry_ns = 1000000000;
+    plan->faults.each_max = 20;
+}
+
+bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed)
+{
+    struct prng prng;
+    uint32_t promises;
+    prng_seed_stream(&prng, seed, STREAM_PLAN);
+    *plan = (struct lock_run_plan){.seed = seed, .algorithm = algorithm, .policy = policy};
+    draw_shape(plan, &prng);
+    if (!promises_of(plan, &promises)) return false;
+    draw_load(plan, &prng);
+    draw_schedule(plan, &prng);
+    bool chosen = plan->schedule == SIM_SCHEDULE_PCT || plan->schedule == SIM_SCHEDULE_PREEMPT;
+    plan->lease_ns = (chosen ? LEASE_CHOSEN_NS : LEASE_PROMPT_NS) << prng_below(&prng, 3);
+    plan->timeout_ns = 2000 + prng_below(&prng, chosen ? 2000000 : 100000);
+    plan->timeout_percent = prng_below(&prng, 3) ? 0 : 40;
+    plan->detect_ns = prng_below(&prng, 200000);
+    draw_faults(plan, &prng, promises);
+    uint32_t clients = plan->cns * plan->workers * plan->clients;
+    plan->phase_bound = 17;
+    plan->bound = 32 + clients * 8;
+    return true;
+}
+
+void lock_run_print(const struct lock_run_plan *plan, FILE *out)
+{
+    fprintf(
+        out,
+        "test_locks %s %s %llu: %u x %u x %u clients, %u locks, %u rounds, %u%% read, %u%% pairs, %u ops, schedule %s",
+        plan->algorithm, plan->policy ? plan->policy : "-", (unsigned long long)plan->seed, plan->cns, plan->workers,
+        plan->clients, plan->locks, plan->rounds, plan->read_percent, plan->pair_percent, plan->cs_ops,
+        sim_plan_schedule_name(plan->schedule));
+    for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
+        if (plan->faults.rate[kind] > 0)
+            fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);
+    fprintf(out, "\n");
+}
