@@ -88,6 +88,10 @@
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
     X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
+    X(crest_insert_unannounced, "an insert does not announce itself as the record's only writer")                      \
+    X(crest_insert_found_early, "a new record's address is told to others of its CN before it is written")             \
+    X(crest_tag_assumed, "a tag of this CN at a stale address is taken for the own one")                               \
+    X(crest_stop_unheard, "a CN that stops does not wake who waits in it")                                             \
     X(crest_base_age_ignored,                                                                                          \
       "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \
     X(crest_slots_kept, "the slots of a block stay locked while the transaction goes on")                              \

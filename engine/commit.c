@@ -315,8 +315,11 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
 {
     if (rc == -CELLAR_ERR_RETRY) return rc;
     if (rc == -CELLAR_ERR_INDETERMINATE) {
-        if (txn->home->local) crest_lost(txn);
-        gate_fail(txn->home->gate); /* its locks stay: recovery decides by what the log holds */
+        /* Its locks stay: recovery decides by what the log holds. */
+        if (txn->home->local)
+            crest_lost(txn);
+        else
+            gate_fail(txn->home->gate);
         txn->ack_ns = fabric_now_ns(txn->home->ep);
         return rc;
     }

@@ -42,7 +42,9 @@ uint64_t crest_watermark(struct txn *txn);
 NODISCARD int crest_durable(struct coro *co, struct txn *txn);
 /* Durable with all it rests on: says so to others, and leaves. */
 void crest_leave_durable(struct txn *txn);
-/* Nobody knows whether the entry is in the log: the CN stops, and whoever waits in it is told. */
+/* The CN stops, and whoever waits for an object of it looks again. */
+void crest_stop(struct txn *txn);
+/* Nobody knows whether the entry is in the log: the CN stops, and whoever waits for this transaction is told. */
 void crest_lost(struct txn *txn);
 /* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */
 void crest_leave(struct txn *txn);

@@ -19,6 +19,7 @@ static bool stopped(const struct txn *txn)
     return atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
 }
 
+/* Inserts only announce themselves: nobody else of the CN may lock a record that is not yet whole, or settle by its tags. */
 static bool is_shared(const struct cache_object *object)
 {
     return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
@@ -41,7 +42,7 @@ static uint32_t cells_declared(const struct cache_object *object)
 static bool closed_to(const struct cache_object *object)
 {
     const struct local_object *local = object->local;
-    bool others = object->kind == CACHE_DELETE && local->writers && !PLANT(crest_delete_shared);
+    bool others = object->kind != CACHE_ACCESS && local->writers && !PLANT(crest_delete_shared);
     bool applying = local->phase == LOCAL_APPLYING && !PLANT(crest_join_applying);
     return local->phase == LOCAL_DRAINING || applying || local->exclusive || others;
 }
@@ -73,7 +74,7 @@ static enum joined join(struct txn *txn, struct cache_object *object)
             if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
         } else {
             local->writers++;
-            local->exclusive = object->kind == CACHE_DELETE && !PLANT(crest_delete_shared);
+            local->exclusive = object->kind != CACHE_ACCESS && !PLANT(crest_delete_shared);
             object->announced = true;
             txn->announced_count++;
         }
@@ -116,7 +117,8 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
     for (;;) {
         struct cache_object *closed = NULL;
         for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
-            if (!is_shared(txn->parts[i])) continue;
+            if (txn->parts[i]->state == CACHE_ABSENT) continue;
+            if (!is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
             enum joined joined = join(txn, txn->parts[i]);
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
             if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
@@ -410,7 +412,7 @@ void crest_unlock_slots(struct txn *txn)
 static void lock_slots(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->part_count; i++)
-        if (txn->parts[i]->announced) txn->locked[txn->locked_count++] = txn->parts[i];
+        if (txn->parts[i]->announced && is_shared(txn->parts[i])) txn->locked[txn->locked_count++] = txn->parts[i];
     sort_by_slot(txn->locked, txn->locked_count);
     for (uint32_t i = 0; i < txn->locked_count; i++)
         if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
@@ -425,7 +427,7 @@ static enum taken block_take(struct txn *txn)
 
     for (uint32_t i = 0; i < txn->part_count && taken == TAKEN; i++) {
         struct cache_object *object = txn->parts[i];
-        if (!object->local || object->announced) continue;
+        if (!object->local || object->announced || !is_shared(object)) continue;
         local_lock(home->local, object->local, home->ep);
         taken = object_take(txn, object);
         local_unlock(home->local, object->local);
@@ -538,7 +540,7 @@ int crest_block_end(struct coro *co, struct txn *txn)
     if (!earlier) return 0;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (!object->put_cells || !object->local) continue;
+        if (!object->put_cells || !is_shared(object)) continue;
         enum taken taken = put_late(txn, object);
         if (taken == TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
         if (taken != TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);

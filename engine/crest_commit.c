@@ -239,17 +239,23 @@ void crest_leave_durable(struct txn *txn)
     crest_leave(txn);
 }
 
-void crest_lost(struct txn *txn)
+/* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
+void crest_stop(struct txn *txn)
 {
     struct txn_home *home = txn->home;
-    gate_fail(home->gate);
-    local_status_set(txn->writer, LOCAL_LOST, home->sched);
+    if (!gate_fail(home->gate) || PLANT(crest_stop_unheard)) return;
     for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
         local_lock_word(&home->local->slots[slot].lock, home->ep);
         for (struct local_object *object = home->local->slots[slot].first; object; object = object->next)
             local_wake_all(object, home->sched);
         local_unlock_slot(home->local, slot);
     }
+}
+
+void crest_lost(struct txn *txn)
+{
+    crest_stop(txn);
+    local_status_set(txn->writer, LOCAL_LOST, txn->home->sched);
 }
 
 /* ---- leaving ---- */
@@ -301,6 +307,15 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
     local->phase = PLANT(crest_dropped_early) ? LOCAL_OPEN : LOCAL_APPLYING;
 }
 
+/* An insert stays the only writer until it is applied. Under the lock. */
+static void insert_begin(struct cache_object *object)
+{
+    object->applier = true;
+    object->local->phase = LOCAL_APPLYING;
+    object->local->base_cells = 0;
+    if (PLANT(crest_insert_found_early)) object->local->addr = object->addr;
+}
+
 static void object_leave(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
@@ -311,12 +326,14 @@ static void object_leave(struct txn *txn, struct cache_object *object)
     txn->announced_count--;
     local->writers--;
     local->commits += object->puts > 0;
-    object->written_cells = 0;
+    if (object->kind != CACHE_INSERT) object->written_cells = 0;
     bool long_held = local->tagged_cells && (local->commits >= CREST_HOLD_COMMITS ||
                                              fabric_now_ns(home->ep) - local->held_ns >= CREST_HOLD_NS);
     if (long_held && !PLANT(crest_never_drains) && local->phase == LOCAL_OPEN) local->phase = LOCAL_DRAINING;
     if (local->writers == 0) {
-        if (local->tagged_cells) {
+        if (txn_is_insert(object)) {
+            insert_begin(object);
+        } else if (local->tagged_cells) {
             apply_begin(txn, object);
         } else {
             local->phase = LOCAL_OPEN;
@@ -358,6 +375,7 @@ static void object_applied(struct txn *txn, struct cache_object *object)
     if (PLANT(crest_held_late)) local->held_cells = 0;
     local->exclusive = false;
     local->phase = LOCAL_OPEN;
+    if (txn_is_insert(object)) local->addr = object->addr; /* not before: who reads there may find it half written */
     if (txn_is_delete(object)) {
         local->base_cells = 0;
         local_forget(home->local, local);

@@ -74,4 +74,4 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
 
 void gate_open(struct gate *gate) { atomic_store(&gate->closed, 0); }
 
-void gate_fail(struct gate *gate) { atomic_store(&gate->failed, true); }
+bool gate_fail(struct gate *gate) { return !atomic_exchange(&gate->failed, true); }

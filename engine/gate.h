@@ -34,5 +34,5 @@ void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);
 void gate_open(struct gate *gate);
-/* Stops the CN: no attempt enters any more. */
-void gate_fail(struct gate *gate);
+/* Stops the CN: no attempt enters any more. True for who did it first. */
+bool gate_fail(struct gate *gate);

@@ -87,6 +87,7 @@ static const struct sim_scenario scenarios[] = {
     {"delete_aborts", 3, {{0, {DELETE(0), THEN_R(1, A)}}, {1, {LOOK(0, A)}}, {2, {U(1, A)}}}},
     {"delete_insert_inside", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}, {2, {LOOK(0, A)}}, {1, {LOOK(0, ALL)}}}},
     {"insert_update_inside", 0, {{0, {INSERT(0)}}, {1, {LOOK(0, A)}}, {2, {LOOK(0, A)}}, {1, {LOOK(0, A)}}}},
+    {"inserts_beside", 0, {{0, {INSERT(0)}}, {1, {INSERT(3)}}, {2, {INSERT(0)}}, {1, {LOOK(0, A)}}, {0, {LOOK(3, A)}}}},
     {"inserts_inside",
      0,
      {{0, {INSERT(0), INSERT(1)}}, {1, {INSERT(1), INSERT(0)}}, {2, {LOOK(0, A), THEN_LOOK(1, A)}}}},

@@ -53,7 +53,15 @@ static const struct plants_search searches[] = {
     {.plant = "crest_ack_early", .method = PLANTS_TEMPLATE_CRASH, .template = "log_chain/crest-one-cn"},
     {.plant = "crest_watermark_gap", .method = PLANTS_TEMPLATE_CRASH, .template = "log_gap/crest-two-replicas"},
     {.plant = "insert_unlogged", .method = PLANTS_TEMPLATE_CRASH, .template = "insert_update_inside/crest-one-cn"},
-    {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_inside/crest-one-cn"},
+    {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_beside/crest-one-cn"},
+    /* new records */
+    {.plant = "crest_insert_found_early",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 1, .threads = 4, .coros = 4}},
+    {.plant = "crest_insert_unannounced",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "reply_lost=0.02", .cns = 1, .mns = 2, .replicas = 1, .txns = 30}},
+    {.plant = "crest_stop_unheard", .method = PLANTS_CLUSTER, .shape = {.crest = true}},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
