@@ -17,6 +17,9 @@
 #define MNS_DRAWN 4
 #define THREADS_DRAWN 3
 #define COROS_DRAWN 8
+#define CREST_CNS_DRAWN 3 /* mode crest: few nodes, with many coordinators that meet in one record cache */
+#define CREST_THREADS_DRAWN 4
+#define CREST_COROS_DRAWN 12
 #define REPLICAS_DRAWN 2
 #define CLIENTS_MAX 65536
 #define TOTAL_TXNS_DRAWN 2500    /* of all clients, so that every one of them has a number that can be left out */
@@ -31,9 +34,11 @@ const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", 
 
 static void draw_shape(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
-    uint32_t cns = (uint32_t)prng_between(prng, 1, CNS_DRAWN), mns = (uint32_t)prng_between(prng, 1, MNS_DRAWN);
-    uint32_t threads = (uint32_t)prng_between(prng, 1, THREADS_DRAWN);
-    uint32_t coros = (uint32_t)prng_between(prng, 1, COROS_DRAWN);
+    bool crest = plan->cc == CELLAR_CC_CREST;
+    uint32_t cns = (uint32_t)prng_between(prng, 1, crest ? CREST_CNS_DRAWN : CNS_DRAWN);
+    uint32_t mns = (uint32_t)prng_between(prng, 1, MNS_DRAWN);
+    uint32_t threads = (uint32_t)prng_between(prng, 1, crest ? CREST_THREADS_DRAWN : THREADS_DRAWN);
+    uint32_t coros = (uint32_t)prng_between(prng, 1, crest ? CREST_COROS_DRAWN : COROS_DRAWN);
     uint32_t replicas = (uint32_t)prng_between(prng, 0, REPLICAS_DRAWN);
 
     if (!(fixed & SIM_FIXED_CNS)) plan->cns = cns;
@@ -71,11 +76,11 @@ static uint32_t nodes_nameable(uint32_t cells)
 /* Sizes of the workload; the records of cells are so few that everybody meets everybody. */
 static void draw_load(struct sim_plan *plan, struct prng *prng)
 {
-    static const uint32_t keys[] = {1, 2, 3, 4, 6, 8, 12, 20, 40};
+    static const uint32_t keys[] = {1, 2, 3, 4, 6, 8, 12, 20, 40}, hot_keys[] = {1, 2, 2, 3, 4, 6, 12, 40};
     static const uint32_t widths[] = {8, 8, 16, 40, 56, 64, 120, 300, 1000};
     static const uint32_t banks[] = {2, 4, 10, 50, 300}, records[] = {4, 6, 10, 40, 300};
 
-    plan->keys = DRAW(prng, keys);
+    plan->keys = plan->cc == CELLAR_CC_CREST ? DRAW(prng, hot_keys) : DRAW(prng, keys);
     plan->tables = (uint32_t)prng_between(prng, 1, SIM_TABLES_MAX);
     plan->cells = (uint32_t)prng_between(prng, 1, CELLAR_CELLS_MAX);
     while (nodes_nameable(plan->cells) < plan->cns) plan->cells--;
@@ -194,7 +199,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     plan->seed = seed;
     if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
     prng_seed_stream(&prng, seed, STREAM_PLAN);
-    enum cellar_cc cc = prng_below(&prng, 2) ? CELLAR_CC_CELL : CELLAR_CC_RECORD;
+    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CREST};
+    enum cellar_cc cc = DRAW(&prng, modes);
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);

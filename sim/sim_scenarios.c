@@ -153,12 +153,20 @@ const uint32_t sim_scenarios_quick = QUICK_SCENARIOS;
 const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"record", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true}},
     {"cell", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true}},
+    {"crest-shared",
+     {.cc = CELLAR_CC_CREST,
+      .seed = 1,
+      .torn = true,
+      .warm = true,
+      .clients_per_cn = SIM_SCENARIO_CLIENTS,
+      .threads = true}},
     {"cell-cold", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true}},
     {"cell-one-cn",
      {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
     {"cell-replicas", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .words = true}},
-#define QUICK_VARIANTS 6
+    {"crest-apart", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true}},
+#define QUICK_VARIANTS 8
     {"cell-one-cn-replicas",
      {.cc = CELLAR_CC_CELL,
       .seed = 1,
@@ -177,6 +185,12 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"record-one-cn",
      {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
     {"record-replicas", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"crest-coros",
+     {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = SIM_SCENARIO_CLIENTS}},
+    {"crest-two-cns", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2}},
+    {"crest-replicas",
+     {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .mns = 2, .replicas = 1}},
+    {"crest-words", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .words = true}},
     {"record-words", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .words = true}},
 };
 const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;

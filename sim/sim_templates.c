@@ -9,7 +9,7 @@
 
 #define WINDOW_FIRST 64 /* steps of the first schedule by PCT; then as many as the longest one so far had */
 
-#define MODES 2 /* the first two variants are one for each mode */
+#define MODES 3 /* the first variants are one for each mode */
 
 struct runner {
     const struct sim_template *template;
