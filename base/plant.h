@@ -136,6 +136,27 @@
     X(taken_unredone, "tags of a dead node are taken over before its log is redone")                                   \
     X(taker_unawaited, "an index is freed while others may take over tags of it")                                      \
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
+    /* locks: cooperative queues */                                                                                    \
+    X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \
+    X(cql_overflow_unseen, "nobody sees that a queue is full")                                                         \
+    X(cql_version_wraps, "versions of entries come full circle without a reset")                                       \
+    X(cql_version_unchecked, "an entry of any version is taken for the one looked for")                                \
+    X(cql_refetch_missing, "an entry that is not yet written is not looked for again")                                 \
+    X(cql_one_reader, "of readers that stand together only the first is notified")                                     \
+    X(declock_ack_holding, "a compute node acknowledges a reset while it holds the lock")                              \
+    X(declock_ack_writing, "... while its WRITE of an entry is on its way")                                            \
+    X(declock_waiters_kept, "a reset does not abort those who wait")                                                   \
+    X(declock_released_void, "who held a lock that is being reset takes itself off the new queue")                     \
+    X(declock_handed_void, "a lock that is being reset is handed over within the compute node")                        \
+    X(declock_generation_ignored, "a grant of any generation counts")                                                  \
+    X(declock_reset_unawaited, "a reset does not wait for acknowledgements")                                           \
+    X(declock_dead_awaited, "a reset waits for the acknowledgement of dead compute nodes, too")                        \
+    X(declock_reset_by_write, "a reset clears the header by WRITE")                                                    \
+    X(declock_entries_kept, "a reset does not clear the entries")                                                      \
+    X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
+    X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
+    X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
+    X(declock_two_places, "a compute node enters the queue again while its release is on its way")                     \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

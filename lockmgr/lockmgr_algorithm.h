@@ -10,7 +10,9 @@
 /* Every algorithm: X(name of its symbol). In the order in which `cellar list` shows them. */
 #define LOCKMGR_ALGORITHMS(X)                                                                                          \
     X(cas)                                                                                                             \
-    X(cas_backoff)
+    X(cas_backoff)                                                                                                     \
+    X(declock_flat)                                                                                                    \
+    X(declock)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 

@@ -1,0 +1,304 @@
+/*
+ * declock_place.c - a seat's place in the remote queue: one FAA to enter, a WRITE of the entry only by who must wait; FAA and READ in
+ * one doorbell to leave, then a message to whom the entries name.
+ */
+#include "declock.h"
+#include "must.h"
+#include "plant.h"
+
+#include <string.h>
+
+bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uint32_t *tries)
+{
+    if (code != -CELLAR_ERR_UNREACHABLE || *tries >= DECLOCK_TRIES_MAX) return false;
+    uint64_t rtt_ns = client->worker->lockmgr->config.rtt_ns;
+    lockmgr_sleep(co, client, (rtt_ns ? rtt_ns : 1) * (1 + *tries));
+    client->stats.retries++;
+    ++*tries;
+    return true;
+}
+
+/* What changes nothing may be done again even if nobody knows whether it was. */
+static int harmless(int code) { return code == -CELLAR_ERR_INDETERMINATE ? -CELLAR_ERR_UNREACHABLE : code; }
+
+int declock_fetch(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock)
+{
+    struct declock *declock = declock_of(client->worker);
+    uint32_t tries = 0;
+    int code;
+    do {
+        struct fabric_op op =
+            fabric_op_read(lock, declock_client_of(client)->words, (uint32_t)cql_bytes(&declock->cql));
+        code = lockmgr_do(co, client, &op, 1);
+    } while (declock_again(co, client, harmless(code), &tries));
+    return code;
+}
+
+/* ---- to be IDLE ---- */
+
+/* Under the slot's lock. */
+static void make_idle(struct declock_seat *seat)
+{
+    seat->state = DECLOCK_IDLE;
+    seat->ticketed = seat->granted = seat->remote_known = false;
+    seat->tenure++;
+}
+
+void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat)
+{
+    struct declock *declock = declock_of(client->worker);
+    struct fabric_ep *ep = client->worker->ep;
+    uint64_t lock = seat->record->lock;
+    declock_lock(declock, lock, ep);
+    make_idle(seat);
+    struct declock_ack ack = declock_reset_settle(seat->record);
+    declock_local_appoint(declock, seat, client->worker);
+    declock_seat_drop(declock, seat, ep);
+    declock_unlock(declock, lock);
+    if (ack.due) declock_reset_answer(co, client, &ack);
+}
+
+/* ---- enter ---- */
+
+/* Nobody knows whether the FAA was executed: a reset makes that good. */
+static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code)
+{
+    declock_place_idle(co, hold->client, declock_seat_of(hold));
+    if (code != -CELLAR_ERR_INDETERMINATE) return code;
+    hold->client->stats.retries++;
+    return declock_reset_now(co, hold->client, hold->lock);
+}
+
+static int write_entry(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket)
+{
+    struct lockmgr_client *client = hold->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    struct cql_entry entry = {.version = cql_version(cql, ticket->index),
+                              .client = client->id,
+                              .stamp = (uint16_t)hold->words[DECLOCK_STAMP],
+                              .exclusive = hold->mode == LOCKMGR_EXCLUSIVE};
+    uint32_t tries = 0;
+    int code;
+    do {
+        uint64_t *words = declock_client_of(client)->words;
+        words[0] = cql_entry_word(&entry);
+        struct fabric_op op = fabric_op_write(
+            fabric_addr_plus(hold->lock, (CQL_ENTRIES_WORD + cql_slot(cql, ticket->index)) * sizeof(uint64_t)), words,
+            sizeof(uint64_t));
+        code = lockmgr_do(co, client, &op, 1);
+    } while (declock_again(co, client, harmless(code), &tries));
+    return code;
+}
+
+/* A place was got, with the lock or without: false if a reset has made it void meanwhile. */
+static bool settle_in(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket, bool granted)
+{
+    struct declock_seat *seat = declock_seat_of(hold);
+    struct declock *declock = declock_of(hold->client->worker);
+    declock_lock(declock, hold->lock.bits, hold->client->worker->ep);
+    seat->ticket = *ticket;
+    bool kept = !declock_void(seat);
+    if (kept) {
+        seat->state = granted || seat->granted ? DECLOCK_HELD : DECLOCK_WAITING;
+        seat->tenure++;
+    }
+    struct declock_ack ack = declock_reset_settle(seat->record);
+    declock_unlock(declock, hold->lock.bits);
+    if (ack.due) declock_reset_answer(co, hold->client, &ack);
+    return kept;
+}
+
+static int enter_waiting(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket)
+{
+    struct declock_seat *seat = declock_seat_of(hold);
+    struct declock *declock = declock_of(hold->client->worker);
+    /* From the WRITE on a grant may come. */
+    declock_lock(declock, hold->lock.bits, hold->client->worker->ep);
+    seat->ticket = *ticket;
+    seat->ticketed = true;
+    declock_unlock(declock, hold->lock.bits);
+    int code = write_entry(co, hold, ticket);
+    if (code == 0 && settle_in(co, hold, ticket, false)) return 0;
+    declock_place_idle(co, hold->client, seat);
+    return code;
+}
+
+int declock_place_enter(struct coro *co, struct lockmgr_hold *hold)
+{
+    struct lockmgr_client *client = hold->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    uint64_t old;
+    uint32_t tries = 0;
+    int code;
+    do code = lockmgr_faa_word(co, hold, 0, cql_enter_addend(cql, hold->mode), &old);
+    while (declock_again(co, client, code, &tries));
+    if (code) return enter_unknown(co, hold, code);
+    struct cql_ticket ticket;
+    switch (cql_entered(cql, old, hold->mode, &ticket)) {
+    case CQL_GRANTED:
+        if (!settle_in(co, hold, &ticket, true)) declock_place_idle(co, client, declock_seat_of(hold));
+        return 0;
+    case CQL_WAITS:
+        return enter_waiting(co, hold, &ticket);
+    case CQL_RESETTING:
+        declock_place_idle(co, client, declock_seat_of(hold));
+        return 0;
+    case CQL_EXHAUSTED:
+        break;
+    }
+    declock_place_idle(co, client, declock_seat_of(hold));
+    client->stats.retries++;
+    return declock_reset(co, client, hold->lock, ticket.generation);
+}
+
+/* ---- leave ---- */
+
+/* What is left to do when the place is given up. */
+enum left { LEFT, LEFT_UNSURE /* the lock is to be reset */ };
+
+struct leaving {
+    struct lockmgr_client *client;
+    struct fabric_addr lock;
+    enum lockmgr_mode mode;
+    uint8_t generation;
+    uint64_t old, since_ns;
+};
+
+/* FAA and READ in one doorbell. *fetched: the entries are there. */
+static int leave_queue(struct coro *co, struct leaving *leaving, bool *fetched)
+{
+    struct lockmgr_client *client = leaving->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    uint64_t *entries = declock_client_of(client)->words + CQL_ENTRIES_WORD;
+    uint32_t tries = 0;
+    struct fabric_op ops[2];
+    do {
+        ops[0] = fabric_op_faa(leaving->lock, &client->old[0], cql_leave_addend(cql, leaving->mode));
+        ops[1] = fabric_op_read(fabric_addr_plus(leaving->lock, CQL_ENTRIES_WORD * sizeof(uint64_t)), entries,
+                                cql->capacity * (uint32_t)sizeof(uint64_t));
+        *fetched = lockmgr_do(co, client, ops, 2) == 0;
+    } while (ops[0].status && declock_again(co, client, ops[0].status, &tries));
+    leaving->old = client->old[0];
+    return ops[0].status;
+}
+
+/* READs again until the entries that matter are there. True: the lock belongs to a reset, nothing is left to do. */
+static int refetch(struct coro *co, struct leaving *leaving, bool *over)
+{
+    struct lockmgr_client *client = leaving->client;
+    uint64_t *words = declock_client_of(client)->words;
+    client->stats.retries++;
+    int code = declock_fetch(co, client, leaving->lock);
+    if (code) return code;
+    struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, words[0]);
+    *over = header.resetter || header.generation != leaving->generation;
+    return 0;
+}
+
+static void prepare_grants(const struct leaving *leaving, const struct cql_successors *next, uint32_t from,
+                           uint32_t count, struct fabric_op *ops)
+{
+    struct lockmgr_client *client = leaving->client;
+    const struct lockmgr *lockmgr = client->worker->lockmgr;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    struct declock_client *own = declock_client_of(client);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t index = next->first + from + i;
+        uint32_t cn = 0, worker = 0, number = 0;
+        struct cql_entry entry = cql_entry_of(own->words[CQL_ENTRIES_WORD + cql_slot(cql, index)]);
+        /* An entry that names nobody is refused by the receiver, as is any ticket that it does not have. */
+        if (!lockmgr_locate(&lockmgr->config, entry.client, &cn, &worker, &number)) number = LOCKMGR_NO_CLIENT - 1;
+        own->messages[i] =
+            (struct lockmgr_message_wire){.lock = leaving->lock.bits,
+                                          .client = number,
+                                          .kind = DECLOCK_GRANT,
+                                          .magic = LOCKMGR_MAGIC,
+                                          .words = {index, leaving->generation, next->stamped, next->stamp}};
+        ops[i] = (struct fabric_op){.kind = FABRIC_SEND,
+                                    .addr = fabric_endpoint_addr(cn, worker),
+                                    .local = &own->messages[i],
+                                    .size_bytes = sizeof own->messages[i]};
+        client->stats.messages++;
+    }
+}
+
+/* Whatever went wrong, the grant may be sent again: it counts once. */
+static int send_until_there(struct coro *co, struct leaving *leaving, struct fabric_op *op, enum left *left)
+{
+    struct lockmgr_client *client = leaving->client;
+    const struct lockmgr *lockmgr = client->worker->lockmgr;
+    while (op->status) {
+        if (op->status == -CELLAR_ERR_FENCED || op->status == -CELLAR_ERR_INVALID) return op->status;
+        if (lockmgr_dead(lockmgr, (uint32_t)(fabric_addr_node(op->addr)))) {
+            *left = LEFT_UNSURE;
+            return 0;
+        }
+        lockmgr_sleep(co, client, lockmgr->config.rtt_ns ? lockmgr->config.rtt_ns : 1);
+        struct fabric_op again = {
+            .kind = FABRIC_SEND, .addr = op->addr, .local = op->local, .size_bytes = op->size_bytes};
+        op->status = lockmgr_do(co, client, &again, 1);
+    }
+    return 0;
+}
+
+static int notify(struct coro *co, struct leaving *leaving, const struct cql_successors *next, enum left *left)
+{
+    struct fabric_op ops[DECLOCK_MESSAGES];
+    for (uint32_t from = 0; from < next->count; from += DECLOCK_MESSAGES) {
+        uint32_t count = next->count - from < DECLOCK_MESSAGES ? next->count - from : DECLOCK_MESSAGES;
+        prepare_grants(leaving, next, from, count, ops);
+        if (lockmgr_do(co, leaving->client, ops, count) == 0) continue;
+        for (uint32_t i = 0; i < count; i++) {
+            int code = send_until_there(co, leaving, &ops[i], left);
+            if (code) return code;
+        }
+    }
+    return 0;
+}
+
+/* An entry that is long in coming may be of a node that died before it wrote it. */
+static bool in_vain(const struct leaving *leaving)
+{
+    const struct lockmgr_client *client = leaving->client;
+    uint64_t waited_ns = lockmgr_now_ns(client) - leaving->since_ns;
+    return waited_ns > declock_of(client->worker)->stall_ns && declock_dead_count(client->worker->lockmgr) > 0;
+}
+
+static int leave(struct coro *co, struct leaving *leaving, enum left *left)
+{
+    struct lockmgr_client *client = leaving->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    const uint64_t *entries = declock_client_of(client)->words + CQL_ENTRIES_WORD;
+    bool fetched, over = false;
+    leaving->since_ns = lockmgr_now_ns(client);
+    int code = leave_queue(co, leaving, &fetched);
+    *left = code == -CELLAR_ERR_INDETERMINATE ? LEFT_UNSURE : LEFT;
+    if (code) return *left == LEFT_UNSURE ? 0 : code;
+    struct cql_header header = cql_header_of(cql, leaving->old);
+    if (header.generation != leaving->generation) return -CELLAR_ERR_FENCED;
+    if (header.resetter || header.size <= 1) return 0;
+    struct cql_successors next = {.next = CQL_REFETCH};
+    if (fetched) next = cql_successors(cql, leaving->old, leaving->mode, entries);
+    while (next.next == CQL_REFETCH && !over) {
+        if ((code = refetch(co, leaving, &over))) return code;
+        if (!over) next = cql_successors(cql, leaving->old, leaving->mode, entries);
+        if (next.next == CQL_REFETCH && in_vain(leaving)) next.next = CQL_LOST;
+    }
+    if (over) return 0;
+    if (next.next == CQL_LOST) *left = LEFT_UNSURE;
+    return next.next == CQL_NOTIFY ? notify(co, leaving, &next, left) : 0;
+}
+
+int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat)
+{
+    struct leaving leaving = {.client = client,
+                              .lock = {seat->record->lock},
+                              .mode = seat->place_mode,
+                              .generation = seat->ticket.generation};
+    enum left left = LEFT;
+    if (PLANT(declock_two_places)) declock_place_idle(co, client, seat);
+    int code = leave(co, &leaving, &left);
+    if (!PLANT(declock_two_places)) declock_place_idle(co, client, seat);
+    if (code || left == LEFT) return code;
+    return declock_reset(co, client, leaving.lock, leaving.generation);
+}

@@ -1,0 +1,402 @@
+/*
+ * declock_reset.c - when the queue of a lock cannot go on (ring full, versions at their end, a dead node in it), somebody empties it:
+ *
+ *     leader   CAS: its name into the header ──> signals to all CNs ──> all have acknowledged ──> WRITE entries ──> CAS: header cleared,
+ *              generation + 1
+ *     others   who arrives finds a resetter, has no place, polls the header; who waits is aborted; who holds goes on until it releases,
+ *              without an operation. A CN acknowledges when all that is done (INV-DECLOCK-2)
+ *
+ * A dead leader is replaced: all steps may be done again. Dead nodes need not acknowledge: they are fenced, and nothing of theirs is executed.
+ */
+#include "declock.h"
+#include "must.h"
+#include "plant.h"
+
+#include <string.h>
+
+#define POLL_ROUND_TRIPS 2
+#define POLL_ROUND_TRIPS_MAX 16
+#define SIGNAL_AGAIN_WAITS 16 /* each of POLL_ROUND_TRIPS */
+
+static uint64_t rtt_of(const struct lockmgr_client *client)
+{
+    uint64_t rtt_ns = client->worker->lockmgr->config.rtt_ns;
+    return rtt_ns ? rtt_ns : 1000;
+}
+
+uint32_t declock_dead_count(const struct lockmgr *lockmgr)
+{
+    uint32_t count = 0;
+    for (uint32_t cn = 0; cn < lockmgr->config.cn_count; cn++) count += lockmgr_dead(lockmgr, cn);
+    return count;
+}
+
+/* ---- those who acknowledge ---- */
+
+/* Has the CN nothing any more that belongs to a generation before `to`? */
+static bool quiescent(const struct declock_record *record, uint8_t to)
+{
+    for (const struct declock_seat *seat = record->seats; seat; seat = seat->next) {
+        if (seat->state == DECLOCK_BUSY && !(PLANT(declock_ack_writing) && seat->ticketed)) return false;
+        if (seat->state == DECLOCK_HELD && PLANT(declock_ack_holding)) continue;
+        if (seat->state == DECLOCK_WAITING && PLANT(declock_waiters_kept)) continue;
+        if (seat->state != DECLOCK_IDLE && seat->state != DECLOCK_BUSY && cql_older(seat->ticket.generation, to))
+            return false;
+    }
+    return true;
+}
+
+struct declock_ack declock_reset_settle(struct declock_record *record)
+{
+    struct declock_ack ack = {.due = false};
+    if (!record->ack.due || !quiescent(record, record->ack.generation)) return ack;
+    ack = record->ack;
+    record->ack.due = false;
+    return ack;
+}
+
+/* Those who wait in an earlier generation wait no more. */
+static void abort_waiters(struct declock *declock, struct declock_record *record, struct lockmgr_worker *worker)
+{
+    for (struct declock_seat *seat = record->seats; seat; seat = seat->next) {
+        if (seat->state != DECLOCK_WAITING || !declock_void(seat) || PLANT(declock_waiters_kept)) continue;
+        seat->state = DECLOCK_IDLE;
+        seat->ticketed = seat->granted = false;
+        seat->tenure++;
+        if (seat->agent) lockmgr_signal(worker, seat->agent->client);
+        declock_local_appoint(declock, seat, worker);
+    }
+}
+
+/* What was abandoned, and has been aborted, is of no use. */
+static void drop_idle(struct declock *declock, struct declock_record *record, struct fabric_ep *ep)
+{
+    record->pins++;
+    for (struct declock_seat *seat = record->seats, *next; seat; seat = next) {
+        next = seat->next;
+        declock_seat_drop(declock, seat, ep);
+    }
+    record->pins--;
+    declock_record_drop(declock, record, ep);
+}
+
+/* A signal: the CN's acknowledgement, due now or, as the record says, later. */
+static struct declock_ack signalled(struct lockmgr_worker *worker, const struct declock_ack *ack)
+{
+    struct declock *declock = declock_of(worker);
+    declock_lock(declock, ack->lock, worker->ep);
+    struct declock_record *record = declock_record_find(declock, ack->lock);
+    struct declock_ack now = *ack;
+    if (record) {
+        if (!record->reset_known || cql_older(record->reset_to, ack->generation)) record->reset_to = ack->generation;
+        record->reset_known = true;
+        record->ack = *ack;
+        abort_waiters(declock, record, worker);
+        now = declock_reset_settle(record);
+        drop_idle(declock, record, worker->ep);
+    }
+    declock_unlock(declock, ack->lock);
+    return now;
+}
+
+void declock_reset_answer(struct coro *co, struct lockmgr_client *client, const struct declock_ack *ack)
+{
+    struct lockmgr_message_wire wire = {.lock = ack->lock,
+                                        .client = ack->to.client,
+                                        .kind = DECLOCK_ACK,
+                                        .words = {ack->generation, client->worker->lockmgr->cn}};
+    /* If it does not arrive it is asked for again. */
+    int code = lockmgr_send(co, client, ack->to.cn, ack->to.worker, &wire);
+    client->stats.failures += code == -CELLAR_ERR_INVALID;
+}
+
+void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client)
+{
+    struct declock_worker *own = client->worker->own;
+    while (own->ack_count > 0) {
+        struct declock_ack ack = own->acks[--own->ack_count];
+        declock_reset_answer(co, client, &ack);
+    }
+}
+
+static void answer_later(struct lockmgr_worker *worker, const struct declock_ack *ack)
+{
+    struct declock_worker *own = worker->own;
+    if (own->ack_count < DECLOCK_ACKS) own->acks[own->ack_count++] = *ack;
+    lockmgr_signal(worker, &worker->tender);
+}
+
+static void collect(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
+{
+    struct declock_worker *own = worker->own;
+    uint32_t tender = worker->lockmgr->config.clients_per_worker, cn = (uint32_t)wire->words[1];
+    bool by_tender = wire->client == LOCKMGR_NO_CLIENT;
+    if ((!by_tender && wire->client >= tender) || cn >= CQL_CNS_MAX) return;
+    struct declock_collect *at = &own->clients[by_tender ? tender : wire->client].collect;
+    if (!at->active || at->lock != wire->lock || at->generation != (uint8_t)wire->words[0]) return;
+    at->acked[cn / 64] |= 1ull << cn % 64;
+    lockmgr_signal(worker, by_tender ? &worker->tender : &worker->clients[wire->client]);
+}
+
+void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
+                           const struct lockmgr_message_wire *wire)
+{
+    if (wire->kind == DECLOCK_ACK) {
+        collect(worker, wire);
+        return;
+    }
+    struct declock_ack ack = {.lock = wire->lock,
+                              .to = {message->from_cn, message->from_worker, wire->client},
+                              .generation = (uint8_t)wire->words[0],
+                              .due = true};
+    ack = signalled(worker, &ack);
+    if (ack.due) answer_later(worker, &ack);
+}
+
+/* ---- the leader ---- */
+
+struct reset {
+    struct lockmgr_client *client;
+    struct fabric_addr lock;
+    uint8_t generation; /* that is to end */
+    uint64_t word;      /* the header, as it was last seen */
+    uint32_t dead;      /* CNs, when it began */
+};
+
+static uint8_t name_of(const struct lockmgr_client *client) { return (uint8_t)(client->worker->lockmgr->cn + 1); }
+
+/* CAS of the header, the outcome known: *old is what it was. A lost reply is made good by READing. */
+static int cas_header(struct coro *co, struct reset *reset, uint64_t swap, bool *done)
+{
+    struct lockmgr_client *client = reset->client;
+    uint32_t tries = 0;
+    struct fabric_op op;
+    do {
+        op = fabric_op_cas(reset->lock, &client->old[0], reset->word, swap);
+        (void)!lockmgr_do(co, client, &op, 1);
+    } while (declock_again(co, client, op.status, &tries));
+    if (op.status && op.status != -CELLAR_ERR_INDETERMINATE) return op.status;
+    if (op.status == 0) {
+        *done = client->old[0] == reset->word;
+        reset->word = *done ? swap : client->old[0];
+        return 0;
+    }
+    int code = declock_fetch(co, client, reset->lock);
+    reset->word = declock_client_of(client)->words[0];
+    return code;
+}
+
+/* The own name into the header. *led: this client leads; else somebody else does, or has. */
+static int take_lead(struct coro *co, struct reset *reset, bool *led)
+{
+    struct lockmgr_client *client = reset->client;
+    int code = declock_fetch(co, client, reset->lock);
+    reset->word = declock_client_of(client)->words[0];
+    while (code == 0) {
+        struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, reset->word);
+        if (header.generation != reset->generation) return 0;
+        *led = header.resetter == name_of(client);
+        if (*led) return 0;
+        if (header.resetter &&
+            (!lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) || PLANT(declock_resetter_lost)))
+            return 0;
+        code = cas_header(co, reset, cql_with_resetter(reset->word, name_of(client)), led);
+        if (*led) return code;
+    }
+    return code;
+}
+
+static void send_signals(struct coro *co, struct reset *reset, const uint32_t *cns, uint32_t count)
+{
+    struct lockmgr_client *client = reset->client;
+    struct lockmgr_worker *worker = client->worker;
+    struct declock_client *own = declock_client_of(client);
+    uint32_t to = (uint32_t)(reset->lock.bits / LOCKMGR_LOCK_ALIGN) % worker->lockmgr->config.workers_per_cn;
+    struct fabric_op ops[DECLOCK_MESSAGES];
+    for (uint32_t i = 0; i < count; i++) {
+        own->messages[i] = (struct lockmgr_message_wire){.lock = reset->lock.bits,
+                                                         .client = client->number,
+                                                         .kind = DECLOCK_RESET,
+                                                         .magic = LOCKMGR_MAGIC,
+                                                         .words = {(uint8_t)(reset->generation + 1)}};
+        ops[i] = (struct fabric_op){.kind = FABRIC_SEND,
+                                    .addr = fabric_endpoint_addr(cns[i], to),
+                                    .local = &own->messages[i],
+                                    .size_bytes = sizeof own->messages[i]};
+    }
+    client->stats.messages += count;
+    (void)!lockmgr_do(co, client, ops, count); /* what did not arrive is sent again */
+}
+
+/* CNs that live and have not acknowledged; signals them if `send`. */
+static uint32_t missing(struct coro *co, struct reset *reset, bool send)
+{
+    const struct lockmgr *lockmgr = reset->client->worker->lockmgr;
+    const uint64_t *acked = declock_client_of(reset->client)->collect.acked;
+    uint32_t cns[DECLOCK_MESSAGES], count = 0, all = 0;
+    for (uint32_t cn = 0; cn < lockmgr->config.cn_count; cn++) {
+        if (cn == lockmgr->cn || acked[cn / 64] >> cn % 64 & 1) continue;
+        if (lockmgr_dead(lockmgr, cn) && !PLANT(declock_dead_awaited)) continue;
+        all++;
+        cns[count++] = cn;
+        if (count == DECLOCK_MESSAGES && send) send_signals(co, reset, cns, count);
+        if (count == DECLOCK_MESSAGES) count = 0;
+    }
+    if (count && send) send_signals(co, reset, cns, count);
+    return all;
+}
+
+/* The own CN's seats are asked without a message. */
+static bool own_quiet(struct lockmgr_client *client, const struct reset *reset)
+{
+    struct declock *declock = declock_of(client->worker);
+    declock_lock(declock, reset->lock.bits, client->worker->ep);
+    struct declock_record *record = declock_record_find(declock, reset->lock.bits);
+    record->reset_known = true;
+    record->reset_to = (uint8_t)(reset->generation + 1);
+    abort_waiters(declock, record, client->worker);
+    bool quiet = quiescent(record, record->reset_to);
+    struct declock_ack ack = declock_reset_settle(record);
+    drop_idle(declock, record, client->worker->ep);
+    declock_unlock(declock, reset->lock.bits);
+    if (ack.due) answer_later(client->worker, &ack);
+    return quiet;
+}
+
+static int collect_all(struct coro *co, struct reset *reset)
+{
+    struct lockmgr_client *client = reset->client;
+    struct declock_collect *at = &declock_client_of(client)->collect;
+    *at = (struct declock_collect){
+        .lock = reset->lock.bits, .generation = (uint8_t)(reset->generation + 1), .active = true};
+    for (uint32_t waits = 0; !PLANT(declock_reset_unawaited); waits++) {
+        bool quiet = own_quiet(client, reset);
+        if (missing(co, reset, waits % SIGNAL_AGAIN_WAITS == 0) == 0 && quiet) break;
+        declock_reset_answer_all(co, client); /* if this is the tender, nobody else does */
+        if (lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn)) {
+            at->active = false;
+            return -CELLAR_ERR_FENCED;
+        }
+        lockmgr_wait(co, client, lockmgr_now_ns(client) + POLL_ROUND_TRIPS * rtt_of(client));
+    }
+    at->active = false;
+    return 0;
+}
+
+/* Entries and the reset word. Of the header nothing yet. */
+static int write_entries(struct coro *co, struct reset *reset)
+{
+    struct lockmgr_client *client = reset->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    uint64_t *words = declock_client_of(client)->words;
+    uint32_t tries = 0;
+    int code;
+    do {
+        memset(words, 0, cql_bytes(cql));
+        words[1] = reset->dead;
+        uint32_t bytes = (uint32_t)cql_bytes(cql) - (uint32_t)sizeof(uint64_t);
+        if (PLANT(declock_entries_kept)) bytes = sizeof(uint64_t);
+        struct fabric_op op = fabric_op_write(fabric_addr_plus(reset->lock, sizeof(uint64_t)), words + 1, bytes);
+        code = lockmgr_do(co, client, &op, 1);
+        if (code == -CELLAR_ERR_INDETERMINATE) code = -CELLAR_ERR_UNREACHABLE;
+    } while (declock_again(co, client, code, &tries));
+    return code;
+}
+
+static int clear_header(struct coro *co, struct reset *reset)
+{
+    struct lockmgr_client *client = reset->client;
+    uint64_t free_word = cql_free_word((uint8_t)(reset->generation + 1));
+    if (PLANT(declock_reset_by_write)) {
+        declock_client_of(client)->words[0] = free_word;
+        struct fabric_op op = fabric_op_write(reset->lock, declock_client_of(client)->words, sizeof(uint64_t));
+        return lockmgr_do(co, client, &op, 1);
+    }
+    bool done = false;
+    int code = 0;
+    while (code == 0 && !done) {
+        struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, reset->word);
+        /* Only a lost reply lets it seem that somebody else was here. */
+        if (header.resetter != name_of(client) || header.generation != reset->generation) return 0;
+        code = cas_header(co, reset, free_word, &done);
+    }
+    return code;
+}
+
+static int lead(struct coro *co, struct reset *reset)
+{
+    bool led = false;
+    reset->dead = declock_dead_count(reset->client->worker->lockmgr);
+    int code = take_lead(co, reset, &led);
+    if (code || !led) return code;
+    reset->client->stats.resets++;
+    if ((code = collect_all(co, reset))) return code;
+    if ((code = write_entries(co, reset))) return code;
+    return clear_header(co, reset);
+}
+
+/* One client of a CN leads at most. */
+static bool enlist(struct lockmgr_client *client, struct fabric_addr lock, bool leads)
+{
+    struct declock *declock = declock_of(client->worker);
+    struct fabric_ep *ep = client->worker->ep;
+    declock_lock(declock, lock.bits, ep);
+    struct declock_record *record = declock_record_make(declock, lock.bits, ep);
+    bool free_now = record && (!leads || !record->leads);
+    if (free_now) {
+        record->leads = leads;
+        if (!leads) drop_idle(declock, record, ep);
+    }
+    declock_unlock(declock, lock.bits);
+    return free_now;
+}
+
+int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
+{
+    if (!enlist(client, lock, true)) return 0;
+    struct reset reset = {.client = client, .lock = lock, .generation = generation};
+    int code = lead(co, &reset);
+    enlist(client, lock, false);
+    return code;
+}
+
+int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock)
+{
+    int code = declock_fetch(co, client, lock);
+    if (code) return code;
+    struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, declock_client_of(client)->words[0]);
+    return declock_reset(co, client, lock, header.generation);
+}
+
+/* ---- those who wait for its end, or for somebody dead ---- */
+
+int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint64_t until_ns)
+{
+    const struct declock *declock = declock_of(client->worker);
+    for (uint64_t pause = POLL_ROUND_TRIPS;; pause = pause < POLL_ROUND_TRIPS_MAX ? 2 * pause : pause) {
+        int code = declock_fetch(co, client, lock);
+        if (code) return code;
+        struct cql_header header = cql_header_of(&declock->cql, declock_client_of(client)->words[0]);
+        if (header.resetter == 0) return 0;
+        if (lockmgr_now_ns(client) >= until_ns) return -CELLAR_ERR_DEADLINE;
+        if (lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) &&
+            (code = declock_reset(co, client, lock, header.generation)))
+            return code;
+        client->stats.retries++;
+        lockmgr_sleep(co, client, pause * rtt_of(client));
+    }
+}
+
+int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
+{
+    uint32_t dead = declock_dead_count(client->worker->lockmgr);
+    if (dead == 0 || PLANT(declock_stall_ignored)) return 0;
+    int code = declock_fetch(co, client, lock);
+    if (code) return code;
+    const uint64_t *words = declock_client_of(client)->words;
+    struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, words[0]);
+    if (header.generation != generation) return 0;
+    if (header.resetter ? !lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) : words[1] >= dead) return 0;
+    client->stats.retries++;
+    return declock_reset(co, client, lock, generation);
+}
