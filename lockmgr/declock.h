@@ -123,6 +123,7 @@ struct declock_collect {
 struct declock_client {
     uint64_t *words;                       /* registered: a whole lock, */
     struct lockmgr_message_wire *messages; /* ... and what is sent at once */
+    uint64_t old;                          /* header, as the last release or reset found it */
     struct declock_collect collect;
 };
 

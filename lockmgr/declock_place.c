@@ -173,12 +173,12 @@ static int leave_queue(struct coro *co, struct leaving *leaving, bool *fetched)
     uint32_t tries = 0;
     struct fabric_op ops[2];
     do {
-        ops[0] = fabric_op_faa(leaving->lock, &client->old[0], cql_leave_addend(cql, leaving->mode));
+        ops[0] = fabric_op_faa(leaving->lock, &declock_client_of(client)->old, cql_leave_addend(cql, leaving->mode));
         ops[1] = fabric_op_read(fabric_addr_plus(leaving->lock, CQL_ENTRIES_WORD * sizeof(uint64_t)), entries,
                                 cql->capacity * (uint32_t)sizeof(uint64_t));
         *fetched = lockmgr_do(co, client, ops, 2) == 0;
     } while (ops[0].status && declock_again(co, client, ops[0].status, &tries));
-    leaving->old = client->old[0];
+    leaving->old = declock_client_of(client)->old;
     return ops[0].status;
 }
 

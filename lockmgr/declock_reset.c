@@ -169,16 +169,17 @@ static uint8_t name_of(const struct lockmgr_client *client) { return (uint8_t)(c
 static int cas_header(struct coro *co, struct reset *reset, uint64_t swap, bool *done)
 {
     struct lockmgr_client *client = reset->client;
+    uint64_t *old = &declock_client_of(client)->old;
     uint32_t tries = 0;
     struct fabric_op op;
     do {
-        op = fabric_op_cas(reset->lock, &client->old[0], reset->word, swap);
+        op = fabric_op_cas(reset->lock, old, reset->word, swap);
         (void)!lockmgr_do(co, client, &op, 1);
     } while (declock_again(co, client, op.status, &tries));
     if (op.status && op.status != -CELLAR_ERR_INDETERMINATE) return op.status;
     if (op.status == 0) {
-        *done = client->old[0] == reset->word;
-        reset->word = *done ? swap : client->old[0];
+        *done = *old == reset->word;
+        reset->word = *done ? swap : *old;
         return 0;
     }
     int code = declock_fetch(co, client, reset->lock);

@@ -48,7 +48,7 @@ void lock_watch_call(struct lock_watch *watch, uint32_t number, uint32_t lock, e
     client->wanted = lock;
     client->mode = mode;
     client->timed = timed;
-    client->began = watch->events;
+    client->began = client->left[lock] ? client->left[lock] : watch->events;
     client->arrived = 0;
     client->by_writers = client->by_readers = 0;
 }
@@ -110,6 +110,7 @@ void lock_watch_return(struct lock_watch *watch, uint32_t number, int code, uint
     struct lock_watch_client *client = &watch->clients[number];
     uint32_t lock = client->wanted;
     client->wanted = NONE;
+    client->left[lock] = code ? client->began : 0;
     if (code || watch->cn_lost(watch->arg, client->cn)) return;
     watch->counts.grants++;
     exclude(watch, number, lock, client->mode, now_ns);

@@ -36,6 +36,7 @@ struct lock_watch_client {
     enum lockmgr_mode mode;
     bool timed;                      /* may give up: then who came later may be first */
     uint64_t began, arrived;         /* events; arrived 0: not yet, as far as anybody can tell */
+    uint64_t left[LOCK_WATCH_LOCKS]; /* gave up, called for then: who comes again may find its old place. 0: did not */
     uint32_t by_writers, by_readers; /* has been overtaken */
 };
 
