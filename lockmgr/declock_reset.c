@@ -352,10 +352,21 @@ static bool enlist(struct lockmgr_client *client, struct fabric_addr lock, bool 
     return free_now;
 }
 
+/*
+ * Who leads for this CN may be at the end of an earlier reset, which does not empty the queue that the caller means: then the caller waits and
+ * looks again.
+ */
 int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
 {
-    if (!enlist(client, lock, true)) return 0;
     struct reset reset = {.client = client, .lock = lock, .generation = generation};
+    while (!enlist(client, lock, true)) {
+        if (PLANT(declock_reset_shared)) return 0;
+        lockmgr_sleep(co, client, POLL_ROUND_TRIPS * rtt_of(client));
+        int code = declock_fetch(co, client, lock);
+        if (code) return code;
+        uint64_t word = declock_client_of(client)->words[0];
+        if (cql_header_of(&declock_of(client->worker)->cql, word).generation != generation) return 0;
+    }
     int code = lead(co, &reset);
     enlist(client, lock, false);
     return code;
