@@ -158,6 +158,16 @@
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
     X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
     X(declock_two_places, "a compute node enters the queue again while its release is on its way")                     \
+    /* locks: ShiftLock */                                                                                             \
+    X(shiftlock_resets_unasked, "the server resets a lock without asking who lives")                                   \
+    X(shiftlock_frozen_at_once, "a worker says that none of its clients holds the lock while one does")                \
+    X(shiftlock_takes_frozen, "a grant of an era that is being reset is taken")                                        \
+    X(shiftlock_ignores_readers, "a writer that follows nobody does not wait for readers")                             \
+    X(shiftlock_drain_too_few, "a writer waits for one reader too few")                                                \
+    X(shiftlock_leave_no_flip, "the last writer does not let waiting readers in")                                      \
+    X(shiftlock_give_up_after_flip, "a reader that gives up does not see that it was let in")                          \
+    X(shiftlock_give_up_forgets, "a writer that gives up stays in the queue and passes nothing on")                    \
+    X(shiftlock_no_limit, "writers never let readers in as long as others follow")                                     \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

@@ -67,6 +67,7 @@ struct fabric_sim_fault_id {
 struct fabric_sim_faults {
     double rate[FABRIC_SIM_FAULT_KINDS]; /* 0 to 1; 0: never */
     uint32_t cn_losses_max;              /* crashes and suspicions of compute nodes, and */
+    uint32_t cn_kept_from;               /* compute nodes from that one on are not lost; 0: all may be */
     uint32_t mn_losses_max;              /* crashes of memory nodes, at most so many in one run */
     uint64_t length_max_ns;              /* of pauses, delays and partitions; 0: 10 s */
     uint64_t retry_ns; /* a sender that cannot reach a node gives up after so long, with INDETERMINATE; 0: 1 ms */

@@ -61,6 +61,8 @@ static bool cn_to_lose(const struct occasion *at, uint32_t cn)
 {
     const struct fabric_sim_inject_cn *state = &at->inject->cns[cn];
     if (state->lost_ns != UINT64_MAX || state->crash_lines) return false;
+    uint32_t kept_from = at->sim->config.faults.cn_kept_from;
+    if (kept_from && cn >= kept_from) return false;
     if (at->inject->cn_losses >= at->sim->config.faults.cn_losses_max) return false;
     at->inject->cn_losses += !at->fault->dropped;
     return true;

@@ -117,6 +117,12 @@ uint32_t lockmgr_policy(const struct lockmgr_config *config)
     return (uint32_t)policy_of(algorithm_of(config->algorithm), config->policy);
 }
 
+bool lockmgr_has_server(const char *name)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(name);
+    return algorithm && algorithm->server_deliver;
+}
+
 int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     return algorithm_of(config->algorithm)->audit(config, bytes, error);
@@ -169,9 +175,10 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
     uint32_t count = worker->lockmgr->serves ? 0 : worker->lockmgr->config.clients_per_worker;
     worker->client_count = count;
     worker->clients = calloc(count + 1ull, sizeof *worker->clients);
-    uint64_t bytes = (count + 1ull) * LOCKMGR_CLIENT_BYTES;
+    uint64_t letters = (count + 1ull) * LOCKMGR_CLIENT_BYTES;
+    uint64_t bytes = letters + LOCKMGR_LETTERS * sizeof(struct lockmgr_message_wire);
     worker->buffers = aligned_alloc(64, bytes);
-    if (!worker->clients || !worker->buffers)
+    if (!worker->clients || !worker->buffers || lockmgr_outbox_open(worker, worker->buffers + letters))
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of locks", count);
     memset(worker->buffers, 0, bytes);
     worker->tender = (struct lockmgr_client){.worker = worker,
@@ -185,6 +192,14 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
     }
     int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, bytes);
     return code ? err_set(error, (enum cellar_error_code) - code, "the fabric refused the lock clients' buffers") : 0;
+}
+
+static void free_worker(struct lockmgr_worker *worker)
+{
+    lockmgr_outbox_close(worker);
+    free(worker->buffers);
+    free(worker->clients);
+    free(worker);
 }
 
 int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_ep *ep, struct sched *sched,
@@ -202,9 +217,7 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
         lockmgr->serves ? algorithm->server_open : algorithm->worker_open;
     if (code == 0 && open) code = open(worker, error);
     if (code) {
-        free(worker->buffers);
-        free(worker->clients);
-        free(worker);
+        free_worker(worker);
         return code;
     }
     lockmgr->workers[number] = *out = worker;
@@ -220,10 +233,7 @@ void lockmgr_worker_close(struct lockmgr_worker *worker)
     for (uint32_t i = 0; i < worker->client_count; i++) must(!worker->clients[i].holds);
     if (close) close(worker);
     lockmgr->workers[worker->number] = NULL;
-    free(worker->outbox.letters);
-    free(worker->buffers);
-    free(worker->clients);
-    free(worker);
+    free_worker(worker);
 }
 
 struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t number, struct sched_task *task)

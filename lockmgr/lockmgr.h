@@ -81,6 +81,21 @@ struct lockmgr_config {
     struct lockmgr_common_time common; /* for algorithms with LOCKMGR_CLOCKS */
 };
 
+/* Where a client's time goes: the parts of ShiftLock's Table 2, each summed up over all acquires or releases. */
+enum lockmgr_time {
+    LOCKMGR_FIRST_EXCLUSIVE,  /* the first atomic of an exclusive acquire, */
+    LOCKMGR_FIRST_SHARED,     /* ... of a shared one, */
+    LOCKMGR_FIRST_RELEASE,    /* ... of a release */
+    LOCKMGR_NOTIFY,           /* telling the one before in the queue */
+    LOCKMGR_WAIT_PREDECESSOR, /* for its message */
+    LOCKMGR_WAIT_READERS,     /* a writer for the readers before it */
+    LOCKMGR_WAIT_WRITERS,     /* a reader */
+    LOCKMGR_HAND_OVER,        /* the rest of a release: waiting for the successor's message, telling it */
+    LOCKMGR_RETRY_EXCLUSIVE,  /* an exclusive acquire behind its first atomic, of locks that try again */
+    LOCKMGR_RETRY_SHARED,     /* ... a shared one */
+    LOCKMGR_TIMES
+};
+
 /* What one client has done; counters grow only. Operations are those on memory nodes: by kind, in acquire and in release. */
 struct lockmgr_stats {
     uint64_t acquires, releases; /* that ended well */
@@ -91,6 +106,7 @@ struct lockmgr_stats {
     uint64_t timeouts, failures; /* acquires that gave up; that ended with an error */
     uint64_t resets;             /* begun by this client */
     uint64_t messages;           /* sent */
+    uint64_t times_ns[LOCKMGR_TIMES];
     uint64_t acquire_ops[FABRIC_KINDS], release_ops[FABRIC_KINDS];
 };
 
@@ -115,6 +131,7 @@ NODISCARD int lockmgr_check(const struct lockmgr_config *config, struct cellar_e
 /* Bytes of one lock, a multiple of 8; config was checked. 0: the lock has no bytes in memory nodes (it is a server's). */
 uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
 uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
+bool lockmgr_has_server(const char *algorithm);
 /* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
 /* The i-th policy of that algorithm; NULL behind the last, and of one that has none. */
@@ -142,10 +159,15 @@ NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, st
 /* 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released. In any case the hold is free. */
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 
-/* The worker's loop hands over each message that it received, and calls this often: nobody else reads its inbox. False: not a lock's message. */
+/* The worker's loop hands over each message that it received: nobody else reads its inbox. False: not a lock's message. */
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
-/* Work that is due without a message (acknowledging resets, renewing leases), in a coroutine of its own; UINT64_MAX: not before a message. Returns when to come again. */
+/*
+ * Work besides the clients' (acknowledging resets, passing on what was given up, sending again), in a coroutine of its own:
+ *     for (;;) lockmgr_tend_wait(co, worker, lockmgr_tend(co, worker));
+ * lockmgr_tend returns when to come again if nothing happens before; lockmgr_tend_wait suspends until then, or until there is something to do.
+ */
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
+void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns);
 /*
  * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients are done keeps its loop
  * running until this is so, and until others that it may serve are done, too.

@@ -12,7 +12,8 @@
     X(cas)                                                                                                             \
     X(cas_backoff)                                                                                                     \
     X(declock_flat)                                                                                                    \
-    X(declock)
+    X(declock)                                                                                                         \
+    X(shiftlock)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 
@@ -85,16 +86,21 @@ struct lockmgr_client {
     atomic_bool signal;         /* somebody has something for this client: see lockmgr_signal */
     bool releasing;             /* operations count as the release's */
     struct lockmgr_hold *holds; /* held and waited for */
-    uint64_t old[8];            /* local memory of atomics */
+    uint64_t old[8];            /* local memory of atomics, */
+    struct fabric_wide wide;    /* ... and of one on 16 bytes */
     uint8_t *buffer;            /* LOCKMGR_CLIENT_BYTES of registered memory */
     struct lockmgr_stats stats;
     uint64_t words[8]; /* the algorithm's, all zero at first (adaptive backoff and the like) */
 };
 
-/* Messages to be sent by tend: a ring that grows. */
+#define LOCKMGR_LETTERS 64 /* messages of a worker that are under way without anybody waiting for them */
+
 struct lockmgr_outbox {
-    struct lockmgr_letter *letters;
-    uint32_t head, tail, capacity; /* head and tail run freely; capacity is 0 or a power of two */
+    struct lockmgr_letter *under_way; /* LOCKMGR_LETTERS, `used` of them in use */
+    uint8_t *bytes;                   /* registered, a message for each of these */
+    struct lockmgr_letter *waiting;   /* ring, when all are in use; it grows */
+    uint32_t head, tail, capacity;    /* head and tail run freely; capacity is 0 or a power of two */
+    uint32_t used;
 };
 
 struct lockmgr_worker {
@@ -137,9 +143,17 @@ void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns);
 /* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full. */
 NODISCARD int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
                            struct lockmgr_message_wire *wire);
-/* The same, without waiting and without learning what became of it: from deliver or from tend, which sends it. */
+/*
+ * The same, without suspending, from anywhere in the worker's thread. Sent again while it may have been lost, unless the receiver is dead: it
+ * may come twice, and two may come in another order.
+ */
 void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_worker,
                    const struct lockmgr_message_wire *wire);
+/* Lets tend run soon: there is work for it that no message tells of. */
+void lockmgr_stir(struct lockmgr_worker *worker);
+/* lockmgr.c opens and closes the outbox; bytes: LOCKMGR_LETTERS messages' registered memory. */
+NODISCARD int lockmgr_outbox_open(struct lockmgr_worker *worker, uint8_t *bytes);
+void lockmgr_outbox_close(struct lockmgr_worker *worker);
 /* Which of the server's workers looks after that lock. */
 uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_addr lock);
 /* Where client `id` (see struct lockmgr_client) is. False: there is no such client. */

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define SEND_AGAIN_NS 1000 /* the receiver's inbox is full */
-#define LETTERS_AT_ONCE 16
+#define LETTER_TRIES 16    /* of one that may have been lost */
+#define LOOK_AT_LETTERS_NS 5000
 
 /* ---- one message, awaited ---- */
 
@@ -44,7 +45,7 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     memcpy(&wire, message->bytes, sizeof wire);
     if (wire.magic != LOCKMGR_MAGIC) return false;
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    worker->stirred = true;
+    lockmgr_stir(worker);
     if (worker->lockmgr->serves)
         algorithm->server_deliver(worker, message, &wire);
     else if (algorithm->deliver)
@@ -52,27 +53,94 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     return true;
 }
 
-/* ---- messages that tend sends ---- */
+/* ---- messages that nobody waits for ---- */
 
+/* One on its way, or (tries > 0) to be sent again. Kept with its memory until the fabric has answered. */
 struct lockmgr_letter {
-    uint32_t cn, worker;
+    uint32_t cn, worker, tries;
+    bool used;
+    uint64_t again_ns; /* 0: it is under way */
+    struct fabric_op op;
+    struct fabric_wait wait;
     struct lockmgr_message_wire wire;
 };
 
+int lockmgr_outbox_open(struct lockmgr_worker *worker, uint8_t *bytes)
+{
+    struct lockmgr_outbox *outbox = &worker->outbox;
+    outbox->bytes = bytes;
+    outbox->under_way = calloc(LOCKMGR_LETTERS, sizeof *outbox->under_way);
+    return outbox->under_way ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void lockmgr_outbox_close(struct lockmgr_worker *worker)
+{
+    free(worker->outbox.under_way);
+    free(worker->outbox.waiting);
+}
+
+static void post_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter)
+{
+    uint8_t *bytes = worker->outbox.bytes + (letter - worker->outbox.under_way) * sizeof letter->wire;
+    memcpy(bytes, &letter->wire, sizeof letter->wire);
+    letter->again_ns = 0;
+    letter->op = (struct fabric_op){.kind = FABRIC_SEND,
+                                    .addr = fabric_endpoint_addr(letter->cn, letter->worker),
+                                    .local = bytes,
+                                    .size_bytes = sizeof letter->wire};
+    letter->wait = (struct fabric_wait){.co = NULL};
+    worker->tender.stats.messages++;
+    fabric_post(worker->ep, &letter->op, 1, &letter->wait);
+}
+
+/* Answered: done, or to be sent again, since the inbox was full or nobody knows. The dead get no letters. */
+static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter, uint64_t now_ns)
+{
+    bool full = letter->op.status == -CELLAR_ERR_FULL;
+    bool lost = letter->op.status == -CELLAR_ERR_UNREACHABLE || letter->op.status == -CELLAR_ERR_INDETERMINATE;
+    letter->used = (full || (lost && ++letter->tries < LETTER_TRIES)) && !lockmgr_dead(worker->lockmgr, letter->cn);
+    letter->again_ns = now_ns + SEND_AGAIN_NS;
+    worker->outbox.used -= !letter->used;
+}
+
+static void settle_letters(struct lockmgr_worker *worker)
+{
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS; i++) {
+        struct lockmgr_letter *letter = &worker->outbox.under_way[i];
+        if (letter->used && letter->again_ns == 0 && letter->wait.pending == 0) settle_letter(worker, letter, now_ns);
+        if (letter->used && letter->again_ns && letter->again_ns <= now_ns) post_letter(worker, letter);
+    }
+}
+
 static struct lockmgr_letter *letter_at(const struct lockmgr_outbox *outbox, uint32_t i)
 {
-    return &outbox->letters[i & (outbox->capacity - 1)];
+    return &outbox->waiting[i & (outbox->capacity - 1)];
+}
+
+static void post_waiting(struct lockmgr_worker *worker)
+{
+    struct lockmgr_outbox *outbox = &worker->outbox;
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS && outbox->head != outbox->tail; i++) {
+        struct lockmgr_letter *letter = &outbox->under_way[i];
+        if (letter->used) continue;
+        *letter = *letter_at(outbox, outbox->head++);
+        outbox->used++;
+        post_letter(worker, letter);
+    }
 }
 
 static void grow_outbox(struct lockmgr_outbox *outbox)
 {
-    struct lockmgr_outbox bigger = {.tail = outbox->tail - outbox->head,
-                                    .capacity = outbox->capacity ? outbox->capacity * 2 : 64};
-    bigger.letters = calloc(bigger.capacity, sizeof *bigger.letters);
-    must(bigger.letters);
-    for (uint32_t i = 0; i < bigger.tail; i++) bigger.letters[i] = *letter_at(outbox, outbox->head + i);
-    free(outbox->letters);
-    *outbox = bigger;
+    uint32_t count = outbox->tail - outbox->head, capacity = outbox->capacity ? outbox->capacity * 2 : 64;
+    struct lockmgr_letter *bigger = calloc(capacity, sizeof *bigger);
+    must(bigger);
+    for (uint32_t i = 0; i < count; i++) bigger[i] = *letter_at(outbox, outbox->head + i);
+    free(outbox->waiting);
+    outbox->waiting = bigger;
+    outbox->capacity = capacity;
+    outbox->head = 0;
+    outbox->tail = count;
 }
 
 void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_worker,
@@ -81,42 +149,11 @@ void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_wo
     struct lockmgr_outbox *outbox = &worker->outbox;
     if (outbox->tail - outbox->head == outbox->capacity) grow_outbox(outbox);
     struct lockmgr_letter *letter = letter_at(outbox, outbox->tail++);
-    *letter = (struct lockmgr_letter){.cn = to_cn, .worker = to_worker, .wire = *wire};
+    *letter = (struct lockmgr_letter){.cn = to_cn, .worker = to_worker, .used = true, .wire = *wire};
     letter->wire.magic = LOCKMGR_MAGIC;
-}
-
-/* As many as one batch takes; those for full inboxes go to the end of the queue. */
-static bool send_some(struct coro *co, struct lockmgr_worker *worker)
-{
-    struct lockmgr_client *tender = &worker->tender;
-    struct lockmgr_outbox *outbox = &worker->outbox;
-    struct lockmgr_letter letters[LETTERS_AT_ONCE];
-    struct fabric_op ops[LETTERS_AT_ONCE];
-    uint32_t count = 0;
-    bool full = false;
-    for (; count < LETTERS_AT_ONCE && outbox->head != outbox->tail; count++) {
-        letters[count] = *letter_at(outbox, outbox->head++);
-        uint8_t *bytes = tender->buffer + count * sizeof letters->wire;
-        memcpy(bytes, &letters[count].wire, sizeof letters->wire);
-        ops[count] = (struct fabric_op){.kind = FABRIC_SEND,
-                                        .addr = fabric_endpoint_addr(letters[count].cn, letters[count].worker),
-                                        .local = bytes,
-                                        .size_bytes = sizeof letters->wire};
-    }
-    tender->stats.messages += count;
-    if (lockmgr_do(co, tender, ops, count) == 0) return false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (ops[i].status != -CELLAR_ERR_FULL) continue; /* nobody there: who waits for an answer has to ask again */
-        lockmgr_queue(worker, letters[i].cn, letters[i].worker, &letters[i].wire);
-        full = true;
-    }
-    return full;
-}
-
-static void send_letters(struct coro *co, struct lockmgr_worker *worker)
-{
-    while (worker->outbox.head != worker->outbox.tail)
-        if (send_some(co, worker)) lockmgr_sleep(co, &worker->tender, SEND_AGAIN_NS);
+    if (outbox->used == LOCKMGR_LETTERS) settle_letters(worker);
+    post_waiting(worker);
+    lockmgr_stir(worker);
 }
 
 uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_addr lock)
@@ -127,8 +164,14 @@ uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_ad
 bool lockmgr_quiet(const struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
-    if (worker->outbox.head != worker->outbox.tail || worker->stirred) return false;
+    if (worker->outbox.head != worker->outbox.tail || worker->outbox.used || worker->stirred) return false;
     return worker->lockmgr->serves || !algorithm->quiet || algorithm->quiet(worker);
+}
+
+void lockmgr_stir(struct lockmgr_worker *worker)
+{
+    worker->stirred = true;
+    lockmgr_signal(worker, &worker->tender);
 }
 
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
@@ -141,7 +184,15 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
     do {
         worker->stirred = false;
         if (tend) next_ns = tend(co, worker);
-        send_letters(co, worker);
     } while (worker->stirred);
-    return next_ns;
+    settle_letters(worker);
+    post_waiting(worker);
+    uint64_t look_ns = fabric_now_ns(worker->ep) + LOOK_AT_LETTERS_NS;
+    return worker->outbox.used && look_ns < next_ns ? look_ns : next_ns;
+}
+
+void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns)
+{
+    worker->tender_task.co = co;
+    (void)lockmgr_wait(co, &worker->tender, until_ns);
 }

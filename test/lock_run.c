@@ -31,14 +31,13 @@ struct client {
 
 struct worker {
     struct run *run;
-    uint32_t cn;
+    uint32_t cn, client_count; /* 0: of the lock server */
     struct fabric_ep *ep;
     struct sched sched;
     struct lockmgr_worker *locks;
     struct client *clients;
     struct coro *tend_co;
     struct sched_task tend_task;
-    atomic_bool message; /* for the tending coroutine */
     uint32_t phase;
     bool gone; /* its node was lost, and it has seen that */
 };
@@ -50,8 +49,10 @@ struct run {
     uint64_t stride;
     struct fabric *fabric;
     struct lock_watch watch;
-    struct lockmgr **managers; /* by CN */
-    struct worker *workers;
+    struct lockmgr *
+        *managers; /* by CN; behind the clients' the membership service's, which has none, and the lock server's */
+    struct worker *workers; /* the clients', then the server's */
+    uint32_t worker_count;
     struct client *clients;
     uint64_t *words;
     uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as anybody can tell */
@@ -73,7 +74,7 @@ static bool cn_dead(void *arg, uint32_t cn) { return ((struct run *)arg)->dead[c
 
 static void wake_all(struct run *run)
 {
-    for (uint32_t i = 0; i < run->plan->cns * run->plan->workers; i++) fabric_wake(run->fabric, run->workers[i].ep);
+    for (uint32_t i = 0; i < run->worker_count; i++) fabric_wake(run->fabric, run->workers[i].ep);
     fabric_wake(run->fabric, run->service);
 }
 
@@ -233,11 +234,8 @@ static void client_main(struct coro *co, void *arg)
 
 static void tend_main(struct coro *co, void *arg)
 {
-    struct worker *worker = arg;
-    for (;;) {
-        uint64_t next_ns = lockmgr_tend(co, worker->locks);
-        (void)sched_wait(co, &worker->sched, &worker->tend_task, &worker->message, next_ns);
-    }
+    const struct worker *worker = arg;
+    for (;;) lockmgr_tend_wait(co, worker->locks, lockmgr_tend(co, worker->locks));
 }
 
 static bool receive(struct worker *worker)
@@ -249,7 +247,6 @@ static bool receive(struct worker *worker)
         if (!lockmgr_deliver(worker->locks, &message))
             lock_watch_fail(&worker->run->watch, "a message that is nobody's");
     }
-    if (any) sched_signal(&worker->sched, &worker->sched, &worker->tend_task, &worker->message);
     return any;
 }
 
@@ -257,7 +254,7 @@ static bool begin_phase(struct worker *worker)
 {
     if (worker->phase == worker->run->phase) return false;
     worker->phase = worker->run->phase;
-    for (uint32_t i = 0; i < worker->run->plan->clients; i++) sched_ready(&worker->sched, &worker->clients[i].task);
+    for (uint32_t i = 0; i < worker->client_count; i++) sched_ready(&worker->sched, &worker->clients[i].task);
     return true;
 }
 
@@ -273,7 +270,7 @@ static void worker_main(void *arg)
     }
     worker->gone = true;
     /* Of a lost node: its clients stand still for ever, nobody waits for them. */
-    for (uint32_t i = 0; i < run->plan->clients && !run->stop; i++)
+    for (uint32_t i = 0; i < worker->client_count && !run->stop; i++)
         run->left -= worker->clients[i].arrived < run->phase;
     run->running--;
 }
@@ -304,11 +301,12 @@ static int open_fabric(struct run *run, struct sim_schedule_state *schedule, str
     const struct lock_run_plan *plan = run->plan;
     struct fabric_sim_config config;
     fabric_sim_config_default(&config);
-    config.cn_count = plan->cns + 1;
+    config.cn_count = plan->cns + 2;
     config.mn_bytes = 1 << 20;
     config.seed = plan->seed;
     config.torn = plan->schedule != SIM_SCHEDULE_TIME;
     config.faults = plan->faults;
+    config.faults.cn_kept_from = plan->cns;
     config.fault = observe;
     config.fault_arg = run;
     config.steps_max = STEPS_MAX;
@@ -337,12 +335,12 @@ static void start_client(struct worker *worker, uint32_t number, uint32_t i)
     sched_ready(&worker->sched, &client->task);
 }
 
-static int start_worker(struct run *run, uint32_t cn, uint32_t i, struct cellar_error *error)
+static int start_worker(struct run *run, uint32_t cn, uint32_t i, uint32_t clients, struct cellar_error *error)
 {
-    const struct lock_run_plan *plan = run->plan;
-    uint32_t first = (cn * plan->workers + i) * plan->clients;
-    struct worker *worker = &run->workers[cn * plan->workers + i];
-    *worker = (struct worker){.run = run, .cn = cn, .phase = 1, .clients = &run->clients[first]};
+    uint32_t number = run->worker_count++, first = number * clients;
+    struct worker *worker = &run->workers[number];
+    *worker =
+        (struct worker){.run = run, .cn = cn, .phase = 1, .clients = &run->clients[first], .client_count = clients};
     int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
     if (code) return code;
     sched_init(&worker->sched, worker->ep);
@@ -351,30 +349,40 @@ static int start_worker(struct run *run, uint32_t cn, uint32_t i, struct cellar_
     worker->tend_co = worker->tend_task.co = coro_new(STACK_BYTES, tend_main, worker);
     must(worker->tend_co);
     sched_ready(&worker->sched, &worker->tend_task);
-    for (uint32_t j = 0; j < plan->clients; j++) start_client(worker, first + j, j);
+    for (uint32_t j = 0; j < clients; j++) start_client(worker, first + j, j);
     return run->fabric->ops->spawn(run->fabric, worker->ep, worker_main, worker);
+}
+
+static int start_server(struct run *run, struct cellar_error *error)
+{
+    uint32_t cn = run->config.server_cn;
+    if (run->config.server_workers == 0) return 0;
+    int code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
+    for (uint32_t i = 0; code == 0 && i < run->config.server_workers; i++) code = start_worker(run, cn, i, 0, error);
+    return code;
 }
 
 static int start(struct run *run, struct cellar_error *error)
 {
     const struct lock_run_plan *plan = run->plan;
     uint32_t workers = plan->cns * plan->workers, clients = workers * plan->clients;
-    run->managers = calloc(plan->cns, sizeof(struct lockmgr *));
-    run->workers = calloc(workers, sizeof *run->workers);
-    run->clients = calloc(clients, sizeof *run->clients);
+    run->managers = calloc(plan->cns + 2, sizeof(struct lockmgr *));
+    run->workers = calloc(workers + run->config.server_workers, sizeof *run->workers);
+    run->clients = calloc(clients + 1, sizeof *run->clients);
     run->words = calloc(clients, sizeof *run->words);
     must(run->managers && run->workers && run->clients && run->words);
     run->phase = 1;
     run->left = clients;
-    run->running = workers + 1;
+    run->running = workers + run->config.server_workers + 1;
     run->watch.client_count = clients;
     lock_watch_begin(&run->watch);
     int code = fabric_register_local(run->fabric, run->words, clients * sizeof *run->words);
     if (code == 0) code = fabric_endpoint_open(run->fabric, plan->cns, 0, &run->service, error);
     for (uint32_t cn = 0; code == 0 && cn < plan->cns; cn++) {
         code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
-        for (uint32_t i = 0; code == 0 && i < plan->workers; i++) code = start_worker(run, cn, i, error);
+        for (uint32_t i = 0; code == 0 && i < plan->workers; i++) code = start_worker(run, cn, i, plan->clients, error);
     }
+    if (code == 0) code = start_server(run, error);
     return code ? code : run->fabric->ops->spawn(run->fabric, run->service, service_main, run);
 }
 
@@ -458,9 +466,9 @@ static void judge(struct run *run)
 {
     struct lock_run_report *report = run->report;
     for (uint32_t cn = 0; cn < run->plan->cns; cn++) report->cns_lost += cn_lost(run, cn);
-    for (uint32_t i = 0; i < run->plan->cns * run->plan->workers; i++) {
+    for (uint32_t i = 0; i < run->worker_count; i++) {
         lockmgr_stats_add(&report->stats, run->workers[i].locks);
-        for (uint32_t j = 0; j < run->plan->clients; j++)
+        for (uint32_t j = 0; j < run->workers[i].client_count; j++)
             if (run->workers[i].locks->clients[j].holds && !cn_lost(run, run->workers[i].cn))
                 lock_watch_fail(&run->watch, "a hold is left behind");
     }
@@ -470,20 +478,19 @@ static void judge(struct run *run)
 
 static void finish(struct run *run)
 {
-    const struct lock_run_plan *plan = run->plan;
     run->report->watched = run->watch.counts;
     run->report->virtual_ns = fabric_sim_now_ns(run->fabric);
     run->report->trace_hash = fabric_sim_trace_hash(run->fabric);
     memcpy(run->report->verdict, run->watch.verdict, sizeof run->watch.verdict);
     fabric_close(run->fabric); /* coroutines inside others end first */
     for (uint32_t i = 0; i < run->watch.client_count; i++) coro_free(run->clients[i].co);
-    for (uint32_t i = 0; i < plan->cns * plan->workers; i++) {
+    for (uint32_t i = 0; i < run->worker_count; i++) {
         struct worker *worker = &run->workers[i];
         coro_free(worker->tend_co);
-        for (uint32_t j = 0; worker->locks && j < plan->clients; j++) worker->locks->clients[j].holds = NULL;
+        for (uint32_t j = 0; worker->locks && j < worker->client_count; j++) worker->locks->clients[j].holds = NULL;
         lockmgr_worker_close(worker->locks);
     }
-    for (uint32_t cn = 0; cn < plan->cns; cn++) lockmgr_close(run->managers[cn]);
+    for (uint32_t cn = 0; cn < run->plan->cns + 2; cn++) lockmgr_close(run->managers[cn]);
     free(run->words);
     free(run->clients);
     free(run->workers);
@@ -507,6 +514,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .lease_ns = plan->lease_ns,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
                                           .view = {.dead = cn_dead, .arg = run}};
+    lock_run_server(plan, &run->config);
     must(plan->locks <= LOCK_WATCH_LOCKS);
     int code = open_fabric(run, &schedule, &error);
     must(code == 0);

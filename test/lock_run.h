@@ -40,6 +40,8 @@ struct lock_run_report {
     uint64_t virtual_ns, trace_hash;
 };
 
+/* Where that algorithm's server runs, if it has one. */
+void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config);
 /* Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm or policy. */
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);
 /* False, with report->verdict: some promise was broken. */

@@ -9,6 +9,13 @@
 #define LEASE_PROMPT_NS 200000      /* where virtual time is true */
 #define LEASE_CHOSEN_NS 20000000ull /* where choosers hold clients up for a millisecond at a time */
 
+void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config)
+{
+    if (!lockmgr_has_server(plan->algorithm)) return;
+    config->server_cn = plan->cns + 1; /* behind the membership service's */
+    config->server_workers = 1 + (uint32_t)(plan->seed % 2);
+}
+
 static bool promises_of(struct lock_run_plan *plan, uint32_t *promises)
 {
     struct lockmgr_config config = {.algorithm = plan->algorithm,
@@ -18,6 +25,7 @@ static bool promises_of(struct lock_run_plan *plan, uint32_t *promises)
                                     .clients_per_worker = plan->clients,
                                     .rtt_ns = RTT_NS};
     struct cellar_error error;
+    lock_run_server(plan, &config);
     if (lockmgr_check(&config, &error)) return false;
     *promises = lockmgr_promises(&config);
     return true;
