@@ -86,11 +86,16 @@ static bool past_v(enum local_status status)
            (status == LOCAL_VALIDATING && !PLANT(crest_validating_ignored));
 }
 
+/* Of this attempt: the same coordinator's earlier transactions are like anybody else's. */
+static bool is_own(const struct txn *txn, struct local_ref ref)
+{
+    return ref.writer == txn->writer && ref.mark >> LOCAL_PUTS_BITS == txn->mark >> LOCAL_PUTS_BITS;
+}
+
 /* The newest version past its v but for the own ones; NULL: the base. */
 static const struct local_version *current(const struct txn *txn, const struct local_version *version)
 {
-    while (version && (version->ref.writer == txn->writer || !past_v(local_status_of(version->ref))))
-        version = version->below;
+    while (version && (is_own(txn, version->ref) || !past_v(local_status_of(version->ref)))) version = version->below;
     return version;
 }
 
