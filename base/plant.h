@@ -2,7 +2,8 @@
  * plant.h - planted bugs: code that is wrong on purpose, compiled in only with CELLAR_PLANTS (CMake: PLANTS=ON), and active only when
  * chosen by name. test/xfail shows that each is caught; a checker that misses one is too weak.
  *
- * The same builds can run with epoch numbers of 4 bits, so that they come full circle within a short run.
+ * The same builds can run with epoch numbers of 4 bits, so that they come full circle within a short run, and with short rings of log, so that
+ * space is used again.
  */
 #pragma once
 
@@ -184,6 +185,7 @@ enum plant {
 extern struct plant_choice {
     enum plant plant;
     uint32_t en_bits;
+    uint32_t ring_bytes; /* of a coordinator's log; 0: its whole segment */
 } plant_choice;
 
 /* By name; NULL: none. False when there is no such plant. */
@@ -193,9 +195,11 @@ void plant_choose_en_small(bool small);
 #define PLANT_BUILD true
 #define PLANT(name) (plant_choice.plant == PLANT_##name)
 #define PLANT_EN_BITS plant_choice.en_bits
+#define PLANT_RING_BYTES(bytes) (plant_choice.ring_bytes ? plant_choice.ring_bytes : (bytes))
 #else
 #define PLANT(name) (PLANT_##name == PLANT_none)
 #define PLANT_EN_BITS 16u
+#define PLANT_RING_BYTES(bytes) (bytes)
 #define PLANT_BUILD false
 static inline void plant_choose_en_small(bool small) { (void)small; }
 #endif

@@ -279,8 +279,8 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     uint32_t node = (worker->cn + coordinator->cn_index) % db->catalog->mn_count;
     int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
     if (rc) return rc;
-    logseg_init(&log, addr, db->config.log_bytes - sizeof(struct chunk_wire), worker->cn, coordinator->cn_index,
-                worker->incarnation);
+    logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
+                coordinator->cn_index, worker->incarnation);
     rc = txn_open(&coordinator->txn, &worker->home, &coordinator->task, &log);
     return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
 }

@@ -28,7 +28,7 @@ struct lab {
     const struct sim_scenario_options *options;
     struct sim_scenario_report *report;
     uint32_t client_count, txn_count;
-    uint32_t clients_left;
+    uint32_t clients_left, others_left; /* others: not of the crowd */
     bool recovered[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
     struct fabric *fabric;
     struct cellar *db;
@@ -218,25 +218,36 @@ static bool is_lost(const struct lab *lab, uint32_t cn)
     return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->gates[cn].failed);
 }
 
+static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t txn)
+{
+    struct call call = {.lab = lab, .txn = txn};
+    struct cellar_call_options options = {.timeout_ns = CALL_NS};
+    struct cellar_result result;
+    struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
+    uint64_t logged = coordinator->txn.log.sequence;
+    lab->spans[txn].begin = ++lab->clock;
+    outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, &options, &result);
+    lab->spans[txn].end = ++lab->clock;
+    outcome->attempts = result.attempts;
+    outcome->digest = call.digest;
+    if (outcome->code == 0 && call.torn) lab->torn_value = true;
+    if (outcome->code == -CELLAR_ERR_INDETERMINATE && coordinator->txn.log.sequence != logged)
+        memcpy(outcome->name, result.txn_id, sizeof outcome->name);
+    /* Fenced, it tries until its time is over: that says no more than that it gave up. */
+    if (outcome->code == -CELLAR_ERR_DEADLINE && is_lost(lab, coordinator->worker->cn))
+        outcome->code = -CELLAR_ERR_FENCED;
+}
+
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct lab *lab = arg;
-    for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
-        if (lab->scenario->txns[txn].client != coordinator->index) continue;
-        struct call call = {.lab = lab, .txn = txn};
-        struct cellar_call_options options = {.timeout_ns = CALL_NS};
-        struct cellar_result result;
-        struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
-        lab->spans[txn].begin = ++lab->clock;
-        outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, &options, &result);
-        lab->spans[txn].end = ++lab->clock;
-        outcome->attempts = result.attempts;
-        outcome->digest = call.digest;
-        if (outcome->code == 0 && call.torn) lab->torn_value = true;
-        /* Fenced, it tries until its time is over: that says no more than that it gave up. */
-        if (outcome->code == -CELLAR_ERR_DEADLINE && is_lost(lab, coordinator->worker->cn))
-            outcome->code = -CELLAR_ERR_FENCED;
-    }
+    bool crowd = lab->options->crowd && coordinator->worker->cn == 0;
+    if (!crowd) lab->others_left++;
+    do {
+        for (uint32_t txn = 0; txn < lab->txn_count; txn++)
+            if (lab->scenario->txns[txn].client == coordinator->index) run_txn(lab, coordinator, txn);
+    } while (crowd && lab->others_left);
+    if (!crowd) lab->others_left--;
     lab->clients_left--;
     (void)co;
     return 0;
@@ -272,6 +283,10 @@ static int run_spare(struct coro *co, struct coordinator *coordinator, void *arg
 {
     struct lab *lab = arg;
     struct worker *worker = coordinator->worker;
+    if (lab->options->suspect_ns && worker->cn == lab->db->config.cns - lab->options->spares) {
+        sched_sleep(co, &worker->sched, &coordinator->task, lab->options->suspect_ns);
+        recover_lost(lab, co, coordinator, 0);
+    }
     while ((lab->clients_left || any_unrecovered(lab)) && !is_lost(lab, worker->cn) && !lab->report->verdict[0]) {
         for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
             if (cn != worker->cn && is_lost(lab, cn) && !lab->recovered[cn]) recover_lost(lab, co, coordinator, cn);
@@ -365,8 +380,11 @@ static int make_table(struct lab *lab)
                                          .columns = columns,
                                          .column_count = SIM_SCENARIO_CELLS,
                                          .records_max = SIM_SCENARIO_RECORDS_MAX};
-    const struct cellar_proc_def run = {
-        .name = "run", .fn = run_accesses, .records_max = SIM_SCENARIO_ACCESSES, .writes_max = SIM_SCENARIO_ACCESSES};
+    const struct cellar_proc_def run = {.name = "run",
+                                        .fn = run_accesses,
+                                        .records_max = SIM_SCENARIO_ACCESSES,
+                                        .writes_max = SIM_SCENARIO_ACCESSES,
+                                        .log_bytes_max = lab->options->log_bytes_max};
     const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SIM_SCENARIO_KEYS};
     int code = cellar_table_create(lab->db, &schema, &lab->table, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
@@ -374,6 +392,32 @@ static int make_table(struct lab *lab)
     if (code == 0) code = cellar_run(lab->db, load_client, lab);
     if (code == 0 && lab->options->warm) code = cellar_run(lab->db, warm_client, lab);
     return code;
+}
+
+/* ---- what became of calls ---- */
+
+static int ask_fates(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct lab *lab = arg;
+    for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
+        struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
+        if (outcome->name[0] == 0 && outcome->name[1] == 0) continue;
+        int code = db_outcome(co, coordinator, outcome->name, &outcome->fate, &lab->error);
+        if (code) return code;
+        if (outcome->fate == CELLAR_FATE_UNKNOWN)
+            return err_set(&lab->error, CELLAR_ERR_CORRUPT, "nobody knows what became of transaction %u", txn);
+    }
+    return 0;
+}
+
+/* Of nodes that were recovered, by one that is there. */
+static const char *settle(struct lab *lab)
+{
+    uint32_t per_cn = lab->db->coordinator_count / lab->db->config.cns, cn = lab->db->config.cns - lab->options->spares;
+    while (cn < lab->db->config.cns && is_lost(lab, cn)) cn++;
+    if (cn == lab->db->config.cns || !lab->report->recovered) return NULL;
+    int code = db_run_on(lab->db, cn * per_cn, ask_fates, lab);
+    return code ? fail(lab, "%s", lab->error.text[0] ? lab->error.text : cellar_error_text(code)) : NULL;
 }
 
 /* ---- the judges ---- */
@@ -427,6 +471,7 @@ static const char *judge(struct lab *lab)
             return fail(lab, "transaction %u tries for ever", txn);
     }
     if (lab->options->ends_only) return NULL;
+    if (settle(lab)) return lab->report->verdict;
     int code = lab->recorder ? judge_history(lab) : 0;
     if (code != 0) return fail(lab, "no history: %s: %s", cellar_error_text(code), lab->error.text);
     const struct sim_scenario_judges *judges = &lab->report->judges;

@@ -14,9 +14,9 @@
 
 #define SIM_SCENARIO_KEYS 4
 #define SIM_SCENARIO_CELLS 3
-#define SIM_SCENARIO_TXNS 5
+#define SIM_SCENARIO_TXNS 6
 #define SIM_SCENARIO_ACCESSES 4
-#define SIM_SCENARIO_CLIENTS 3
+#define SIM_SCENARIO_CLIENTS 4
 #define SIM_SCENARIO_RECORDS_MAX 16 /* of the table: what spreads the keys over its buckets */
 #define SIM_SCENARIO_NAME_BYTES 56
 #define SIM_SCENARIO_KIND_BYTES 24
@@ -58,16 +58,22 @@ struct sim_scenario_options {
     bool unheld;               /* what the chooser passes over is not held up (PCT) */
     fabric_sim_fault_fn fault; /* its index counts from when the clients start */
     void *fault_arg;
-    bool ends_only;  /* the faults are past mending without recovery: judge only that all calls end */
-    bool warm;       /* each client has read all loaded records before: addresses are known */
-    bool history;    /* a second judge: what the engine did is recorded, and history_check.h must say the same */
-    uint32_t spares; /* further compute nodes, without clients, that recover whoever is lost; 0: nobody does */
+    bool ends_only;      /* the faults are past mending without recovery: judge only that all calls end */
+    bool warm;           /* each client has read all loaded records before: addresses are known */
+    bool history;        /* a second judge: what the engine did is recorded, and history_check.h must say the same */
+    uint32_t spares;     /* further compute nodes, without clients, that recover whoever is lost; 0: nobody does */
+    uint64_t suspect_ns; /* then the first spare one takes node 0 for dead, and recovers it; 0: never */
+    bool
+        crowd; /* clients of node 0 repeat their transactions until all others have ended; with ends_only: they may not starve those */
+    uint32_t log_bytes_max; /* of a transaction's log entry, as declared; 0: computed */
 };
 
 struct sim_scenario_outcome {
     int code; /* as cellar_exec returned it */
     uint32_t attempts;
-    uint64_t digest; /* of all it has read */
+    uint64_t digest;       /* of all it has read; with an error: up to the block that ended in it */
+    uint64_t name[2];      /* INDETERMINATE, and perhaps logged: for cellar_outcome; else zero */
+    enum cellar_fate fate; /* what that said after the recovery */
 };
 
 /* What the two judges say of one run that came to its end. */

@@ -75,6 +75,7 @@ int sim_scenario_model(const struct sim_scenario *scenario, uint32_t txn, struct
             bool looked = false;
             for (uint32_t i = 0; i < end; i++) looked |= accesses[i].key == accesses[end].key;
             int code = model_read(&accesses[end], looked, &after, digest);
+            if (code != 0) *digest = before;
             if (code != 0) return code;
         }
         for (uint32_t i = first; i < end; i++) model_write(&accesses[i], txn, &after, before, *digest);
@@ -119,13 +120,15 @@ static bool explain(const struct search *search, uint32_t done, const struct sim
         if ((done >> txn & 1) || !may_follow(search, txn, done)) continue;
         const struct sim_scenario_outcome *outcome = &search->outcomes[txn];
         bool unknown = outcome->code == -CELLAR_ERR_INDETERMINATE;
-        if ((gave_up(outcome->code) || unknown) && explain(search, done | 1u << txn, state)) return true;
-        if (gave_up(outcome->code)) continue;
+        bool nothing = gave_up(outcome->code) || (unknown && outcome->fate != CELLAR_FATE_COMMITTED);
+        if (nothing && explain(search, done | 1u << txn, state)) return true;
+        if (gave_up(outcome->code) || (unknown && outcome->fate == CELLAR_FATE_ABORTED)) continue;
         struct sim_scenario_state after = *state;
         uint64_t digest;
         int code = sim_scenario_model(search->scenario, txn, &after, &digest);
         bool fits = unknown ? code == 0 : code == outcome->code;
-        if (fits && code == 0 && digest != outcome->digest) fits = false;
+        if (fits && !unknown && digest != outcome->digest)
+            fits = false; /* an error, too, was told because of what was read */
         if (fits && explain(search, done | 1u << txn, &after)) return true;
     }
     return false;

@@ -2,7 +2,9 @@
 
 #include "logseg.h"
 #include "plant.h"
+#include "plants_adversary.h"
 #include "plants_scenarios.h"
+#include "recover_log.h"
 #include "sim_run.h"
 #include "sim_scenarios.h"
 #include "sim_templates.h"
@@ -21,7 +23,8 @@
 #include <unistd.h>
 
 #define PCT_DEPTH 3
-#define FAULTS_MAX 3       /* of one schedule */
+#define CRASH_BEHIND 4     /* operations behind a standstill */
+#define SUSPECT_NS 60000   /* by then a small transaction or three have ended */
 #define CRASH_OPS 80       /* of a small transaction or three, with a few that are tried again */
 #define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
 
@@ -74,59 +77,96 @@ static void run_template(const struct plants_search *search, uint64_t last, stru
     if (code) find(found, checker_of(result.verdict), result.verdict);
 }
 
-struct striking {
-    struct prng prng;
-    uint64_t one_in;
-    uint32_t faults;
-};
-
-static enum fabric_sim_fault strike(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
-{
-    struct striking *striking = arg;
-    (void)index, (void)ep, (void)op;
-    if (striking->faults == FAULTS_MAX || prng_below(&striking->prng, striking->one_in) != 0) return FABRIC_SIM_NONE;
-    striking->faults++;
-    return prng_below(&striking->prng, 4) ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NOT_RUN;
-}
-
 static void run_faulty(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
     struct sim_scenario_options options = template.variant->options;
     struct sim_scenario_report report;
     struct sim_schedule_state schedule;
-    struct striking striking = {.one_in = 3ull << seed % 4};
-    prng_seed(&striking.prng, seed);
+    struct plants_striking striking;
+    plants_strike(&striking, seed);
     sim_schedule_preempt(&schedule, seed, 4ull << seed % 3);
     options.choose = schedule.choose;
     options.choose_arg = &schedule;
-    options.fault = strike;
+    options.fault = plants_striking_fault;
     options.fault_arg = &striking;
     const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
-struct dying {
-    uint64_t at, spare_at, asked, spare_asked;
-    enum fabric_sim_fault how;
-    uint32_t client_cns;
-};
-
-static enum fabric_sim_fault die(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+/* A scenario of which some workers stand still for a while, as options say what else befalls it. */
+static void run_held(const struct sim_template *template, struct sim_scenario_options *options,
+                     struct plants_holding *holding, struct found *found)
 {
-    struct dying *dying = arg;
-    (void)index, (void)op;
-    if (ep->cn < dying->client_cns) return dying->asked++ == dying->at ? dying->how : FABRIC_SIM_NONE;
-    if (ep->cn > dying->client_cns) return FABRIC_SIM_NONE;
-    return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
+    struct sim_scenario_report report;
+    options->choose = plants_holding_choose;
+    options->choose_arg = holding;
+    options->unheld = true;
+    options->history = !options->ends_only;
+    const char *verdict = sim_scenario_run(&template->scenario, options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
 }
 
-static uint32_t client_cns(const struct sim_scenario *scenario, const struct sim_scenario_options *options)
+static void run_standing(const struct plants_search *search, uint64_t seed, struct found *found)
 {
-    uint32_t clients = 0, per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
-    for (uint32_t i = 0; i < sim_scenario_txn_count(scenario); i++)
-        if (scenario->txns[i].client >= clients) clients = scenario->txns[i].client + 1;
-    return (clients + per_cn - 1) / per_cn;
+    struct plants_holding holding;
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    plants_hold(&holding, seed, &template.scenario, &options);
+    run_held(&template, &options, &holding, found);
+}
+
+/* A node dies at any operation, or at one of the first behind the standstill, or amid its log. */
+static void run_standing_crash(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_dying dying = {.client_cns = plants_client_cns(&template.scenario, &options), .spare_at = UINT64_MAX};
+    struct plants_holding holding;
+    struct prng prng;
+    prng_seed(&prng, seed);
+    plants_hold(&holding, seed, &template.scenario, &options);
+    bool behind = prng_below(&prng, 2);
+    dying.behind = behind ? &holding : NULL;
+    dying.at = prng_below(&prng, behind ? CRASH_BEHIND : CRASH_OPS);
+    dying.how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3);
+    if (search->torn_log) {
+        dying.of_log = true;
+        dying.at = search->torn_log - 1;
+        dying.how = FABRIC_SIM_CRASH_AMID;
+    }
+    options.fault = plants_dying_fault;
+    options.fault_arg = &dying;
+    options.spares = 1;
+    run_held(&template, &options, &holding, found);
+}
+
+static void run_muted(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_holding holding;
+    struct plants_muting muting;
+    plants_mute(&muting, seed, &options);
+    options.fault = plants_muting_fault;
+    options.fault_arg = &muting;
+    options.spares = 1;
+    plants_hold(&holding, seed, &template.scenario, &options);
+    run_held(&template, &options, &holding, found);
+}
+
+/* Node 0 is taken for dead while it is alive. */
+static void run_suspected(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_holding holding;
+    struct prng prng;
+    prng_seed(&prng, seed);
+    options.spares = 1;
+    options.suspect_ns = 1 + prng_below(&prng, SUSPECT_NS);
+    plants_hold(&holding, seed, &template.scenario, &options);
+    run_held(&template, &options, &holding, found);
 }
 
 static void run_crash(uint64_t seed, struct found *found)
@@ -137,13 +177,13 @@ static void run_crash(uint64_t seed, struct found *found)
     struct sim_scenario_options options =
         sim_scenarios_variants[prng_below(&prng, sim_scenarios_variants_quick)].options;
     struct sim_scenario_report report;
-    struct dying dying = {.at = prng_below(&prng, 30),
-                          .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
-                          .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
-    dying.client_cns = client_cns(scenario, &options);
+    struct plants_dying dying = {.at = prng_below(&prng, 30),
+                                 .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
+                                 .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
+    dying.client_cns = plants_client_cns(scenario, &options);
     options.spares = 2;
     options.history = true;
-    options.fault = die;
+    options.fault = plants_dying_fault;
     options.fault_arg = &dying;
     const char *verdict = sim_scenario_run(scenario, &options, &report);
     if (verdict) find(found, checker_of(verdict), verdict);
@@ -155,7 +195,7 @@ static void run_template_crash(const struct plants_search *search, uint64_t seed
     struct sim_scenario_options options = template.variant->options;
     struct sim_scenario_report report;
     struct sim_schedule_state schedule;
-    struct dying dying = {.client_cns = client_cns(&template.scenario, &options), .spare_at = UINT64_MAX};
+    struct plants_dying dying = {.client_cns = plants_client_cns(&template.scenario, &options), .spare_at = UINT64_MAX};
     struct prng prng;
     prng_seed(&prng, seed);
     dying.at = prng_below(&prng, CRASH_OPS);
@@ -163,7 +203,7 @@ static void run_template_crash(const struct plants_search *search, uint64_t seed
     sim_schedule_preempt(&schedule, seed, 4ull << seed % 3);
     options.choose = schedule.choose;
     options.choose_arg = &schedule;
-    options.fault = die;
+    options.fault = plants_dying_fault;
     options.fault_arg = &dying;
     options.spares = 1;
     options.history = true;
@@ -228,27 +268,97 @@ static void run_entry(uint64_t seed, struct found *found)
         find(found, "log", "an entry counts although a line of it was never written");
 }
 
+#define RING_BYTES 4096
+
+/* A few entries of random sizes by one incarnation, from the ring's start on; the number of the last one. */
+static uint64_t ring_write(uint8_t *ring, uint64_t incarnation, struct prng *prng)
+{
+    uint64_t count = 2 + prng_below(prng, 6);
+    struct logseg seg;
+    logseg_init(&seg, fabric_addr_of(0, 1 << 20), RING_BYTES, 0, 0, incarnation);
+    for (uint64_t i = 0; i < count; i++) {
+        uint8_t buffer[8 * LAYOUT_LINE] __attribute__((aligned(8))) = {0};
+        struct logseg_entry entry;
+        struct fabric_addr at;
+        uint32_t bytes = 8 * (uint32_t)(1 + prng_below(prng, 40));
+        logseg_entry_begin(&entry, buffer, sizeof buffer);
+        uint8_t *value = logseg_entry_add(&entry, LAYOUT_LOG_CELL, fabric_addr_of(0, LAYOUT_LINE), 1, 1, 0, bytes);
+        assert_non_null(value);
+        assert_int_equal(logseg_entry_finish(&seg, &entry, i + 1, i, &at), 0);
+        memcpy(ring + (fabric_addr_offset(at) - (1 << 20)), buffer, entry.bytes);
+    }
+    return seg.sequence;
+}
+
+/* Two incarnations of a node wrote to one ring, and the later one has died: nothing but its own entries are in question. */
+static void run_ring(uint64_t seed, struct found *found)
+{
+    uint8_t ring[RING_BYTES] __attribute__((aligned(8))) = {0};
+    struct recover_log log;
+    struct cellar_error error = {0};
+    struct prng prng;
+    prng_seed(&prng, seed);
+    (void)ring_write(ring, 1, &prng);
+    uint64_t last = ring_write(ring, 2, &prng);
+    recover_log_init(&log, 0, 2);
+    int code = recover_log_add(&log, ring, RING_BYTES, fabric_addr_of(0, 1 << 20), 0, 0);
+    if (code == 0) code = recover_log_decide(&log, &error);
+    if (code) find(found, "log", error.text);
+    for (uint32_t i = 0; i < log.count && !found->caught; i++)
+        if (log.entries[i].due != (log.entries[i].wire->sequence == last) || log.entries[i].wire->incarnation != 2)
+            find(found, "log", "an entry counts that another incarnation wrote");
+    recover_log_free(&log);
+}
+
 /* ---- many, in a process of their own ---- */
+
+static void run_seed(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    switch (search->method) {
+    case PLANTS_CLUSTER:
+        run_cluster(search, seed, found);
+        break;
+    case PLANTS_FAULTY:
+        run_faulty(search, seed, found);
+        break;
+    case PLANTS_CRASH:
+        run_crash(seed, found);
+        break;
+    case PLANTS_TEMPLATE_CRASH:
+        run_template_crash(search, seed, found);
+        break;
+    case PLANTS_STANDING:
+        run_standing(search, seed, found);
+        break;
+    case PLANTS_STANDING_CRASH:
+        run_standing_crash(search, seed, found);
+        break;
+    case PLANTS_MUTED:
+        run_muted(search, seed, found);
+        break;
+    case PLANTS_SUSPECTED:
+        run_suspected(search, seed, found);
+        break;
+    case PLANTS_RING:
+        run_ring(seed, found);
+        break;
+    default:
+        run_entry(seed, found);
+        break;
+    }
+}
 
 static void run_seeds(const struct plants_search *search, uint64_t last, struct found *found)
 {
     bool one_by_one = search->method > PLANTS_EXHAUST;
     if (search->en_bits) plant_choice.en_bits = search->en_bits;
+    plant_choice.ring_bytes = search->ring_bytes;
     alarm(SEARCH_SECONDS);
     found->seed = last;
     if (!one_by_one) run_template(search, last, found);
     for (uint64_t seed = 1; one_by_one && seed <= last && !found->caught; seed++) {
         found->seed = seed;
-        if (search->method == PLANTS_CLUSTER)
-            run_cluster(search, seed, found);
-        else if (search->method == PLANTS_FAULTY)
-            run_faulty(search, seed, found);
-        else if (search->method == PLANTS_CRASH)
-            run_crash(seed, found);
-        else if (search->method == PLANTS_TEMPLATE_CRASH)
-            run_template_crash(search, seed, found);
-        else
-            run_entry(seed, found);
+        run_seed(search, seed, found);
     }
 }
 
@@ -294,7 +404,10 @@ static struct found search_seeds(const struct plants_search *search, const char 
 static const char *where(const struct plants_search *search)
 {
     if (search->method == PLANTS_CRASH) return "crashes";
-    return search->method == PLANTS_CLUSTER ? "cells" : search->method == PLANTS_ENTRY ? "entry" : search->template;
+    return search->method == PLANTS_CLUSTER ? "cells"
+           : search->method == PLANTS_ENTRY ? "entry"
+           : search->method == PLANTS_RING  ? "ring"
+                                            : search->template;
 }
 
 static void plant_is_caught(void **state)
@@ -322,7 +435,20 @@ static const char *text_of(const char *plant)
 static int print_table(const struct plants_search *searches, uint32_t count)
 {
     static const char *const methods[] = {
-        "preempted", "PCT", "preempted, with faults", "whole clusters", "recovered", "a node dies", "cut short"};
+        [PLANTS_PREEMPT] = "preempted",
+        [PLANTS_PCT] = "PCT",
+        [PLANTS_EXHAUST] = "all schedules",
+        [PLANTS_FAULTY] = "preempted, with faults",
+        [PLANTS_CLUSTER] = "whole clusters",
+        [PLANTS_CRASH] = "recovered",
+        [PLANTS_TEMPLATE_CRASH] = "a node dies",
+        [PLANTS_STANDING] = "some stand still",
+        [PLANTS_STANDING_CRASH] = "some stand still, a node dies",
+        [PLANTS_MUTED] = "log WRITEs without replies",
+        [PLANTS_SUSPECTED] = "taken for dead",
+        [PLANTS_RING] = "two incarnations",
+        [PLANTS_ENTRY] = "cut short",
+    };
     int code = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct plants_search *search = &searches[i];

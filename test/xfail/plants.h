@@ -17,6 +17,11 @@ enum plants_method {
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
     PLANTS_CRASH, /* any of the quick templates; a compute node dies at an operation, perhaps its recoverer too; others recover them */
     PLANTS_TEMPLATE_CRASH, /* a template, preempted; one compute node dies at an operation, and another one recovers it */
+    PLANTS_STANDING,       /* a template in which some workers stand still for a while (plants_adversary.h) */
+    PLANTS_STANDING_CRASH, /* likewise, and a compute node dies at an operation and is recovered */
+    PLANTS_MUTED,          /* likewise, and a worker of node 0 gets no replies to its log WRITEs for a while */
+    PLANTS_SUSPECTED,      /* likewise, and node 0 is recovered while it is alive */
+    PLANTS_RING,           /* each seed is a ring of log that two incarnations of a node wrote to */
     PLANTS_ENTRY,          /* each seed is an entry of the log of which a line was never written */
 };
 
@@ -25,6 +30,9 @@ struct plants_search {
     enum plants_method method;
     const char *template; /* of sim_templates.h, or of plants_scenarios.h */
     uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
+    uint32_t
+        torn_log; /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
+    uint32_t ring_bytes; /* of a coordinator's log; 0: its whole segment */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
         const char *faults; /* as of `cellar sim --faults` */

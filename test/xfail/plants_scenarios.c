@@ -44,6 +44,10 @@
     {                                                                                                                  \
         .kind = SIM_SCENARIO_DELETE, .key = k                                                                          \
     }
+#define THEN_INSERT(k)                                                                                                 \
+    {                                                                                                                  \
+        .kind = SIM_SCENARIO_INSERT, .key = k, .block = true                                                           \
+    }
 #define INSERT(k)                                                                                                      \
     {                                                                                                                  \
         .kind = SIM_SCENARIO_INSERT, .key = k                                                                          \
@@ -98,6 +102,12 @@ static const struct sim_scenario scenarios[] = {
     /* logs: what rests on what */
     {"log_chain", 3, {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {R(1, A)}}}},
     {"log_chain_long", 7, {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {R(1, A), U(2, A)}}}},
+    {"log_error", 3, {{0, {U(0, A)}}, {1, {R(0, A), THEN_INSERT(1)}}}},
+    /* a log of two entries, the first of which others still rest on when its space is wanted, or which its own writer still keeps */
+    {"ring_reused",
+     7,
+     {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {U(0, B)}}, {3, {U(1, B)}}, {0, {U(2, A)}}, {0, {U(2, A)}}}},
+    {"ring_kept", 1, {{0, {U(0, A)}}, {1, {U(0, B)}}, {0, {U(0, A)}}, {1, {U(0, B)}}, {0, {U(0, A)}}, {0, {U(0, A)}}}},
     {"log_read_only", 1, {{0, {U(0, A)}}, {1, {R(0, A)}}, {2, {U(0, A)}}}},
     {"log_after_abort", 3, {{0, {W(0, A), THEN_R(1, A)}}, {1, {W(0, A)}}, {1, {U(0, A)}}, {2, {U(1, A)}}}},
     {"log_gap", 3, {{0, {U(0, A)}}, {0, {U(1, A)}}, {0, {U(1, A)}}, {1, {U(0, A), THEN_U(0, B)}}, {2, {R(0, A)}}}},
@@ -109,6 +119,9 @@ static const struct sim_scenario scenarios[] = {
     {"base_wrapped",
      3,
      {{0, {R(0, A), THEN_R(1, A)}}, {1, {R(0, A), R(1, A)}}, {2, {U(0, A)}}, {2, {U(0, A), U(1, A)}}}},
+    {"base_wrapped_inside", 3, {{0, {R(0, A), THEN_R(1, A)}}, {1, {R(0, A)}}, {2, {U(0, A)}}, {2, {U(0, A)}}}},
+    /* a crowd, and one who wants what it has */
+    {"crowd", 1, {{0, {U(0, A)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
     /* a slot that is used again */
     {"slot_overtaken", 1, {{0, {DELETE(0)}}, {1, {INSERT(1), INSERT(2), INSERT(3)}}}},
     {"log_delete_missing", 1, {{0, {DELETE(0)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
@@ -133,6 +146,8 @@ static const struct sim_scenarios_variant variants[] = {
     {"cell-spread", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 2}},
     {"cell-apart", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true}},
     {"cell-apart-words", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true, .words = true}},
+    {"crest-ring", VARIANT(.clients_per_cn = 4, .threads = true, .log_bytes_max = 128)},
+    {"crest-crowd", VARIANT(.clients_per_cn = 2, .crowd = true, .ends_only = true)},
     {"crest-words", VARIANT(.clients_per_cn = 2, .words = true)},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)

@@ -1,0 +1,143 @@
+#include "plants_adversary.h"
+
+#define FAULTS_MAX 3 /* of one schedule */
+#define HOLD_EVENTS 8
+#define HOLD_EVENTS_BITS 3
+#define HOLD_NS 4000    /* two round trips */
+#define HOLD_NS_BITS 12 /* far below the deadline of a call */
+#define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
+
+static uint32_t client_count(const struct sim_scenario *scenario)
+{
+    uint32_t clients = 0;
+    for (uint32_t i = 0; i < sim_scenario_txn_count(scenario); i++)
+        if (scenario->txns[i].client >= clients) clients = scenario->txns[i].client + 1;
+    return clients;
+}
+
+uint32_t plants_client_cns(const struct sim_scenario *scenario, const struct sim_scenario_options *options)
+{
+    uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
+    return (client_count(scenario) + per_cn - 1) / per_cn;
+}
+
+/* ---- operations that fail ---- */
+
+void plants_strike(struct plants_striking *striking, uint64_t seed)
+{
+    *striking = (struct plants_striking){.one_in = 3ull << seed % 4};
+    prng_seed(&striking->prng, seed);
+}
+
+enum fabric_sim_fault plants_striking_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                            const struct fabric_op *op)
+{
+    struct plants_striking *striking = arg;
+    (void)index, (void)ep, (void)op;
+    if (striking->faults == FAULTS_MAX || prng_below(&striking->prng, striking->one_in) != 0) return FABRIC_SIM_NONE;
+    striking->faults++;
+    return prng_below(&striking->prng, 4) ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NOT_RUN;
+}
+
+void plants_mute(struct plants_muting *muting, uint64_t seed, const struct sim_scenario_options *options)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    uint32_t workers = options->threads ? options->clients_per_cn : 1;
+    *muting = (struct plants_muting){.worker = (uint32_t)prng_below(&prng, workers),
+                                     .from = (uint32_t)prng_below(&prng, MUTED_FROM)};
+    muting->count = 4 * (options->replicas + 1);
+}
+
+enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                          const struct fabric_op *op)
+{
+    struct plants_muting *muting = arg;
+    (void)index;
+    if (ep->cn != muting->cn || ep->worker != muting->worker || op->phase != CELLAR_PHASE_LOG) return FABRIC_SIM_NONE;
+    uint32_t asked = muting->asked++;
+    return asked >= muting->from && asked < muting->from + muting->count ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NONE;
+}
+
+/* ---- nodes that die ---- */
+
+static bool is_counted(const struct plants_dying *dying, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    if (dying->of_log) return ep->cn == 0 && ep->worker == 0 && op->phase == CELLAR_PHASE_LOG;
+    return !dying->behind || plants_holding_over(dying->behind);
+}
+
+enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                         const struct fabric_op *op)
+{
+    struct plants_dying *dying = arg;
+    (void)index;
+    if (ep->cn < dying->client_cns && !is_counted(dying, ep, op)) return FABRIC_SIM_NONE;
+    if (ep->cn < dying->client_cns) return dying->asked++ == dying->at ? dying->how : FABRIC_SIM_NONE;
+    if (ep->cn > dying->client_cns) return FABRIC_SIM_NONE;
+    return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
+}
+
+/* ---- workers that stand still ---- */
+
+/* Below least .. least * 2^bits, each scale as likely. */
+static uint64_t draw_scale(struct prng *prng, uint64_t least, uint32_t bits)
+{
+    return prng_below(prng, least << prng_below(prng, bits + 1));
+}
+
+void plants_hold(struct plants_holding *holding, uint64_t seed, const struct sim_scenario *scenario,
+                 const struct sim_scenario_options *options)
+{
+    uint32_t clients = client_count(scenario), per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
+    *holding = (struct plants_holding){0};
+    prng_seed_stream(&holding->prng, seed, 1);
+    holding->count = 1 + (uint32_t)prng_below(&holding->prng, PLANTS_HOLDS_MAX);
+    for (uint32_t i = 0; i < holding->count; i++) {
+        uint32_t client = (uint32_t)prng_below(&holding->prng, clients);
+        holding->holds[i] =
+            (struct plants_hold){.cn = client / per_cn,
+                                 .worker = options->threads ? client % per_cn : 0,
+                                 .wires = prng_below(&holding->prng, 4) != 0,
+                                 .from = draw_scale(&holding->prng, HOLD_EVENTS, HOLD_EVENTS_BITS),
+                                 .until_ns = HOLD_NS + draw_scale(&holding->prng, HOLD_NS, HOLD_NS_BITS)};
+    }
+}
+
+bool plants_holding_over(const struct plants_holding *holding)
+{
+    bool over = true;
+    for (uint32_t i = 0; i < holding->count; i++)
+        over = over && holding->now_ns - holding->start_ns >= holding->holds[i].until_ns;
+    return over;
+}
+
+static bool is_of(const struct plants_hold *hold, const struct fabric_sim_choice *choice)
+{
+    bool run = choice->kind == FABRIC_SIM_RUN || choice->kind == FABRIC_SIM_EXPIRE;
+    return choice->ep->cn == hold->cn && choice->ep->worker == hold->worker && !(hold->wires && run);
+}
+
+static bool held(const struct plants_holding *holding, const struct fabric_sim_choice *choice)
+{
+    for (uint32_t i = 0; i < holding->count; i++) {
+        const struct plants_hold *hold = &holding->holds[i];
+        if (is_of(hold, choice) && hold->events >= hold->from && holding->now_ns - holding->start_ns < hold->until_ns)
+            return true;
+    }
+    return false;
+}
+
+uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_holding *holding = arg;
+    if (choices[0].kind == FABRIC_SIM_ORDER) return (uint32_t)prng_below(&holding->prng, count);
+    if (!holding->start_ns) holding->start_ns = choices[0].now_ns;
+    holding->now_ns = choices[0].now_ns;
+    uint32_t chosen = 0;
+    while (chosen < count && held(holding, &choices[chosen])) chosen++;
+    if (chosen == count) chosen = 0;
+    for (uint32_t i = 0; i < holding->count; i++)
+        holding->holds[i].events += is_of(&holding->holds[i], &choices[chosen]);
+    return chosen;
+}

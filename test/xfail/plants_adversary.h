@@ -1,0 +1,67 @@
+/*
+ * plants_adversary.h - what goes against a scenario on purpose: operations that fail, nodes that die at one of theirs, workers of which nothing goes on
+ * for a while. Each is plain data, set up from a seed; its functions are fabric_sim.h's.
+ */
+#pragma once
+
+#include "sim_scenario.h"
+#include "sim_schedule.h"
+
+/* Compute nodes with clients; the spare ones come behind them. */
+uint32_t plants_client_cns(const struct sim_scenario *scenario, const struct sim_scenario_options *options);
+
+/* A few operations do not run, or their replies are lost. */
+struct plants_striking {
+    struct prng prng;
+    uint64_t one_in;
+    uint32_t faults;
+};
+void plants_strike(struct plants_striking *striking, uint64_t seed);
+enum fabric_sim_fault plants_striking_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                            const struct fabric_op *op);
+
+/* No reply comes to the log's WRITEs of one worker, from one of them on, as often as they are sent. */
+struct plants_muting {
+    uint32_t cn, worker, from, count, asked;
+};
+void plants_mute(struct plants_muting *muting, uint64_t seed, const struct sim_scenario_options *options);
+enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                          const struct fabric_op *op);
+
+/*
+ * A node with clients dies at one operation, and perhaps the first of those that recover it at one of its own. What is counted: all operations of such
+ * nodes; or those from when nobody stands still any more; or WRITEs to the log by node 0's first worker.
+ */
+struct plants_holding;
+struct plants_dying {
+    uint64_t at, spare_at, asked, spare_asked; /* UINT64_MAX: never */
+    enum fabric_sim_fault how;
+    uint32_t client_cns;
+    const struct plants_holding *behind; /* NULL: from the start */
+    bool of_log;
+};
+enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                         const struct fabric_op *op);
+
+/*
+ * Time decides, but of up to three workers nothing goes on for a while: each one's from some event of its own on, until so long behind the start,
+ * or while nothing else can go on. So some get as far ahead of others as a slow thread or a slow connection would let them.
+ */
+#define PLANTS_HOLDS_MAX 3
+struct plants_holding {
+    struct plants_hold {
+        uint32_t cn, worker;
+        bool
+            wires; /* only its operations and completions stand still; else it does itself, perhaps with a lock in hand */
+        uint64_t from, until_ns; /* its events; virtual, from the start on */
+        uint64_t events;         /* so far */
+    } holds[PLANTS_HOLDS_MAX];
+    uint32_t count;
+    uint64_t start_ns, now_ns; /* of the choices */
+    struct prng prng;
+};
+void plants_hold(struct plants_holding *holding, uint64_t seed, const struct sim_scenario *scenario,
+                 const struct sim_scenario_options *options);
+/* Does nobody stand still any more? */
+bool plants_holding_over(const struct plants_holding *holding);
+uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
