@@ -137,6 +137,20 @@
     X(taken_unredone, "tags of a dead node are taken over before its log is redone")                                   \
     X(taker_unawaited, "an index is freed while others may take over tags of it")                                      \
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
+    /* locks of the lock layer */                                                                                      \
+    X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
+    X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
+    X(lockmgr_retry_reader_unasked, "retry: a reader that counted itself in does not wait for the writer")             \
+    X(lockmgr_retry_readers_dropped, "retry: a writer's release clears the readers that wait")                         \
+    X(lockmgr_retry_reader_stays, "retry: a reader that gives up stays counted")                                       \
+    X(lockmgr_drtm_lease_ignored, "drtm: a writer does not wait for the end of a lease")                               \
+    X(lockmgr_dslr_readers_unasked, "dslr: a writer's turn comes whether earlier readers are done or not")             \
+    X(lockmgr_dslr_undone_blindly, "dslr: a late release does not look whether its ticket was passed over")            \
+    X(lockmgr_dslr_early_reset, "dslr: full counters are cleared before all tickets are done")                         \
+    X(lockmgr_dslr_full_unseen, "dslr: tickets beyond the last one count")                                             \
+    X(lockmgr_dslr_never_passed_over, "dslr: nobody passes over the dead")                                             \
+    X(lockmgr_dslr_skip_unseen, "dslr: who was passed over goes on waiting")                                           \
+    X(lockmgr_dslr_skips_in_place, "dslr: who passes over a dead reader takes its turn itself")                        \
     /* locks: cooperative queues */                                                                                    \
     X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \
     X(cql_overflow_unseen, "nobody sees that a queue is full")                                                         \

@@ -43,6 +43,7 @@ enum lockmgr_promise {
     LOCKMGR_RECOVERS = 32,  /* a dead holder or waiter stops others for a bounded time only */
     LOCKMGR_LEASES = 64,  /* who holds for longer than the lease may lose the lock to another: its release is FENCED */
     LOCKMGR_CLOCKS = 128, /* rests on config.common, which must not jump */
+    LOCKMGR_PROMPT = 256, /* rests on operations that are executed within a quarter of a lease, or never */
 };
 
 /* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */

@@ -11,6 +11,10 @@
 #define LOCKMGR_ALGORITHMS(X)                                                                                          \
     X(cas)                                                                                                             \
     X(cas_backoff)                                                                                                     \
+    X(retry)                                                                                                           \
+    X(drtm)                                                                                                            \
+    X(dslr)                                                                                                            \
+    X(dslr_plus)                                                                                                       \
     X(declock_flat)                                                                                                    \
     X(declock)                                                                                                         \
     X(shiftlock)

@@ -8,6 +8,8 @@
  */
 #include "lockmgr_algorithm.h"
 
+#include "plant.h"
+
 #define BACKOFF_NS 1862      /* 4096 cycles of 2.2 GHz */
 #define BACKOFF_DOUBLINGS 10 /* at most */
 #define ADAPT_ROUNDS 64      /* acquires between two looks at the share of retries, */
@@ -32,7 +34,7 @@ static uint64_t free_word(const struct lockmgr_hold *hold, uint64_t word)
     uint32_t cn, worker, client;
     const struct lockmgr *lockmgr = hold->client->worker->lockmgr;
     bool known = word <= UINT32_MAX && lockmgr_locate(&lockmgr->config, (uint32_t)word, &cn, &worker, &client);
-    return known && lockmgr_dead(lockmgr, cn) ? word : 0;
+    return known && (lockmgr_dead(lockmgr, cn) || PLANT(lockmgr_cas_steals_living)) ? word : 0;
 }
 
 typedef void (*wait_fn)(struct coro *co, struct lockmgr_client *client, uint32_t tries);
@@ -64,6 +66,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     uint64_t old;
+    if (PLANT(lockmgr_cas_handed_on)) return lockmgr_cas_word(co, hold, 0, hold->client->id, hold->client->id, &old);
     int code = lockmgr_cas_word(co, hold, 0, hold->client->id, 0, &old);
     return code ? code : old == hold->client->id ? 0 : -CELLAR_ERR_FENCED;
 }

@@ -9,10 +9,12 @@
 
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
-#define BASE 4096u        /* where locks begin: address 0 is no address */
-#define DATA_BYTES 64u    /* of the word that a lock guards */
-#define LOOK_NS 20000     /* between two looks of the membership service */
-#define SETTLE_NS 2000000 /* for what nobody waits for, behind the last release */
+#define BASE 4096u         /* where locks begin: address 0 is no address */
+#define DATA_BYTES 64u     /* of the word that a lock guards */
+#define LOOK_NS 20000      /* between two looks of the membership service */
+#define SETTLE_NS 2000000  /* for what nobody waits for, behind the last release */
+#define QUIET_NS 100000000 /* ... and this long at most, if there is still something to do for others */
+#define PATIENCE_NS 100000 /* with a chooser: who spins must not stop the others for long */
 #define STEPS_MAX 6000000
 
 struct client {
@@ -78,6 +80,13 @@ static void wake_all(struct run *run)
     fabric_wake(run->fabric, run->service);
 }
 
+static bool quiet(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->worker_count; i++)
+        if (!run->workers[i].gone && !lockmgr_quiet(run->workers[i].locks)) return false;
+    return true;
+}
+
 /* Declares nodes dead, some time after they were lost; lets time pass behind the last release. */
 static void service_main(void *arg)
 {
@@ -92,10 +101,17 @@ static void service_main(void *arg)
             wake_all(run);
         }
         if (run->settling && settled_ns == UINT64_MAX) settled_ns = now_ns + SETTLE_NS + 4 * run->plan->lease_ns;
-        if (now_ns >= settled_ns) run->settling = 0;
+        if (now_ns >= settled_ns && (quiet(run) || now_ns >= settled_ns + QUIET_NS)) run->settling = 0;
         fabric_idle(run->service, fabric_now_ns(run->service) + LOOK_NS);
     }
     run->running--;
+}
+
+/* A common clock: true but for a little, otherwise at each node. */
+static uint64_t common_ns(void *arg, struct fabric_ep *ep)
+{
+    const struct lockmgr_config *config = &((const struct run *)arg)->config;
+    return fabric_sim_true_ns(ep) + ep->cn * config->common.error_ns / config->cn_count;
 }
 
 /* ---- a client ---- */
@@ -174,6 +190,8 @@ static void release(struct coro *co, struct client *client, uint32_t lock, struc
 {
     struct lock_watch *watch = &client->run->watch;
     bool late = lock_watch_is_late(watch, client->number, lock, now_ns(client));
+    late =
+        late || (watch->promises & LOCKMGR_LEASES && client->run->plan->faults.rate[FABRIC_SIM_FAULT_clock_skew] > 0);
     bool mine = lock_watch_release(watch, client->number, lock);
     int code = lockmgr_release(co, hold);
     if (code == -CELLAR_ERR_FENCED && (late || !mine)) return;
@@ -195,6 +213,9 @@ static void one_round(struct coro *co, struct client *client)
         if (!acquire(co, client, locks[held], modes[held], &client->holds[held], false)) break;
     }
     for (uint32_t i = 0; i < held; i++) work(co, client, locks[i], modes[i]);
+    bool dawdles = prng_below(&client->prng, 100) < plan->dawdle_percent;
+    if (dawdles) sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 4 * plan->lease_ns));
+    for (uint32_t i = 0; dawdles && i < held; i++) work(co, client, locks[i], modes[i]);
     while (held-- > 0) release(co, client, locks[held], &client->holds[held]);
     uint64_t think_ns = plan->think_ns ? prng_below(&client->prng, plan->think_ns) : 0;
     if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
@@ -313,9 +334,10 @@ static int open_fabric(struct run *run, struct sim_schedule_state *schedule, str
     *schedule = (struct sim_schedule_state){0};
     if (plan->schedule == SIM_SCHEDULE_PCT) sim_schedule_pct(schedule, plan->seed, plan->pct_depth, 256, true);
     if (plan->schedule == SIM_SCHEDULE_PREEMPT) sim_schedule_preempt(schedule, plan->seed, 4ull << plan->seed % 5);
+    schedule->patience_ns = PATIENCE_NS;
     config.choose = schedule->choose;
     config.choose_arg = schedule;
-    if (schedule->hold_round_trips) config.hold_round_trips = schedule->hold_round_trips;
+    config.hold_round_trips = schedule->hold_round_trips;
     return fabric_sim_open(&config, &run->fabric, error);
 }
 
@@ -346,8 +368,9 @@ static int start_worker(struct run *run, uint32_t cn, uint32_t i, uint32_t clien
     sched_init(&worker->sched, worker->ep);
     code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
     if (code) return code;
-    worker->tend_co = worker->tend_task.co = coro_new(STACK_BYTES, tend_main, worker);
+    worker->tend_co = coro_new(STACK_BYTES, tend_main, worker);
     must(worker->tend_co);
+    worker->tend_task.co = worker->tend_co;
     sched_ready(&worker->sched, &worker->tend_task);
     for (uint32_t j = 0; j < clients; j++) start_client(worker, first + j, j);
     return run->fabric->ops->spawn(run->fabric, worker->ep, worker_main, worker);
@@ -472,6 +495,7 @@ static void judge(struct run *run)
             if (run->workers[i].locks->clients[j].holds && !cn_lost(run, run->workers[i].cn))
                 lock_watch_fail(&run->watch, "a hold is left behind");
     }
+    if (!quiet(run)) lock_watch_fail(&run->watch, "progress: a worker never ceases to have something to do for others");
     judge_order(run);
     if (run->report->cns_lost < run->plan->cns) audit(run); /* else nobody was there to take a dead one's lock */
 }
@@ -513,7 +537,8 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .capacity = plan->capacity,
                                           .lease_ns = plan->lease_ns,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
-                                          .view = {.dead = cn_dead, .arg = run}};
+                                          .view = {.dead = cn_dead, .arg = run},
+                                          .common = {.now_ns = common_ns, .arg = run, .error_ns = plan->lease_ns / 16}};
     lock_run_server(plan, &run->config);
     must(plan->locks <= LOCK_WATCH_LOCKS);
     int code = open_fabric(run, &schedule, &error);

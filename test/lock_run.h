@@ -20,6 +20,7 @@ struct lock_run_plan {
     uint32_t read_percent, pair_percent; /* rounds that take two locks, in ascending order */
     uint32_t cs_ops;                     /* exclusive: the word is read and written so often; shared: read */
     uint64_t think_ns;                   /* between rounds, at most */
+    uint32_t dawdle_percent;             /* rounds that hold their locks for up to four leases */
     uint32_t timeout_percent;            /* acquires that give up, after up to: */
     uint64_t timeout_ns;
     uint64_t lease_ns;

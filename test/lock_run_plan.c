@@ -16,13 +16,15 @@ void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *co
     config->server_workers = 1 + (uint32_t)(plan->seed % 2);
 }
 
-static bool promises_of(struct lock_run_plan *plan, uint32_t *promises)
+/* False: no such algorithm, policy or capacity. */
+static bool promises_of(const struct lock_run_plan *plan, uint32_t *promises)
 {
     struct lockmgr_config config = {.algorithm = plan->algorithm,
                                     .policy = plan->policy,
                                     .cn_count = plan->cns,
                                     .workers_per_cn = plan->workers,
                                     .clients_per_worker = plan->clients,
+                                    .capacity = plan->capacity,
                                     .rtt_ns = RTT_NS};
     struct cellar_error error;
     lock_run_server(plan, &config);
@@ -86,6 +88,8 @@ static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t 
     }
     plan->faults.cn_losses_max = plan->cns > 1 ? 1 + (uint32_t)prng_below(prng, plan->cns - 1) : 0;
     plan->faults.length_max_ns = 10000ull << prng_below(prng, 8);
+    if (promises & LOCKMGR_PROMPT && plan->faults.length_max_ns > plan->lease_ns / 16)
+        plan->faults.length_max_ns = plan->lease_ns / 16;
     plan->faults.retry_ns = 1000000000;
     plan->faults.each_max = 20;
 }
@@ -105,8 +109,11 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     plan->timeout_ns = 2000 + prng_below(&prng, chosen ? 2000000 : 100000);
     plan->timeout_percent = prng_below(&prng, 3) ? 0 : 40;
     plan->detect_ns = prng_below(&prng, 200000);
-    draw_faults(plan, &prng, promises);
+    plan->dawdle_percent = prng_below(&prng, 3) == 0 && promises & LOCKMGR_LEASES ? 3 : 0;
     uint32_t clients = plan->cns * plan->workers * plan->clients;
+    plan->capacity = prng_below(&prng, 2) ? 0 : clients + (uint32_t)prng_below(&prng, 2 * clients);
+    if (!promises_of(plan, &promises)) plan->capacity = 0; /* it has its own idea of room */
+    draw_faults(plan, &prng, promises);
     plan->phase_bound = 17;
     plan->bound = 32 + clients * 8;
     return true;

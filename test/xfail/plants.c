@@ -1,5 +1,6 @@
 #include "plants.h"
 
+#include "lock_run.h"
 #include "logseg.h"
 #include "plant.h"
 #include "plants_adversary.h"
@@ -310,6 +311,18 @@ static void run_ring(uint64_t seed, struct found *found)
     recover_log_free(&log);
 }
 
+/* Its checker is what stands before the colon. */
+static void run_locks(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct lock_run_plan plan;
+    struct lock_run_report report;
+    char checker[32];
+    assert_true(lock_run_draw(&plan, search->lock, search->policy, seed));
+    if (lock_run(&plan, &report)) return;
+    snprintf(checker, sizeof checker, "%.*s", (int)strcspn(report.verdict, ":"), report.verdict);
+    find(found, checker, report.verdict);
+}
+
 /* ---- many, in a process of their own ---- */
 
 static void run_seed(const struct plants_search *search, uint64_t seed, struct found *found)
@@ -341,6 +354,9 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
         break;
     case PLANTS_RING:
         run_ring(seed, found);
+        break;
+    case PLANTS_LOCKS:
+        run_locks(search, seed, found);
         break;
     default:
         run_entry(seed, found);
@@ -404,6 +420,7 @@ static struct found search_seeds(const struct plants_search *search, const char 
 static const char *where(const struct plants_search *search)
 {
     if (search->method == PLANTS_CRASH) return "crashes";
+    if (search->method == PLANTS_LOCKS) return search->lock;
     return search->method == PLANTS_CLUSTER ? "cells"
            : search->method == PLANTS_ENTRY ? "entry"
            : search->method == PLANTS_RING  ? "ring"
@@ -448,6 +465,7 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_SUSPECTED] = "taken for dead",
         [PLANTS_RING] = "two incarnations",
         [PLANTS_ENTRY] = "cut short",
+        [PLANTS_LOCKS] = "lock clients",
     };
     int code = 0;
     for (uint32_t i = 0; i < count; i++) {

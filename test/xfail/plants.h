@@ -23,6 +23,7 @@ enum plants_method {
     PLANTS_SUSPECTED,      /* likewise, and node 0 is recovered while it is alive */
     PLANTS_RING,           /* each seed is a ring of log that two incarnations of a node wrote to */
     PLANTS_ENTRY,          /* each seed is an entry of the log of which a line was never written */
+    PLANTS_LOCKS,          /* each seed is a cluster of lock clients (lock_run.h) */
 };
 
 struct plants_search {
@@ -32,7 +33,8 @@ struct plants_search {
     uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
     uint32_t
         torn_log; /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
-    uint32_t ring_bytes; /* of a coordinator's log; 0: its whole segment */
+    uint32_t ring_bytes;       /* of a coordinator's log; 0: its whole segment */
+    const char *lock, *policy; /* of clusters of lock clients */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
         const char *faults; /* as of `cellar sim --faults` */
