@@ -17,6 +17,8 @@ struct seeds_totals {
     uint64_t done, failed;
     uint64_t committed, without_effect, indeterminate;
     uint64_t recovered;   /* compute nodes */
+    uint64_t stop_ns;     /* of a survivor's client after a loss, the longest, virtual */
+    uint64_t suspected;   /* compute nodes that were declared dead but alive, and untouched by faults */
     uint64_t recovery_ns; /* the longest of them, from the loss, virtual */
     uint64_t ops, virtual_ns;
     uint64_t faults[FABRIC_SIM_FAULT_KINDS];

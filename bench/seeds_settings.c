@@ -1,6 +1,7 @@
 #include "seeds_settings.h"
 
 #include "db.h"
+#include "layout.h"
 #include "plant.h"
 #include "style.h"
 
@@ -109,6 +110,12 @@ static const struct option_def defs[] = {
      .offset = AT(plan.txns),
      .min = 1,
      .max = 1e9},
+    {.name = "lease",
+     .argument = "US",
+     .help = "compute nodes notice losses by leases of so many us, or off",
+     .fallback = "drawn",
+     .kind = OPTION_TEXT,
+     .offset = AT(lease)},
     {.name = "en-bits",
      .help = "bits of epoch numbers; 4 in builds with planted bugs",
      .fallback = "drawn",
@@ -230,6 +237,17 @@ static int hardware_resolve(struct seeds_settings *settings, struct cellar_error
     return 0;
 }
 
+static int lease_resolve(struct seeds_settings *settings, struct cellar_error *error)
+{
+    char *end = NULL;
+    if (!settings->lease || !strcmp(settings->lease, "off")) return 0;
+    unsigned long us = strtoul(settings->lease, &end, 10);
+    if (*settings->lease < '0' || *settings->lease > '9' || *end || us < 20 || us > LAYOUT_LEASE_US_MAX)
+        REFUSE("--lease needs microseconds from 20 to %u, or off, not '%.60s'", LAYOUT_LEASE_US_MAX, settings->lease);
+    settings->plan.lease_ns = us * 1000ull;
+    return 0;
+}
+
 static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
 {
     static const struct {
@@ -239,7 +257,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
         {"cc", SIM_FIXED_CC},           {"cns", SIM_FIXED_CNS},           {"mns", SIM_FIXED_MNS},
         {"threads", SIM_FIXED_THREADS}, {"coros", SIM_FIXED_COROS},       {"replicas", SIM_FIXED_REPLICAS},
         {"nic", SIM_FIXED_PROFILE},     {"schedule", SIM_FIXED_SCHEDULE}, {"txns", SIM_FIXED_TXNS},
-        {"en-bits", SIM_FIXED_EN},
+        {"en-bits", SIM_FIXED_EN},      {"lease", SIM_FIXED_LEASE},
     };
     uint32_t fixed = 0;
     for (uint32_t i = 0; i < sizeof(fixing) / sizeof(fixing[0]); i++)
@@ -315,6 +333,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code == 0) code = hardware_resolve(settings, error);
     if (code == 0 && settings->fixed & SIM_FIXED_FAULTS)
         code = fabric_sim_faults_parse(settings->faults, &settings->plan.faults, error);
+    if (code == 0) code = lease_resolve(settings, error);
     if (code == 0) code = drops_resolve(settings, error);
     if (code == 0) code = plan_check(settings, machine, error);
     return code == 0 ? files_check(settings, error) : code;

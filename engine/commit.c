@@ -39,6 +39,7 @@ static bool snapshot_suffices(const struct txn *txn)
            (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
            (txn->cache.objects[0].own_read || !txn->home->local || PLANT(crest_snapshot_shared)) &&
            txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
+           txn->cache.objects[0].absent_bucket < 0 && /* nor was it absent first, and inserted then */
            (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
            !en_may_wrap(txn);
 }

@@ -33,6 +33,7 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
     uint32_t own = worker->cn - db->config.cn_index;
     struct recover_home home = home_of(worker, task);
     home.life = life;
+    home.watching = home.vigil && task == &home.vigil->watcher;
 
     if (atomic_load(&db->gates[own].failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);

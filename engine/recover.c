@@ -177,6 +177,7 @@ static int takers_wait(struct recover *run)
         if (taker < 0) return 0;
         rc = taker_pass(run, (uint32_t)taker);
         if (rc) return rc;
+        if (run->home->watching) break;
         recover_pause(run, TAKER_WAIT_NS);
     }
     if (taker < 0) return 0;

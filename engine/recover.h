@@ -39,6 +39,8 @@ struct recover_home {
     struct sched_task *task;
     struct vigil *vigil; /* of the same compute node; NULL: none */
     uint32_t cn;
+    bool
+        watching; /* this task has others to watch, so it does not wait for whoever is in the way: EXISTS, to be tried again */
     uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
 };
 

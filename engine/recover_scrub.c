@@ -1,15 +1,23 @@
 /* recover_scrub.c - clearing the dead node's tags: those that its log names first, as others wait for them most; then whatever is left. */
+#include "plant.h"
 #include "recover_internal.h"
 
-/* Takes the tags as they were read; should somebody have taken them meanwhile, nothing happens. */
+/* Until the word shows none: others take over single ones of them meanwhile, and then what was read is not there any more. */
 static int tags_clear(struct recover *run, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells)
 {
-    uint32_t owned = recover_owned(run, word, tag_bits, cells);
-    uint64_t ones = lockword_ones(tag_bits, owned), mask = lockword_mask(tag_bits, ones), old;
-    if (!owned) return 0;
-    struct fabric_op op = fabric_op_masked_cas(addr, &old, lockword_tags(ones, run->dead), mask, 0, mask);
-    run->report->tags_cleared += (uint32_t)__builtin_popcount(owned);
-    return recover_batch(run, &op, 1);
+    uint32_t owned;
+    while ((owned = recover_owned(run, word, tag_bits, cells)) != 0) {
+        uint64_t ones = lockword_ones(tag_bits, owned), mask = lockword_mask(tag_bits, ones);
+        uint64_t tags = lockword_tags(ones, run->dead), old = 0;
+        struct fabric_op op = fabric_op_masked_cas(addr, &old, tags, mask, 0, mask);
+        int rc = recover_batch(run, &op, 1);
+        if (rc) return rc;
+        bool cleared = ((old ^ tags) & mask) == 0;
+        if (cleared) run->report->tags_cleared += (uint32_t)__builtin_popcount(owned);
+        if (cleared || PLANT(scrub_once)) return 0;
+        word = old;
+    }
+    return 0;
 }
 
 static int word_clear(struct recover *run, struct fabric_addr addr, uint32_t tag_bits, uint32_t cells)

@@ -13,6 +13,7 @@
 #include "plant.h"
 
 #include <stdlib.h>
+
 #include <string.h>
 
 #define STACK_BYTES (256u << 10)

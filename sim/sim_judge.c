@@ -21,6 +21,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEASE_JUDGED_NS 2000000ull /* shorter ones may well pass while operations queue */
+
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...)
 {
     va_list args;
@@ -48,19 +50,35 @@ static bool any_cn_lost(const struct sim_state *state)
     return lost;
 }
 
-static bool any_mn_lost(const struct sim_state *state)
+bool sim_judge_mn_lost(const struct sim_state *state)
 {
     bool lost = false;
     for (uint32_t mn = 0; mn < state->plan->mns; mn++) lost = lost || fabric_sim_mn_lost(state->fabric, mn);
     return lost;
 }
 
-bool sim_judge_any_lost(const struct sim_state *state) { return sim_recover_due(state) || any_mn_lost(state); }
+/* Declared dead, though no fault had touched it and it had not stopped of itself. */
+static void judge_suspicions(struct sim_state *state)
+{
+    uint32_t count;
+    const struct fabric_sim_fault_event *events = fabric_sim_fault_events(state->fabric, &count);
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
+        bool touched = cn_stopped(state, cn);
+        for (uint32_t i = 0; i < count; i++) touched = touched || (!events[i].dropped && events[i].cn == cn);
+        if (!touched && fabric_sim_cn_lost_ns(state->fabric, cn) != UINT64_MAX) state->report->suspected++;
+    }
+    if (state->report->suspected && sim_recover_quiet(state->plan) && state->plan->lease_ns >= LEASE_JUDGED_NS)
+        sim_judge_complain(state->report, "suspicion",
+                           "%u compute nodes were declared dead that were alive, and that nothing held up",
+                           state->report->suspected);
+}
+
+bool sim_judge_any_lost(const struct sim_state *state) { return sim_recover_due(state) || sim_judge_mn_lost(state); }
 
 /* ---- while clients run ---- */
 
 /* A call that ended with a conclusion: committed, or the procedure's own doing. */
-static bool concluded(const struct sim_state *state, int code)
+bool sim_judge_concluded(const struct sim_state *state, int code)
 {
     if (code == 0 || code == -CELLAR_ERR_FULL) return true;
     if (state->load->ops != &sim_load_cells) return false;
@@ -74,13 +92,27 @@ static bool excused(const struct sim_state *state, uint32_t cn, int code)
     if (code == -CELLAR_ERR_FENCED) return sim_judge_cn_lost(state, cn);
     if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
         return false;
-    if (!state->healing || any_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
-    return code == -CELLAR_ERR_DEADLINE && sim_recover_due(state);
+    if (!state->healing || sim_judge_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
+    return code == -CELLAR_ERR_DEADLINE && sim_recover_due(state) && !state->plan->lease_ns;
+}
+
+void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t now_ns)
+{
+    uint64_t then_ns = client->concluded_ns;
+    client->concluded_ns = now_ns;
+    if (sim_judge_cn_lost(state, client->cn)) return;
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
+        uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn);
+        bool concerned = lost_ns < now_ns && (!state->recovered[cn] || state->recovered_ns[cn] > then_ns);
+        uint64_t stop_ns = now_ns - (lost_ns > then_ns ? lost_ns : then_ns);
+        if (concerned && stop_ns > state->report->stop_ns) state->report->stop_ns = stop_ns;
+    }
+    sim_recover_judge_stop(state);
 }
 
 void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts)
 {
-    if (concluded(state, code)) return;
+    if (sim_judge_concluded(state, code)) return;
     if (state->healing && code == -CELLAR_ERR_DEADLINE && !sim_judge_cn_lost(state, cn)) state->vain_calls++;
     if (excused(state, cn, code)) return;
     bool slow = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
@@ -196,11 +228,12 @@ static int check_load(struct coro *co, struct coordinator *coordinator, void *ar
 
 int sim_judge(struct sim_state *state)
 {
+    judge_suspicions(state);
     int code = judge_history(state);
     if (code == 0) code = judge_logs(state);
     if (code) return code;
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
-    if (any_mn_lost(state)) return 0;
+    if (sim_judge_mn_lost(state)) return 0;
     if (sim_recover_due(state)) return sim_judge_locks(state);
     uint32_t survivor = survivor_of(state) * state->plan->threads * state->plan->coros;
     code = db_run_on(state->db, survivor, audit_pool, state);

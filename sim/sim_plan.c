@@ -182,6 +182,15 @@ static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed
     plan->heal = prng_below(prng, 3) != 0;
 }
 
+/* Half of the runs. Under `pct` time means too little: whoever is not chosen for long would be suspected by all. */
+static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
+{
+    static const uint32_t leases_us[] = {100, 500, 2000, 2000, 10000};
+    bool on = prng_below(prng, 2);
+    uint64_t lease_ns = (uint64_t)DRAW(prng, leases_us) * 1000;
+    if (!(fixed & SIM_FIXED_LEASE)) plan->lease_ns = on && plan->schedule != SIM_SCHEDULE_PCT ? lease_ns : 0;
+}
+
 static const char *workload_draw(uint64_t seed)
 {
     static const uint8_t weights[] = {12, 4, 3, 1};
@@ -210,6 +219,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_faults(plan, &prng, fixed);
     bool en_small = prng_below(&prng, 2);
     if (!(fixed & SIM_FIXED_EN)) plan->en_small = PLANT_BUILD && en_small;
+    draw_lease(plan, &prng, fixed);
 }
 
 /* ---- judging ---- */
@@ -393,6 +403,10 @@ static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
     if (fixed & SIM_FIXED_PROFILE) fprintf(out, " --nic %s", plan->profile->name);
     if (fixed & SIM_FIXED_SCHEDULE) fprintf(out, " --schedule %s", sim_plan_schedule_name(plan->schedule));
     if (fixed & SIM_FIXED_TXNS) fprintf(out, " --txns %u", plan->txns);
+    if (fixed & SIM_FIXED_LEASE && plan->lease_ns)
+        fprintf(out, " --lease %llu", (unsigned long long)plan->lease_ns / 1000);
+    else if (fixed & SIM_FIXED_LEASE)
+        fprintf(out, " --lease off");
     if (plan->en_small || fixed & SIM_FIXED_EN) fprintf(out, " --en-bits %d", plan->en_small ? 4 : 16);
 }
 

@@ -39,7 +39,8 @@ struct sim_plan {
     uint32_t pct_depth;
     uint32_t
         roll; /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
-    bool en_small; /* epoch numbers of 4 bits (test builds only) */
+    bool en_small;     /* epoch numbers of 4 bits (test builds only) */
+    uint64_t lease_ns; /* compute nodes watch each other by leases; 0: they do not, and are told who is lost */
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
     uint32_t keys, tables, cells,
@@ -70,6 +71,7 @@ enum sim_fixed {
     SIM_FIXED_PROFILE = 512,
     SIM_FIXED_EN = 1024,
     SIM_FIXED_WORKLOAD = 2048,
+    SIM_FIXED_LEASE = 4096,
 };
 
 /* The workloads, NULL-terminated. */

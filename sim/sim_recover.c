@@ -1,6 +1,7 @@
 #include "sim_recover.h"
 
 #define RECOVERY_MAX_NS 100000000ull /* virtual */
+#define LEASE_JUDGED_NS 20000000ull  /* with longer ones to find out takes a good part of that */
 
 static bool due(const struct sim_state *state, uint32_t cn)
 {
@@ -21,8 +22,7 @@ static bool taken(const struct sim_state *state, uint32_t cn)
     return by > 0 && !sim_judge_cn_lost(state, by - 1);
 }
 
-/* Nothing but losses: no pauses, delays or partitions, nor schedules that hold operations up. */
-static bool losses_only(const struct sim_plan *plan)
+bool sim_recover_quiet(const struct sim_plan *plan)
 {
     bool only = plan->schedule == SIM_SCHEDULE_TIME;
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
@@ -30,28 +30,46 @@ static bool losses_only(const struct sim_plan *plan)
     return only;
 }
 
+void sim_recover_judge_stop(struct sim_state *state)
+{
+    const struct sim_plan *plan = state->plan;
+    if (state->report->stop_ns <= RECOVERY_MAX_NS || !sim_recover_quiet(plan) || plan->lease_ns > LEASE_JUDGED_NS)
+        return;
+    if (sim_judge_mn_lost(state)) return;
+    sim_judge_complain(state->report, "recovery", "a survivor's client stood still for %llu us after a loss",
+                       (unsigned long long)state->report->stop_ns / 1000);
+}
+
+/* With leases the time runs until somebody wanted what the lost one had locked, too, which may be never: there stops are judged. */
 static void note(struct sim_state *state, uint32_t cn, uint64_t lost_ns, uint64_t now_ns)
 {
     struct sim_report *report = state->report;
+    if (state->recovered[cn]) return;
     state->recovered[cn] = true;
+    state->recovered_ns[cn] = now_ns;
     report->recovered++;
+    if (state->plan->lease_ns) return;
     if (now_ns - lost_ns > report->recovery_ns) report->recovery_ns = now_ns - lost_ns;
-    if (report->recovery_ns > RECOVERY_MAX_NS && losses_only(state->plan))
+    if (report->recovery_ns > RECOVERY_MAX_NS && sim_recover_quiet(state->plan))
         sim_judge_complain(report, "recovery", "compute node %u was recovered only %llu us after its loss", cn,
                            (unsigned long long)report->recovery_ns / 1000);
+}
+
+void sim_recover_told(void *arg, uint32_t by, uint32_t dead)
+{
+    struct sim_state *state = arg;
+    uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, dead);
+    uint64_t now_ns = fabric_sim_true_ns(state->db->workers[by * state->plan->threads].ep);
+    note(state, dead, lost_ns < now_ns ? lost_ns : now_ns, now_ns);
 }
 
 static void recover_one(struct sim_state *state, struct coro *co, struct coordinator *coordinator, uint32_t cn)
 {
     struct recover_report report;
     struct cellar_error error = {0};
-    const struct fabric_ep *ep = coordinator->worker->ep;
-    uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn), begin_ns = fabric_sim_true_ns(ep);
     state->recoverers[cn] = coordinator->worker->cn + 1;
     int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
-    if (code == 0 && !state->recovered[cn])
-        note(state, cn, lost_ns == UINT64_MAX ? begin_ns : lost_ns, fabric_sim_true_ns(ep));
     /* Its own node is lost, somebody else is quicker, or a memory node does not answer: then it waits for another one. */
     if (code == 0 || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_UNREACHABLE)
         return;
@@ -63,8 +81,7 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
 void sim_recover_lost(struct sim_state *state, struct coro *co, struct coordinator *coordinator)
 {
     /* Who recovers must read all logs and write all replicas: with a memory node lost he waits for its failover. */
-    for (uint32_t mn = 0; mn < state->plan->mns; mn++)
-        if (fabric_sim_mn_lost(state->fabric, mn)) return;
+    if (sim_judge_mn_lost(state)) return;
     for (uint32_t cn = 0; cn < state->plan->cns; cn++)
         if (cn != coordinator->worker->cn && due(state, cn) && !taken(state, cn))
             recover_one(state, co, coordinator, cn);

@@ -34,6 +34,7 @@ static void count_call(struct sim_report *report, int code)
 static uint64_t call_ns(const struct sim_state *state)
 {
     if (!state->healing) return CALL_NS;
+    if (state->plan->lease_ns && !sim_judge_mn_lost(state)) return HEALED_CALL_NS;
     return sim_judge_any_lost(state) ? BEREFT_CALL_NS : HEALED_CALL_NS;
 }
 
@@ -46,8 +47,9 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     uint32_t first = state->healing ? plan->txns : 0;
     uint32_t end = state->healing ? plan->txns + sim_plan_heal_txns(plan) : plan->txns;
 
+    client->concluded_ns = fabric_sim_true_ns(coordinator->worker->ep);
     for (uint32_t index = first; index < end && !client->fenced; index++) {
-        sim_recover_lost(state, co, coordinator);
+        if (!plan->lease_ns) sim_recover_lost(state, co, coordinator);
         const struct cellar_call_options options = {.timeout_ns = call_ns(state)};
         bool bereft = options.timeout_ns == BEREFT_CALL_NS; /* whoever was missing then may have been recovered since */
         struct cellar_result result = {0};
@@ -60,11 +62,13 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
         if (!bereft || code != -CELLAR_ERR_DEADLINE) sim_judge_call(state, txn, client->cn, code, result.attempts);
         count_call(state->report, code);
+        if (sim_judge_concluded(state, code)) sim_judge_stop(state, client, state->spans[txn].end_ns);
         if (code == -CELLAR_ERR_INDETERMINATE) {
             memcpy(client->unsettled, result.txn_id, sizeof client->unsettled);
             client->unsettled_txn = txn;
         }
     }
+    sim_judge_stop(state, client, fabric_sim_true_ns(coordinator->worker->ep));
     return 0;
 }
 
@@ -105,7 +109,8 @@ static int open_cluster(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
     uint64_t seed = plan->seed + ((uint64_t)plan->roll << 40); /* of times and ties; the load follows from the plan's */
-    struct cellar_config config = {.cc = plan->cc,
+    struct cellar_config config = {.fabric = "sim",
+                                   .cc = plan->cc,
                                    .cns = plan->cns,
                                    .mns = plan->mns,
                                    .threads = plan->threads,
@@ -113,6 +118,7 @@ static int open_cluster(struct sim_state *state)
                                    .replicas = plan->replicas,
                                    .pool_bytes = plan->pool_bytes,
                                    .log_bytes = plan->log_bytes,
+                                   .lease_ns = plan->lease_ns,
                                    .seed = seed};
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);
@@ -130,7 +136,12 @@ static int open_cluster(struct sim_state *state)
     sim.choose_arg = state;
     sim.hold_round_trips = state->schedule.hold_round_trips;
     int code = fabric_sim_open(&sim, &state->fabric, state->error);
-    return code ? code : db_open_on(state->fabric, &config, &state->db, state->error);
+    if (code == 0) code = db_open_on(state->fabric, &config, &state->db, state->error);
+    if (code == 0) {
+        state->db->recovered.fn = sim_recover_told;
+        state->db->recovered.arg = state;
+    }
+    return code;
 }
 
 static int fill_client(struct cellar_session *session, void *arg)

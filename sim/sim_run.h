@@ -20,6 +20,8 @@ struct sim_report {
     uint64_t committed, failed, indeterminate;
     uint32_t recovered;   /* compute nodes */
     uint64_t recovery_ns; /* the longest time, virtual, from a loss to the end of its recovery */
+    uint64_t stop_ns;     /* the longest time, virtual, that a client of a survivor had no conclusion after a loss */
+    uint32_t suspected;   /* compute nodes declared dead that no fault had touched */
     uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
     uint32_t
         fault_numbers[FABRIC_SIM_FAULT_KINDS]; /* one more than that of the last one of the kind that acted; 0: none */

@@ -17,6 +17,7 @@ struct sim_client {
     bool fenced;            /* it was told that its node is dead or has stopped: it gave up */
     uint64_t unsettled[2];  /* the name of its call that ended INDETERMINATE; zero: none */
     uint32_t unsettled_txn; /* the plan's number of that one */
+    uint64_t concluded_ns;  /* when its last call had a conclusion, or its phase began */
 };
 
 /* When a call was made, and when it had returned; end 0: it was not made. */
@@ -40,7 +41,8 @@ struct sim_state {
     struct history history;
     struct history_verdict verdict;
     bool healing;
-    bool recovered[FABRIC_CNS_MAX];      /* compute nodes that were lost, and of which nothing is left */
+    bool recovered[FABRIC_CNS_MAX]; /* compute nodes that were lost, and of which nothing is left */
+    uint64_t recovered_ns[FABRIC_CNS_MAX];
     uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + who is at it; 0: nobody */
     uint32_t vain_calls; /* ended by their deadline in the healing phase, of clients whose compute node is there */
     bool hung;           /* clients that never end: nothing may be closed */
@@ -56,8 +58,13 @@ void sim_judge_hang(struct sim_state *state, uint32_t clients);
 NODISCARD int sim_judge(struct sim_state *state);
 /* Notes the first complaint of all. */
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
+/* A call of a client had a conclusion, or its phase ended: how long it was without one, if somebody was lost meanwhile. */
+void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t now_ns);
+/* Did that call end with one? */
+bool sim_judge_concluded(const struct sim_state *state, int code);
 /* Has this compute node crashed, been fenced, or stopped of itself? */
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
+bool sim_judge_mn_lost(const struct sim_state *state);
 /* Is anybody missing: a compute node, so and not recovered, or a memory node? */
 bool sim_judge_any_lost(const struct sim_state *state);
 
