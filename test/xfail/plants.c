@@ -219,7 +219,10 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     struct cellar_error error = {0};
     uint32_t fixed = SIM_FIXED_WORKLOAD | SIM_FIXED_EN | FIX(cns, SIM_FIXED_CNS) | FIX(threads, SIM_FIXED_THREADS) |
                      FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
-                     FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0);
+                     FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0) |
+                     (shape->timely ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE;
+    plan->schedule = SIM_SCHEDULE_TIME;
+    plan->lease_ns = shape->lease_us * 1000ull;
     plan->workload = "cells";
     plan->cc = CELLAR_CC_CREST;
     if (shape->crest) fixed |= SIM_FIXED_CC;
