@@ -20,7 +20,7 @@ struct logged_txn {
 struct logged_entry {
     uint32_t cn, coordinator, replica;
     uint64_t at, bytes; /* in the ring, as an address of the primary */
-    bool begins_half;
+    bool begins_half; /* the first entry of a half of its ring: the one before it may be of any lap */
     uint64_t sequence, ts;
 };
 
@@ -167,6 +167,12 @@ static int entry_judge(const struct logs *logs, const struct logged_txn *logged,
                       WHO_ARGS(logs, logged), missing->table_id, TEXT(missing->key), missing->cell);
 }
 
+/* A ring ends where its coordinator says: there may be more of its last chunk. */
+static bool begins_half(const struct logs *logs, uint64_t offset)
+{
+    return offset == 0 || offset == logseg_half(logs->db->config.log_bytes - sizeof(struct chunk_wire));
+}
+
 static int entry_keep(struct logs *logs, const struct loader_log *at, const struct log_entry_wire *entry)
 {
     if (logs->entry_count == logs->entry_capacity) {
@@ -181,7 +187,7 @@ static int entry_keep(struct logs *logs, const struct loader_log *at, const stru
                                                                .replica = at->replica,
                                                                .at = at->addr.bits,
                                                                .bytes = entry->bytes,
-                                                               .begins_half = at->begins_half,
+                                                               .begins_half = begins_half(logs, at->offset),
                                                                .sequence = entry->sequence,
                                                                .ts = entry->ts};
     return 0;

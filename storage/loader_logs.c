@@ -32,7 +32,7 @@ static int ring_entries(const uint8_t *ring, uint64_t bytes, struct loader_log l
         const struct log_entry_wire *entry = logseg_parse(ring + at, bytes - at);
         if (entry) {
             log.addr = fabric_addr_plus(start, at);
-            log.begins_half = at == 0 || at == logseg_half(bytes);
+            log.offset = at;
             int rc = fn(arg, &log, entry);
             if (rc < 0) return rc;
         }

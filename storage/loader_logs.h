@@ -10,7 +10,7 @@ struct loader_log {
     uint32_t node, replica;   /* the segment's primary node; which of its replicas was read */
     uint32_t cn, coordinator; /* whose segment it is, as its run's header says */
     struct fabric_addr addr;  /* of the entry, in the primary */
-    bool begins_half;         /* the first entry of a half of its ring: the one before it may be of any lap */
+    uint64_t offset;          /* of the entry, in its ring */
 };
 
 /* `entry` is whole (logseg_parse) and valid during the call; its changes: logseg_next_write. */

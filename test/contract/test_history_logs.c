@@ -35,7 +35,7 @@ struct logged {
 static void begin(struct logged *logged, const struct api_variant *variant, struct cellar_config config)
 {
     logged->history = (struct history){0};
-    config.log_bytes = 64 << 10;
+    if (!config.log_bytes) config.log_bytes = 64 << 10;
     api_open_with(&logged->api, variant, config);
     api_load(&logged->api, 0, 10);
     MUST(&logged->api.error,
@@ -242,11 +242,11 @@ static void sequences_rise(void **state)
 }
 
 /* What did not fit into the first half begins the second one, directly behind what an earlier lap left at the end of the first. */
-static void halves_are_of_different_laps(void **state)
+static void halves_are_of_different_laps(void **state, uint64_t log_bytes)
 {
     static const uint64_t sequences[] = {4, 9};
     struct logged logged;
-    begin(&logged, *state, (struct cellar_config){.coros = 1});
+    begin(&logged, *state, (struct cellar_config){.coros = 1, .log_bytes = log_bytes});
     for (uint64_t key = 0; key < 3; key++) call(&logged, key, false, false);
     end(&logged);
     struct seen seen = look(&logged, 0);
@@ -266,6 +266,10 @@ static void halves_are_of_different_laps(void **state)
     }
     close(&logged);
 }
+
+static void halves_of_whole_chunks(void **state) { halves_are_of_different_laps(state, 64 << 10); }
+/* The rest of the last chunk is not part of the ring. */
+static void halves_of_part_of_a_chunk(void **state) { halves_are_of_different_laps(state, 80 << 10); }
 
 /* Of an indeterminate transaction there may be an entry or none; but none of its versions without one. */
 static void no_effect_without_an_entry(void **state)
@@ -330,7 +334,8 @@ int main(int argc, char **argv)
         API_TEST(sequences_rise),
         API_TEST(no_effect_without_an_entry),
         API_TEST(a_node_is_lost),
-        API_TEST(halves_are_of_different_laps),
+        API_TEST(halves_of_whole_chunks),
+        API_TEST(halves_of_part_of_a_chunk),
     };
     return api_main("history_logs", tests, sizeof tests / sizeof *tests, argc, argv);
 }
