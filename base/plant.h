@@ -92,6 +92,7 @@
     X(crest_insert_unannounced, "an insert does not announce itself as the record's only writer")                      \
     X(crest_insert_found_early, "a new record's address is told to others of its CN before it is written")             \
     X(crest_tag_assumed, "a tag of this CN at a stale address is taken for the own one")                               \
+    X(crest_deleted_read, "what a delete leaves may be read while it is applied")                                      \
     X(crest_stop_unheard, "a CN that stops does not wake who waits in it")                                             \
     X(crest_base_age_ignored,                                                                                          \
       "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \

@@ -309,6 +309,8 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
     object->locked_cells = local->tagged_cells;
     object->held = lockword_tags(lockword_ones(schema->tag_bits, local->tagged_cells), txn->home->owner);
     if (!PLANT(crest_held_late)) local->held_cells = 0;
+    /* Nobody reads a tombstone: what validates it, a header with our tag, may be torn between its flags and its epoch numbers. */
+    if (txn_is_delete(object) && !PLANT(crest_deleted_read)) local->base_cells = 0;
     local->phase = PLANT(crest_dropped_early) ? LOCAL_OPEN : LOCAL_APPLYING;
 }
 

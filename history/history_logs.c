@@ -20,7 +20,7 @@ struct logged_txn {
 struct logged_entry {
     uint32_t cn, coordinator, replica;
     uint64_t at, bytes; /* in the ring, as an address of the primary */
-    bool begins_half; /* the first entry of a half of its ring: the one before it may be of any lap */
+    bool begins_half;   /* the first entry of a half of its ring: the one before it may be of any lap */
     uint64_t sequence, ts;
 };
 

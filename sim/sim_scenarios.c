@@ -177,7 +177,14 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
     {"crest-two-cns", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2}},
     {"crest-replicas",
      {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .mns = 2, .replicas = 1}},
-    {"crest-words", {.cc = CELLAR_CC_CREST, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .words = true}},
+    {"crest-words-threads",
+     {.cc = CELLAR_CC_CREST,
+      .seed = 1,
+      .torn = true,
+      .warm = true,
+      .clients_per_cn = SIM_SCENARIO_CLIENTS,
+      .threads = true,
+      .words = true}},
     {"record-words", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .words = true}},
 };
 const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;

@@ -149,6 +149,7 @@ static const struct sim_scenarios_variant variants[] = {
     {"crest-ring", VARIANT(.clients_per_cn = 4, .threads = true, .log_bytes_max = 128)},
     {"crest-crowd", VARIANT(.clients_per_cn = 2, .crowd = true, .ends_only = true)},
     {"crest-words", VARIANT(.clients_per_cn = 2, .words = true)},
+    {"crest-words-threads", VARIANT(.clients_per_cn = 3, .words = true, .threads = true)},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 

@@ -54,7 +54,8 @@ static const struct plants_search searches[] = {
     {.plant = "crest_watermark_gap", .method = PLANTS_TEMPLATE_CRASH, .template = "log_gap/crest-two-replicas"},
     {.plant = "insert_unlogged", .method = PLANTS_TEMPLATE_CRASH, .template = "insert_update_inside/crest-one-cn"},
     {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_beside/crest-one-cn"},
-    /* new records */
+    /* new and deleted records */
+    {.plant = "crest_deleted_read", .method = PLANTS_PREEMPT, .template = "delete_then_look/crest-words-threads"},
     {.plant = "crest_insert_found_early",
      .method = PLANTS_CLUSTER,
      .shape = {.crest = true, .faults = "none", .cns = 1, .threads = 4, .coros = 4}},
