@@ -38,6 +38,9 @@ check quick holds commit 9 3 bucket_unclaimed
 check full holds commit 7 2 absence_ignores_locks
 
 # with a crash of CN 0 and its recovery
+check full holds commit_crash 9 2 -
+check full holds commit_crash 13 2 -
+check full bounded commit_crash 12 2 -
 for rule in crest_dep_forgotten dep_until_committable crest_ack_early crest_ring_unwatched recover_tags_first \
     recover_deps_ignored recover_watermark_ignored; do
     check quick fails commit_crash 12 2 $rule
