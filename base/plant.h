@@ -173,6 +173,7 @@
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
+    X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \
     X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
     X(declock_two_places, "a compute node enters the queue again while its release is on its way")                     \
     /* locks: ShiftLock */                                                                                             \
