@@ -57,3 +57,25 @@ done
 for rule in en_always_next recover_deps_ignored recover_unerased primary_lines_only; do
     check full holds recover 0 0 $rule
 done
+
+# queues of locks with readers and writers, and their resets; template: the scenario, then the rounds of client 0
+check quick holds declock 1 1 -
+check quick holds declock 3 1 -
+for template in 2 4 5 6; do
+    check full holds declock $template 1 -
+done
+check full holds declock 1 2 -
+check full holds declock 3 2 -
+check quick fails declock 3 1 cql_refetch_missing
+check quick fails declock 1 1 cql_one_reader
+for rule in declock_ack_holding declock_ack_writing declock_released_void declock_generation_ignored; do
+    check quick fails declock 2 1 $rule
+done
+for rule in declock_waiters_kept declock_reset_unawaited declock_entries_kept declock_refetch_for_ever declock_reset_by_write \
+    declock_stall_ignored declock_dead_awaited cql_enter_in_reset; do
+    check full fails declock 4 1 $rule
+done
+check full fails declock 6 1 declock_resetter_lost
+check full fails declock 5 1 cql_version_unchecked
+check full fails declock 3 2 cql_version_wraps
+check full holds declock 2 1 cql_overflow_unseen
