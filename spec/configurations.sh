@@ -77,5 +77,4 @@ for rule in declock_waiters_kept declock_reset_unawaited declock_entries_kept de
 done
 check full fails declock 6 1 declock_resetter_lost
 check full fails declock 5 1 cql_version_unchecked
-check full fails declock 3 2 cql_version_wraps
 check full holds declock 2 1 cql_overflow_unseen

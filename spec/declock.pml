@@ -16,7 +16,6 @@ byte removed, scenario, first_rounds;
 #define WITHOUT(rule) (removed == rule)
 #define cql_version_unchecked 1
 #define cql_refetch_missing 2
-#define cql_version_wraps 3
 #define cql_overflow_unseen 4 /* not needed for safety: who misses the entry resets the lock */
 #define cql_one_reader 5
 #define declock_ack_holding 6
@@ -178,7 +177,7 @@ again:
         index = old_head + left;
         if
         :: left >= room && !WITHOUT(cql_overflow_unseen) -> goto lead
-        :: index / room + 1 > last_version && !WITHOUT(cql_version_wraps) -> goto lead
+        :: index / room + 1 > last_version -> goto lead
         :: else
         fi;
         if :: left == 0 || (!x && old_writers == 0) -> goto critical :: else fi;
