@@ -261,10 +261,12 @@ static int await_one(struct processes *processes, uint32_t of, enum processes_st
         struct look_args args;
         int code = look(processes, of, &args, error);
         if (code < 0) return code;
-        bool losable = processes->survive && stage >= PROCESSES_DONE && args.row.stage < stage;
-        if (losable && (polls % POLLS_TO_LOSE == 0) && lose(processes, of, &args) && args.row.stage < stage) {
+        bool asked = processes->survive && args.row.stage < stage && polls % POLLS_TO_LOSE == 0;
+        if (asked && lose(processes, of, &args) && args.row.stage < stage) {
             *reached = (enum processes_stage)args.row.stage;
-            return 0;
+            if (stage >= PROCESSES_DONE) return 0;
+            return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died before all were ready", of,
+                           processes->count);
         }
         if (args.row.stage == PROCESSES_GONE)
             return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,

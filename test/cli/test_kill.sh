@@ -1,0 +1,135 @@
+#!/bin/bash
+# test_kill.sh [CELLAR] - one of three processes dies amid a TPC-C load on memory-node processes: killed (SIGKILL), or stopped for too long
+# (SIGSTOP). The others go on, it is recovered by one of them, or by an operator with `cellar recover`, and in the end every check of what is left holds:
+# TPC-C's twelve conditions, whatever the dead one had been told of included, the audit of the pool (no lock left, replicas equal).
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+failures=0
+started=()
+cleanup() {
+    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
+    wait 2>/dev/null
+    rm -rf "$folder"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# memnode NAME NODE: starts one of two and waits for its socket.
+memnode() {
+    "$cellar" memnode --socket "$folder/$1" --bytes 200M --node "$2" --mns 2 >"$folder/$1.out" 2>"$folder/$1.err" &
+    started+=("$!")
+    for _ in $(seq 100); do
+        [ -S "$folder/$1" ] && return
+        sleep 0.1
+    done
+    fail "no socket of $1: $(cat "$folder/$1.err")"
+}
+
+# Has the process been at work, for some 0.08 s of its first worker's time? While it waits for the load it sleeps.
+works() {
+    local stat
+    for stat in /proc/"$1"/task/*/stat; do
+        grep -q 'worker0)' "$stat" 2>/dev/null || continue
+        [ "$(sed 's/.*) //' "$stat" | awk '{print $12 + $13}')" -ge 8 ] && return
+    done
+    return 1
+}
+
+# Waits at most 60 s for a process, and tells whether it ended with that status.
+ends() {
+    for _ in $(seq 600); do
+        kill -0 "$1" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$1" 2>/dev/null && kill -9 "$1"
+    wait "$1" 2>/dev/null
+    [ $? -eq "$2" ]
+}
+
+# The number behind a name in a report.
+number() { sed -n "s/^ *\"$2\": \([0-9]*\).*/\1/p" "$folder/$1.json"; }
+
+# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run.
+dies() {
+    local name=$1 cc=$2 replicas=$3 lease=$4 signal=$5 victim=$6 pids=() i nodes="$folder/$1-a,$folder/$1-b"
+    memnode "$name-a" 0
+    memnode "$name-b" 1
+    for i in 0 1 2; do
+        "$cellar" bench tpcc --warehouses 1 --scale small --seconds 2 --warmup 0 --cc "$cc" --threads 1 --replicas "$replicas" \
+            --memnodes "$nodes" --process "$i/3" --survive --lease "$lease" --json "$folder/$name$i.json" \
+            >"$folder/$name$i.out" 2>"$folder/$name$i.err" </dev/null &
+        pids[i]=$!
+        started+=("$!")
+    done
+    disown "${pids[victim]}" # its end is no news for the shell
+    for _ in $(seq 300); do # number 0 loads before: then another one tells
+        works "${pids[victim == 0 ? 1 : victim]}" && break
+        sleep 0.05
+    done
+    kill "-$signal" "${pids[victim]}" || fail "$name: process $victim was gone already: $(cat "$folder/$name$victim.err")"
+    if [ "$lease" = off ]; then
+        for _ in $(seq 50); do # its memory nodes may take a moment to see that it is gone
+            "$cellar" recover --memnodes "$nodes" --replicas "$replicas" --cn "$victim" >"$folder/$name.recover" 2>&1 && break
+            sleep 0.02
+        done
+        grep -q "compute node $victim was recovered by" "$folder/$name.recover" || fail "$name: cellar recover says: $(cat "$folder/$name.recover")"
+    fi
+    for i in 0 1 2; do
+        [ $i -eq $victim ] && continue
+        ends "${pids[i]}" 0 || fail "$name: process $i: $(cat "$folder/$name$i.err" "$folder/$name$i.out")"
+        grep -q '"consistent": true' "$folder/$name$i.json" || fail "$name: process $i has no consistent report"
+        tr -d ' \n' <"$folder/$name$i.json" | grep -q "\"lost_processes\":\[$victim\]" || fail "$name: process $i has not lost process $victim"
+        echo "$name: process $i: longest call $(number "$name$i" longest_call_us) us, longest wait for one node's locks $(number "$name$i" longest_lock_wait_us) us"
+    done
+    grep -q '"pool audit": "ok"' "$folder/$name"[0-2].json || fail "$name: nobody has audited the pool"
+    if [ "$lease" != off ]; then
+        grep -q "compute node $victim was recovered by compute node" "$folder/$name"[0-2].err || fail "$name: no process says that it recovered number $victim"
+    fi
+    kill -CONT "${pids[victim]}" 2>/dev/null && [ "$(ps -o stat= -p "${pids[victim]}" | cut -c1)" != Z ] &&
+        ! ends "${pids[victim]}" 137 && fail "$name: process $victim came back after it had been declared dead"
+    rm -f "$folder/$name"-[ab]
+}
+
+dies killed cell 0 0.5 KILL 1
+dies backed crest 1 0.5 KILL 2
+dies operator crest 0 off KILL 1
+dies judge cell 1 off KILL 0
+dies zombie crest 1 0.3 STOP 1
+
+# Who dies while it loads takes the others with it.
+memnode loading-a 0
+memnode loading-b 1
+for i in 0 1; do
+    "$cellar" bench tpcc --warehouses 1 --txns 10 --threads 1 --memnodes "$folder/loading-a,$folder/loading-b" --process "$i/2" --survive \
+        >"$folder/loading$i.out" 2>"$folder/loading$i.err" </dev/null &
+    pids[i]=$!
+    started+=("$!")
+done
+disown "${pids[0]}"
+for _ in $(seq 300); do
+    works "${pids[0]}" && break
+    sleep 0.02
+done
+kill -KILL "${pids[0]}"
+ends "${pids[1]}" 2 || fail "loading: process 1 did not end with 2"
+grep -q "process 0 of 2 died before all were ready" "$folder/loading1.err" || fail "loading: $(cat "$folder/loading1.err")"
+
+# What does not fit.
+refused() {
+    "$cellar" bench tpcc "${@:2}" >"$folder/refused" 2>&1
+    [ $? -eq 2 ] && [ "$(wc -l <"$folder/refused")" -eq 1 ] && grep -q "$1" "$folder/refused" || fail "${*:2}: $(cat "$folder/refused")"
+}
+refused "needs --process" --survive
+refused "needs --memnodes" --lease 1
+refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease soon
+refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease 17
+refused "for --fabric shm" --fabric sim --lease 1
+refused "holes" --memnodes "$folder/x" --process 0/2 --survive --history "$folder/h"
+
+[ $failures -eq 0 ] && echo "the others go on, whoever dies"
+[ $failures -eq 0 ]
