@@ -337,6 +337,7 @@ static void complain(const struct run *run, int code, const struct cellar_error 
 
 int bench_main(int count, char *const *arguments, struct watch *watch)
 {
+    if (count > 0 && !strcmp(arguments[0], "lock")) return bench_lock_main(count - 1, arguments + 1, watch);
     struct cellar_error error = {0};
     struct run *run = calloc(1, sizeof(*run));
     if (!run) {

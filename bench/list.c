@@ -1,6 +1,8 @@
 /* list.c - `cellar list`: what this build has, and what it does not have yet. */
 #include "bench.h"
 #include "exp.h"
+#include "lockmgr.h"
+#include "locks_report.h"
 #include "options.h"
 #include "settings.h"
 
@@ -20,7 +22,39 @@ static const struct option_def defs[] = {
 };
 static const struct options options = {.program = "cellar list", .defs = defs, .count = 1};
 
-static const char *const nothing[] = {NULL};
+/* [{"name", "about", "promises", "policies": [..]}] */
+static json_t *locks_json(void)
+{
+    json_t *array = json_array();
+    const char *about, *name;
+    for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) {
+        json_t *policies = json_array();
+        for (uint32_t j = 0; lockmgr_policy_name(name, j); j++)
+            json_array_append_new(policies, json_string(lockmgr_policy_name(name, j)));
+        json_array_append_new(array, json_pack("{s:s, s:s, s:o}", "name", name, "about", about, "policies", policies));
+    }
+    return array;
+}
+
+/* What an algorithm promises depends on the policy: that of each. */
+static void print_lock(const char *name, const char *about)
+{
+    char promises[160];
+    const char *policy = lockmgr_policy_name(name, 0);
+    printf("  %-16s %s\n", name, about);
+    for (uint32_t j = 0; j == 0 || (policy = lockmgr_policy_name(name, j)); j++) {
+        struct lockmgr_config config = {.algorithm = name, .policy = policy};
+        printf("  %-16s   %s%s%s\n", "", policy ? policy : "", policy ? ": " : "",
+               locks_report_promises(lockmgr_promises(&config), promises, sizeof promises));
+    }
+}
+
+static void print_locks(void)
+{
+    const char *about, *name;
+    printf("lock algorithms\n");
+    for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) print_lock(name, about);
+}
 
 static json_t *names_json(const char *const *names)
 {
@@ -36,8 +70,8 @@ static int print_json(void)
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
     json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
-                             names_json(settings_nics), "modes", names_json(settings_modes), "locks",
-                             names_json(nothing), "workloads", workloads, "experiments", experiments);
+                             names_json(settings_nics), "modes", names_json(settings_modes), "locks", locks_json(),
+                             "workloads", workloads, "experiments", experiments);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
@@ -58,7 +92,7 @@ static void print_text(void)
     print_names("fabrics", settings_fabrics);
     print_names("NICs of sim (--nic)", settings_nics);
     print_names("modes (--cc)", settings_modes);
-    print_names("lock algorithms", nothing);
+    print_locks();
     printf("workloads\n");
     for (uint32_t i = 0; settings_workloads[i]; i++)
         printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);

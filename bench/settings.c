@@ -284,10 +284,7 @@ static int workload_find(const char *name, const struct workload **workload, str
             *workload = settings_workloads[i];
             return 0;
         }
-    if (!strcmp(name, "lock"))
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "the lock benchmark is not built yet; built: tpcc, smallbank, ycsb");
-    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb", name);
+    return err_set(error, CELLAR_ERR_INVALID, "unknown workload '%.60s'; one of: tpcc, smallbank, ycsb, lock", name);
 }
 
 static uint32_t workload_set(const struct workload *workload)

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AT_ONCE_MAX 8 /* operations of one acquire that are done when they are posted, between two chances for others */
+
 #define X(name) &lockmgr_algorithm_##name,
 static const struct lockmgr_algorithm *const algorithms[] = {LOCKMGR_ALGORITHMS(X)};
 #undef X
@@ -269,6 +271,16 @@ static void forget_hold(struct lockmgr_hold *hold)
     hold->held = false;
 }
 
+/* The call's first operations, and the rest of it. */
+static void count_times(struct lockmgr_client *client, uint64_t begin_ns, enum lockmgr_time first,
+                        enum lockmgr_time rest)
+{
+    uint64_t end_ns = lockmgr_now_ns(client), first_ns = client->first_ns ? client->first_ns : begin_ns;
+    if (client->worker->lockmgr->algorithm->times_itself) return;
+    client->stats.times_ns[first] += first_ns - begin_ns;
+    client->stats.times_ns[rest] += end_ns - first_ns;
+}
+
 static void count_acquire(struct lockmgr_client *client, const struct lockmgr_hold *hold, int code)
 {
     struct lockmgr_stats *stats = &client->stats;
@@ -289,8 +301,13 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
     *hold = (struct lockmgr_hold){.lock = lock, .mode = mode, .client = client, .next = client->holds};
     client->holds = hold;
     client->releasing = false;
+    client->first_ns = 0;
+    client->at_once = 0;
     int code = client->worker->lockmgr->algorithm->acquire(co, hold, deadline_ns);
     hold->held = code == 0;
+    bool shared = mode == LOCKMGR_SHARED;
+    count_times(client, now_ns, shared ? LOCKMGR_FIRST_SHARED : LOCKMGR_FIRST_EXCLUSIVE,
+                shared ? LOCKMGR_RETRY_SHARED : LOCKMGR_RETRY_EXCLUSIVE);
     count_acquire(client, hold, code);
     if (code) forget_hold(hold);
     return code;
@@ -301,7 +318,10 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     must(hold->held);
     struct lockmgr_client *client = hold->client;
     client->releasing = true;
+    client->first_ns = 0;
+    uint64_t begin_ns = lockmgr_now_ns(client);
     int code = client->worker->lockmgr->algorithm->release(co, hold);
+    count_times(client, begin_ns, LOCKMGR_FIRST_RELEASE, LOCKMGR_HAND_OVER);
     if (code == 0) client->stats.releases++;
     forget_hold(hold);
     return code;
@@ -322,12 +342,22 @@ void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *w
 
 /* ---- operations ---- */
 
+/* Where operations are done at once nobody else of the worker would ever run while a client tries again and again. */
+static void give_way(struct coro *co, struct lockmgr_client *client)
+{
+    if (++client->at_once % AT_ONCE_MAX) return;
+    sched_yield_task(co, client->worker->sched, client->task);
+}
+
 int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op *ops, uint32_t count)
 {
     uint64_t *counters = client->releasing ? client->stats.release_ops : client->stats.acquire_ops;
     for (uint32_t i = 0; i < count; i++) counters[ops[i].kind]++;
     fabric_post(client->worker->ep, ops, count, &client->wait);
-    if (fabric_await(co, &client->wait) == 0) return 0;
+    if (client->wait.pending == 0) give_way(co, client);
+    uint32_t failed = fabric_await(co, &client->wait);
+    if (!client->first_ns) client->first_ns = lockmgr_now_ns(client);
+    if (failed == 0) return 0;
     int code = 0;
     for (uint32_t i = 0; i < count; i++)
         if (ops[i].status && (code == 0 || ops[i].status == -CELLAR_ERR_INDETERMINATE)) code = ops[i].status;

@@ -37,6 +37,7 @@ struct lockmgr_algorithm {
     const char *name, *about;
     const char *const *policies; /* NULL, or names up to a NULL; the first is the default */
     uint32_t promises;           /* enum lockmgr_promise */
+    bool times_itself; /* it fills in lockmgr_stats.times_ns; else its first operations, and the rest, are timed */
     /* Mandatory */
     uint64_t (*lock_bytes)(const struct lockmgr_config *config);
     /* deadline_ns by the endpoint's clock. hold->lock, mode and client are set, words are zero, and it is among its client's. */
@@ -89,6 +90,8 @@ struct lockmgr_client {
     struct fabric_wait wait;
     atomic_bool signal;         /* somebody has something for this client: see lockmgr_signal */
     bool releasing;             /* operations count as the release's */
+    uint32_t at_once;           /* operations of this acquire that were done when they had been posted */
+    uint64_t first_ns;          /* when the call's first operations were done; 0: not yet */
     struct lockmgr_hold *holds; /* held and waited for */
     uint64_t old[8];            /* local memory of atomics, */
     struct fabric_wide wide;    /* ... and of one on 16 bytes */

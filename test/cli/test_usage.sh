@@ -63,7 +63,6 @@ refused "unexpected argument 'x'" list x
 refused "the workload comes first" bench
 refused "the workload comes first" bench --seconds 1
 refused "unknown workload 'tpcd'" bench tpcd
-refused "the lock benchmark is not built yet" bench lock
 refused "unknown option '--speed'" bench smallbank --speed 9
 refused "unexpected argument 'now'" bench smallbank now
 refused "--seconds needs a value" bench smallbank --seconds

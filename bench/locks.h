@@ -1,0 +1,138 @@
+/*
+ * locks.h - closed-loop clients of the lock layer, on either fabric: what `cellar bench lock` measures and checks.
+ *
+ *     plan -> fabric -> a lock manager for each compute node (and server) -> workers -> clients: lock, use the objects, unlock; again
+ *          -> all drain -> the locks' bytes are audited -> result
+ *
+ * What clients count, they count within the window, for themselves; sums are made when all have ended.
+ */
+#pragma once
+
+#include "fabric.h"
+#include "hist.h"
+#include "lockmgr.h"
+#include "zipf.h"
+
+#include <stdatomic.h>
+
+#define LOCKS_TXN_MAX 16         /* locks of one transaction */
+#define LOCKS_OBJECT_MAX 16384   /* bytes of an object */
+#define LOCKS_ORDERED (1u << 16) /* of so many locks, the first ones, the order of grants is watched */
+#define LOCKS_TPCC_LOCKS 60490   /* of ShiftLock's traces */
+#define LOCKS_TATP_LOCKS 680236
+
+enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC };
+
+struct locks_plan {
+    struct lockmgr_config lock; /* the shape included; rtt_ns and server are filled in */
+    bool sim;
+    const char *nic;
+    uint64_t seed, rtt_ns; /* rtt_ns: shm, delay of each completion */
+    uint64_t locks;
+    double theta, read_ratio;
+    uint32_t cs_ops, object_bytes;
+    enum locks_mix mix;
+    uint64_t think_ns;
+    uint32_t server_workers;
+    uint64_t warmup_ns, window_ns;
+    uint64_t ops;   /* rounds of all clients instead of a window; 0: by time */
+    uint32_t *stop; /* NULL, or set when the user wants an end */
+};
+
+/* Of one worker; of all when they are added up. */
+struct locks_tally {
+    uint64_t rounds, acquires;                     /* in the window; a round is all locks of one transaction */
+    uint64_t lost;                                 /* releases that found the lock lost: a lease had run out */
+    uint64_t inversions, ordered;                  /* grants behind a later caller's; of how many */
+    uint64_t violations;                           /* grants beside a holder */
+    struct hist acquire, shared, exclusive, round; /* latencies in ns: of one lock; of a round */
+    struct lockmgr_stats stats, before;            /* before: when the window began */
+};
+
+struct locks_result {
+    struct locks_tally *total;
+    double elapsed_s;
+    double jain_clients, jain_cns;
+    double nic_utilization; /* of the memory node's units; below 0: without limit, or not simulated */
+    uint64_t trace_hash, virtual_ns, verbs;
+    uint32_t promises;
+    uint64_t lock_bytes;
+    char audit[128]; /* empty: no lock is held or waited for at the end */
+};
+
+/* INVALID with one line where the plan cannot be run. Fills in what follows from it. */
+NODISCARD int locks_check(struct locks_plan *plan, struct cellar_error *error);
+NODISCARD int locks_run(const struct locks_plan *plan, struct locks_result *result, struct cellar_error *error);
+void locks_result_free(struct locks_result *result);
+/* Operations on memory nodes of that part of the tally: SENDs are none. */
+uint64_t locks_ops(const uint64_t ops[FABRIC_KINDS]);
+/* Jain's index of `count` numbers: 1 when all are equal, 1 / count when one has everything. */
+double locks_jain(const uint64_t *counts, uint32_t count);
+
+/* ---- within a run ---- */
+
+/* Watched in plain memory, by all threads: who holds, and who called before whom. */
+struct locks_state {
+    _Atomic uint32_t held; /* readers, and LOCKS_EXCLUSIVE for each writer */
+};
+struct locks_order {
+    _Atomic uint64_t calls, exclusive,
+        any; /* callers so far; the latest caller that was granted: exclusively, or at all */
+};
+#define LOCKS_EXCLUSIVE (1u << 16)
+
+struct locks_worker;
+
+struct locks_client {
+    struct locks_worker *worker;
+    struct lockmgr_client *locks;
+    struct coro *co;
+    struct sched_task task;
+    struct fabric_wait wait;
+    struct prng prng;
+    struct lockmgr_hold holds[LOCKS_TXN_MAX];
+    uint8_t *buffer; /* LOCKS_OBJECT_MAX bytes, registered */
+    uint64_t rounds; /* in the window */
+    uint64_t quota;  /* rounds still to be made; UINT64_MAX: by time */
+    int failed;      /* an error that ended it */
+};
+
+struct locks_run;
+struct locks_worker {
+    struct locks_run *run;
+    uint32_t cn, number;
+    struct fabric_ep *ep;
+    struct sched sched;
+    struct lockmgr_worker *locks;
+    struct coro *tend_co;
+    struct sched_task tend_task;
+    struct locks_client *clients;
+    uint32_t client_count;
+    uint64_t start_ns, end_ns; /* of the window, by its endpoint's clock */
+    bool measuring;            /* the window has begun for it */
+    bool quiet;                /* it has said so */
+    struct locks_tally *tally;
+};
+
+struct locks_run {
+    const struct locks_plan *plan;
+    struct lockmgr_config config;
+    struct fabric *fabric;
+    uint64_t stride, objects; /* bytes from a lock to the next; where objects begin */
+    struct zipf zipf;
+    struct lockmgr **managers;
+    struct locks_worker *workers;
+    uint32_t worker_count, manager_count;
+    struct locks_client *clients;
+    uint32_t client_count;
+    uint8_t *buffers;
+    struct locks_state *states;
+    struct locks_order *orders;
+    _Atomic uint32_t active; /* clients that have not ended */
+    _Atomic uint32_t unquiet;
+    uint32_t running;    /* workers; atomically */
+    uint64_t busy_ns[2]; /* of the NIC when the window began, and when it ended */
+};
+
+/* A client's whole life. (locks_work.c) */
+void locks_work(struct coro *co, struct locks_client *client);

@@ -1,0 +1,399 @@
+/* locks_run.c - a run from opening to closing: lock managers, workers and their loops, the audit at the end. */
+#include "locks.h"
+
+#include "fabric_shm.h"
+#include "fabric_sim.h"
+#include "lockmgr_algorithm.h"
+#include "must.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (64u << 10)
+#define STREAM_CLIENTS 0x10c5be7cull
+#define START_SPREAD_NS 2000 /* clients do not begin in step */
+#define SHM_RTT_NS 200       /* about: without delay, a post and its completion */
+#define AUDIT_BYTES (256u << 10)
+#define RUN_BYTES_MAX (1ull << 40)
+
+/* ---- the plan ---- */
+
+static uint64_t stride_of(const struct lockmgr_config *config)
+{
+    uint64_t bytes = lockmgr_lock_bytes(config);
+    return bytes <= 8    ? 8
+           : bytes <= 16 ? 16
+                         : (bytes + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
+}
+
+static uint64_t region_bytes(const struct locks_plan *plan)
+{
+    uint64_t object = (plan->object_bytes + 7) / 8 * 8;
+    uint64_t bytes = (plan->locks + 2) * stride_of(&plan->lock) + plan->locks * object + 2 * LOCKMGR_LOCK_ALIGN;
+    return (bytes + 0xffff) / 0x10000 * 0x10000;
+}
+
+int locks_check(struct locks_plan *plan, struct cellar_error *error)
+{
+    struct lockmgr_config *lock = &plan->lock;
+    lock->rtt_ns = plan->sim ? fabric_sim_profile_find(plan->nic)->rtt_ns : SHM_RTT_NS + plan->rtt_ns;
+    if (lock->algorithm && lockmgr_has_server(lock->algorithm)) {
+        lock->server_cn = lock->cn_count;
+        lock->server_workers = plan->server_workers;
+    }
+    int code = lockmgr_check(lock, error);
+    if (code) return code;
+    if (lock->cn_count + 2 > FABRIC_CNS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count, FABRIC_CNS_MAX - 2);
+    if (region_bytes(plan) > RUN_BYTES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "%llu locks with their objects take more than a terabyte",
+                       (unsigned long long)plan->locks);
+    return 0;
+}
+
+/* ---- a worker ---- */
+
+static uint64_t machine_ns(void *arg, struct fabric_ep *ep)
+{
+    return ((const struct locks_run *)arg)->plan->sim ? fabric_sim_true_ns(ep) : fabric_shm_machine_ns(ep);
+}
+
+static void wake_all(struct locks_run *run)
+{
+    for (uint32_t i = 0; i < run->worker_count; i++) fabric_wake(run->fabric, run->workers[i].ep);
+}
+
+static void client_main(struct coro *co, void *arg)
+{
+    struct locks_client *client = arg;
+    struct locks_run *run = client->worker->run;
+    sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, START_SPREAD_NS));
+    locks_work(co, client);
+    if (atomic_fetch_sub(&run->active, 1) == 1) wake_all(run);
+}
+
+static void tend_main(struct coro *co, void *arg)
+{
+    const struct locks_worker *worker = arg;
+    for (;;) lockmgr_tend_wait(co, worker->locks, lockmgr_tend(co, worker->locks));
+}
+
+static bool receive(struct locks_worker *worker)
+{
+    struct fabric_message message;
+    bool any = false;
+    while (fabric_recv(worker->ep, &message)) {
+        any = true;
+        (void)lockmgr_deliver(worker->locks, &message);
+    }
+    return any;
+}
+
+/* All clients have ended, and nobody has anything left to do for others. */
+static bool leaves(struct locks_worker *worker)
+{
+    struct locks_run *run = worker->run;
+    if (atomic_load(&run->active)) return false;
+    if (!worker->quiet && lockmgr_quiet(worker->locks)) {
+        worker->quiet = true;
+        if (atomic_fetch_sub(&run->unquiet, 1) == 1) wake_all(run);
+    }
+    return atomic_load(&run->unquiet) == 0;
+}
+
+/* One worker reads the counter at both ends of its window, about. */
+static void watch_nic(const struct locks_worker *worker)
+{
+    struct locks_run *run = worker->run;
+    if (!run->plan->sim || fabric_sim_true_ns(worker->ep) >= worker->end_ns) return;
+    run->busy_ns[1] = fabric_sim_busy_ns(run->fabric, 0);
+    if (!worker->measuring) run->busy_ns[0] = run->busy_ns[1];
+}
+
+static void worker_main(void *arg)
+{
+    struct locks_worker *worker = arg;
+    struct locks_run *run = worker->run;
+    const struct locks_plan *plan = run->plan;
+    worker->start_ns = fabric_now_ns(worker->ep) + plan->warmup_ns;
+    worker->end_ns = plan->ops ? UINT64_MAX : worker->start_ns + plan->window_ns;
+    while (!leaves(worker)) {
+        bool any = sched_round(&worker->sched);
+        any = receive(worker) || any;
+        if (worker == run->workers) watch_nic(worker);
+        if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
+    }
+    lockmgr_stats_add(&worker->tally->stats, worker->locks);
+    if (plan->ops) worker->end_ns = fabric_now_ns(worker->ep);
+    __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
+    fabric_wake(run->fabric, NULL);
+}
+
+/* ---- opening ---- */
+
+static int open_fabric(struct locks_run *run, struct cellar_error *error)
+{
+    const struct locks_plan *plan = run->plan;
+    uint32_t cns = plan->lock.cn_count + 2; /* the server's, and one to audit from */
+    if (plan->sim) {
+        struct fabric_sim_config config;
+        fabric_sim_config_default(&config);
+        config.cn_count = cns;
+        config.mn_bytes = region_bytes(plan);
+        config.seed = plan->seed;
+        config.profile = *fabric_sim_profile_find(plan->nic);
+        return fabric_sim_open(&config, &run->fabric, error);
+    }
+    struct fabric_shm_config config = {
+        .mn_count = 1, .cn_count = cns, .mn_bytes = region_bytes(plan), .rtt_ns = plan->rtt_ns, .seed = plan->seed};
+    return fabric_shm_open(&config, &run->fabric, error);
+}
+
+static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i)
+{
+    struct locks_run *run = worker->run;
+    struct locks_client *client = &worker->clients[i];
+    uint64_t ops = run->plan->ops;
+    client->worker = worker;
+    client->buffer = run->buffers + (uint64_t)number * LOCKS_OBJECT_MAX;
+    client->quota = ops ? ops / run->client_count + (number < ops % run->client_count) : UINT64_MAX;
+    prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + number);
+    client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
+    if (!client->co) return -CELLAR_ERR_NOMEM;
+    client->locks = lockmgr_client_of(worker->locks, i, &client->task);
+    sched_ready(&worker->sched, &client->task);
+    return 0;
+}
+
+static int open_worker(struct locks_run *run, uint32_t cn, uint32_t i, uint32_t clients, struct cellar_error *error)
+{
+    uint32_t number = run->worker_count++, first = number * clients;
+    struct locks_worker *worker = &run->workers[number];
+    *worker = (struct locks_worker){
+        .run = run, .cn = cn, .number = i, .clients = &run->clients[clients ? first : 0], .client_count = clients};
+    worker->tally = calloc(1, sizeof *worker->tally);
+    if (!worker->tally) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+    int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
+    if (code) return code;
+    sched_init(&worker->sched, worker->ep);
+    code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
+    if (code) return code;
+    worker->tend_co = worker->tend_task.co = coro_new(STACK_BYTES, tend_main, worker);
+    if (!worker->tend_co) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+    sched_ready(&worker->sched, &worker->tend_task);
+    for (uint32_t j = 0; code == 0 && j < clients; j++) code = start_client(worker, first + j, j);
+    return code ? err_set(error, CELLAR_ERR_NOMEM, "no memory for another client") : 0;
+}
+
+static int open_manager(struct locks_run *run, uint32_t cn, uint32_t workers, uint32_t clients,
+                        struct cellar_error *error)
+{
+    int code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
+    run->manager_count = cn + 1;
+    for (uint32_t i = 0; code == 0 && i < workers; i++) code = open_worker(run, cn, i, clients, error);
+    return code;
+}
+
+static int allocate(struct locks_run *run, struct cellar_error *error)
+{
+    const struct lockmgr_config *config = &run->config;
+    const struct locks_plan *plan = run->plan;
+    uint32_t workers = config->cn_count * config->workers_per_cn + config->server_workers;
+    run->client_count = config->cn_count * config->workers_per_cn * config->clients_per_worker;
+    run->managers = calloc(config->cn_count + 1, sizeof(struct lockmgr *));
+    run->workers = calloc(workers, sizeof *run->workers);
+    run->clients = calloc(run->client_count, sizeof *run->clients);
+    run->buffers = calloc(run->client_count, LOCKS_OBJECT_MAX);
+    run->states = calloc(plan->locks, sizeof *run->states);
+    run->orders = calloc(plan->locks < LOCKS_ORDERED ? plan->locks : LOCKS_ORDERED, sizeof *run->orders);
+    if (!run->managers || !run->workers || !run->clients || !run->buffers || !run->states || !run->orders)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u clients of %llu locks", run->client_count,
+                       (unsigned long long)plan->locks);
+    run->running = workers;
+    atomic_store(&run->active, run->client_count);
+    atomic_store(&run->unquiet, workers);
+    int code = fabric_register_local(run->fabric, run->buffers, (uint64_t)run->client_count * LOCKS_OBJECT_MAX);
+    return code ? err_set(error, CELLAR_ERR_NOMEM, "the fabric refused the clients' buffers") : 0;
+}
+
+/* All are there before the first one runs. */
+static int start(struct locks_run *run, struct cellar_error *error)
+{
+    const struct lockmgr_config *config = &run->config;
+    int code = allocate(run, error);
+    for (uint32_t cn = 0; code == 0 && cn < config->cn_count; cn++)
+        code = open_manager(run, cn, config->workers_per_cn, config->clients_per_worker, error);
+    if (code == 0 && config->server_workers)
+        code = open_manager(run, config->server_cn, config->server_workers, 0, error);
+    for (uint32_t i = 0; code == 0 && i < run->worker_count; i++)
+        if (run->fabric->ops->spawn(run->fabric, run->workers[i].ep, worker_main, &run->workers[i]))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
+    return code;
+}
+
+/* ---- at the end ---- */
+
+/* Reads all locks, and says of the first one that is not idle what is wrong with it. */
+static int audit(struct locks_run *run, struct locks_result *result, struct cellar_error *error)
+{
+    uint64_t bytes = lockmgr_lock_bytes(&run->config), per_read = AUDIT_BYTES / run->stride, count;
+    struct fabric_wait wait = {0};
+    struct fabric_ep *ep;
+    struct cellar_error reason;
+    uint8_t *image = malloc(AUDIT_BYTES);
+    int code = image ? fabric_register_local(run->fabric, image, AUDIT_BYTES) : -CELLAR_ERR_NOMEM;
+    if (code == 0) code = fabric_endpoint_open(run->fabric, run->config.cn_count + 1, 0, &ep, error);
+    if (code == 0) ep->bulk = true;
+    for (uint64_t lock = 0; code == 0 && bytes && lock < run->plan->locks && !result->audit[0]; lock += count) {
+        count = run->plan->locks - lock < per_read ? run->plan->locks - lock : per_read;
+        struct fabric_op op =
+            fabric_op_read(fabric_addr_of(0, run->stride * (lock + 1)), image, (uint32_t)(count * run->stride));
+        fabric_post(ep, &op, 1, &wait);
+        while (wait.pending) (void)fabric_poll(ep);
+        code = op.status;
+        for (uint64_t i = 0; code == 0 && i < count && !result->audit[0]; i++)
+            if (lockmgr_audit(&run->config, image + i * run->stride, &reason))
+                snprintf(result->audit, sizeof result->audit, "lock %llu: %s", (unsigned long long)(lock + i),
+                         reason.text);
+    }
+    free(image);
+    return code ? err_set(error, CELLAR_ERR_INDETERMINATE, "the locks could not be read back") : 0;
+}
+
+uint64_t locks_ops(const uint64_t ops[FABRIC_KINDS])
+{
+    uint64_t sum = 0;
+    for (int kind = 0; kind < FABRIC_KINDS; kind++) sum += kind == FABRIC_SEND ? 0 : ops[kind];
+    return sum;
+}
+
+double locks_jain(const uint64_t *numbers, uint32_t count)
+{
+    double sum = 0, squares = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += (double)numbers[i];
+        squares += (double)numbers[i] * (double)numbers[i];
+    }
+    return squares > 0 ? sum * sum / (count * squares) : 1;
+}
+
+static void add_counters(uint64_t *sum, const uint64_t *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes / sizeof *sum; i++) sum[i] += from[i];
+}
+
+static void add_tally(struct locks_tally *sum, const struct locks_tally *from)
+{
+    add_counters(&sum->rounds, &from->rounds, offsetof(struct locks_tally, acquire));
+    hist_merge(&sum->acquire, &from->acquire);
+    hist_merge(&sum->shared, &from->shared);
+    hist_merge(&sum->exclusive, &from->exclusive);
+    hist_merge(&sum->round, &from->round);
+    uint64_t *stats = (uint64_t *)&sum->stats;
+    const uint64_t *after = (const uint64_t *)&from->stats, *before = (const uint64_t *)&from->before;
+    for (size_t i = 0; i < sizeof from->stats / sizeof *stats; i++) stats[i] += after[i] - before[i];
+}
+
+static void measure_fairness(const struct locks_run *run, struct locks_result *result)
+{
+    uint64_t *rounds = calloc(run->client_count, sizeof *rounds), cns[FABRIC_CNS_MAX] = {0};
+    must(rounds);
+    for (uint32_t i = 0; i < run->client_count; i++) {
+        rounds[i] = run->clients[i].rounds;
+        cns[run->clients[i].worker->cn] += rounds[i];
+    }
+    result->jain_clients = locks_jain(rounds, run->client_count);
+    result->jain_cns = locks_jain(cns, run->config.cn_count);
+    free(rounds);
+}
+
+static void sum_up(struct locks_run *run, struct locks_result *result)
+{
+    uint64_t longest_ns = 0;
+    for (uint32_t i = 0; i < run->worker_count; i++) {
+        struct locks_worker *worker = &run->workers[i];
+        add_tally(result->total, worker->tally);
+        if (worker->client_count && worker->end_ns - worker->start_ns > longest_ns)
+            longest_ns = worker->end_ns - worker->start_ns;
+    }
+    result->elapsed_s = (double)longest_ns * 1e-9;
+    measure_fairness(run, result);
+    result->nic_utilization = -1;
+    if (!run->plan->sim) return;
+    result->trace_hash = fabric_sim_trace_hash(run->fabric);
+    result->virtual_ns = fabric_sim_now_ns(run->fabric);
+    result->verbs = fabric_sim_ops(run->fabric);
+    double units_ns = (double)longest_ns * fabric_sim_units(run->fabric);
+    if (units_ns > 0) result->nic_utilization = (double)(run->busy_ns[1] - run->busy_ns[0]) / units_ns;
+}
+
+static int first_failure(const struct locks_run *run, struct cellar_error *error)
+{
+    for (uint32_t i = 0; i < run->client_count; i++)
+        if (run->clients[i].failed)
+            return err_set(error, (enum cellar_error_code) - run->clients[i].failed,
+                           "client %u ended with an error: %s", i, cellar_error_text(run->clients[i].failed));
+    return 0;
+}
+
+static int run_all(struct locks_run *run, struct locks_result *result, struct cellar_error *error)
+{
+    int code = start(run, error);
+    if (code) return code;
+    if (run->fabric->ops->wait(run->fabric, &run->running))
+        return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
+    code = first_failure(run, error);
+    if (code == 0) code = audit(run, result, error);
+    if (code == 0) sum_up(run, result);
+    return code;
+}
+
+static void close_all(struct locks_run *run)
+{
+    if (run->plan->sim) fabric_close(run->fabric); /* its workers may stand amid coroutines */
+    for (uint32_t i = 0; run->clients && i < run->client_count; i++) coro_free(run->clients[i].co);
+    for (uint32_t i = 0; i < run->worker_count; i++) {
+        struct locks_worker *worker = &run->workers[i];
+        coro_free(worker->tend_co);
+        for (uint32_t j = 0; worker->locks && j < worker->client_count; j++) worker->locks->clients[j].holds = NULL;
+        lockmgr_worker_close(worker->locks);
+        free(worker->tally);
+    }
+    for (uint32_t cn = 0; cn < run->manager_count; cn++) lockmgr_close(run->managers[cn]);
+    if (!run->plan->sim) fabric_close(run->fabric);
+    free(run->orders);
+    free(run->states);
+    free(run->buffers);
+    free(run->clients);
+    free(run->workers);
+    free(run->managers);
+}
+
+int locks_run(const struct locks_plan *plan, struct locks_result *result, struct cellar_error *error)
+{
+    struct locks_run run = {.plan = plan, .config = plan->lock};
+    *result = (struct locks_result){.total = calloc(1, sizeof *result->total)};
+    if (!result->total) return err_set(error, CELLAR_ERR_NOMEM, "no memory for results");
+    run.stride = stride_of(&plan->lock);
+    run.config.clock = fabric_addr_of(0, (plan->locks + 1) * run.stride);
+    run.objects = ((plan->locks + 2) * run.stride + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
+    run.config.common.now_ns = machine_ns;
+    run.config.common.arg = &run;
+    result->promises = lockmgr_promises(&plan->lock);
+    result->lock_bytes = lockmgr_lock_bytes(&plan->lock);
+    int code = zipf_init(&run.zipf, plan->locks, plan->theta);
+    if (code)
+        return err_set(error, CELLAR_ERR_INVALID, "no Zipf distribution of %llu locks",
+                       (unsigned long long)plan->locks);
+    code = open_fabric(&run, error);
+    if (code == 0) code = run_all(&run, result, error);
+    if (run.fabric) close_all(&run);
+    return code;
+}
+
+void locks_result_free(struct locks_result *result)
+{
+    free(result->total);
+    result->total = NULL;
+}

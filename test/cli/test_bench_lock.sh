@@ -1,0 +1,99 @@
+#!/bin/bash
+# test_bench_lock.sh - `cellar bench lock`: every algorithm and policy excludes and leaves idle locks behind, on both fabrics; figures of a
+# simulated run are repeatable; bad input is refused with one line and exit 2.
+set -u
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# refused TEXT ARGUMENTS...: exit 2, nothing on stdout, one line that contains TEXT.
+refused() {
+    local text=$1
+    shift
+    timeout -k 5 60 "$cellar" bench lock "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
+        fail "cellar bench lock $*: exit $status, wanted 2 and one line with '$text', got:"
+        cat "$folder/out" "$folder/err"
+    fi
+}
+
+# runs ARGUMENTS...: exit 0, and the JSON report in $folder/json.
+runs() {
+    timeout -k 5 120 "$cellar" bench lock "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    [ $status -eq 0 ] && [ ! -s "$folder/err" ] && return 0
+    fail "cellar bench lock $*: exit $status"
+    cat "$folder/out" "$folder/err"
+    return 1
+}
+
+# value NAME: of the JSON report, a number.
+value() { sed -n "s/^  \"$1\": \([-0-9.e+]*\),*$/\1/p" "$folder/json"; }
+# holds A OP B...: an awk condition
+holds() { awk "BEGIN { exit !($*) }"; }
+
+# ---- bad input -----------------------------------------------------------------------------------------------------
+
+"$cellar" bench lock --help | grep -q "Usage: cellar bench lock" || fail "bench lock --help does not say how it is used"
+refused "no lock algorithm is called 'mutex'" --lock mutex
+refused "has no policy 'fair'" --lock declock --policy fair
+refused "lock algorithm cas has no policies" --lock cas --policy fair
+refused "room for 3 tickets" --lock dslr --capacity 3
+refused "shorter than a round trip" --lock dslr --lease-ns 100
+refused "not a multiple of the 128 threads" --clients 100
+refused "--theta must be from 0 to 1.999" --theta 2
+refused "--read-ratio must be from 0 to 1" --read-ratio 1.1
+refused "--object-bytes must be from 1 to" --object-bytes 100000
+refused "--mix knows no 'ycsb'" --mix ycsb
+refused "--ops and --seconds exclude each other" --ops 10 --seconds 1
+refused "--nic is for --fabric sim" --fabric shm --nic cx4
+refused "--rtt-ns is for --fabric shm" --rtt-ns 10
+refused "unexpected argument" cas
+
+# ---- every algorithm -----------------------------------------------------------------------------------------------
+
+"$cellar" list --json >"$folder/list" || fail "cellar list --json"
+sed -n '/"locks": \[/,/^  \],/p' "$folder/list" >"$folder/locks"
+names=$(sed -n 's/^      "name": "\(.*\)",*$/\1/p' "$folder/locks")
+[ "$(wc -w <<<"$names")" -ge 7 ] || fail "cellar list names too few locks: $names"
+small="--cns 3 --threads 2 --clients 12 --locks 20 --seed 3"
+for name in $names; do
+    # shellcheck disable=SC2086
+    runs --lock "$name" $small --seconds 0.002 || continue
+    holds "$(value goodput) > 1000" || fail "$name in sim: goodput $(value goodput)"
+    holds "$(value ops_per_acquire) < 60" || fail "$name in sim: $(value ops_per_acquire) operations an acquire"
+    # shellcheck disable=SC2086
+    runs --lock "$name" $small --fabric shm --ops 600 || continue
+    [ "$(value rounds)" = 600 ] || fail "$name on shm: $(value rounds) rounds of 600"
+done
+policies=$(sed -n 's/^        "\(.*\)",*$/\1/p' "$folder/locks" | sort -u)
+for policy in $policies; do
+    for name in declock dslr; do
+        "$cellar" bench lock --lock $name --policy "$policy" --ops 1 >"$folder/out" 2>&1 || continue
+        # shellcheck disable=SC2086
+        runs --lock $name --policy "$policy" $small --seconds 0.001
+    done
+done
+
+# ---- mixes, figures ------------------------------------------------------------------------------------------------
+
+for mix in objects-small objects-large tatp tpcc; do
+    runs --lock dslr --mix $mix --cns 2 --threads 4 --clients 8 --seconds 0.001
+    runs --lock cas-backoff --mix $mix --fabric shm --ops 400 --locks 1000
+done
+runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 500
+holds "$(value ops_per_pair) < 2.1 && $(value ops_per_pair) >= 2" || fail "two clients of 1000 locks: $(value ops_per_pair) operations a pair"
+first=$(grep trace_hash "$folder/json")
+runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 500
+[ "$first" = "$(grep trace_hash "$folder/json")" ] || fail "the same run gave another trace"
+runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 500 --seed 2
+[ "$first" != "$(grep trace_hash "$folder/json")" ] || fail "another seed gave the same trace"
+
+exit $((failures > 0))
