@@ -186,6 +186,20 @@
     X(shiftlock_give_up_after_flip, "a reader that gives up does not see that it was let in")                          \
     X(shiftlock_give_up_forgets, "a writer that gives up stays in the queue and passes nothing on")                    \
     X(shiftlock_no_limit, "writers never let readers in as long as others follow")                                     \
+    /* failover of a memory node */                                                                                    \
+    X(failover_undrained, "a compute node says that it stands still while its transactions go on")                     \
+    X(failover_unawaited, "a backup becomes primary before all compute nodes stand still")                             \
+    X(failover_tags_kept, "what the lock words of the new primary hold stays")                                         \
+    X(failover_deleted_lost, "DELETED is not rebuilt from the flags")                                                  \
+    X(failover_chunks_lost, "the new primary hands out chunks from the first one on")                                  \
+    X(failover_dead_unredone, "dead compute nodes are not redone before the new primary is opened")                    \
+    X(failover_tags_asked, "redo asks for tags that went with the primary")                                            \
+    X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
+    X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
+    X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \
+    X(failover_log_short, "a log entry counts as durable when its primary does not answer")                            \
+    X(failover_epoch_stale, "a compute node goes on with the configuration that it knew")                              \
+    X(failover_back_unwritten, "the last pieces of a fresh node are not copied while all stand still")                 \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

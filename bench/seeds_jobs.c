@@ -62,6 +62,9 @@ static void count_run(struct seeds_totals *totals, const struct sim_report *repo
     raise_to(&totals->recovery_ns, report->recovery_ns);
     raise_to(&totals->stop_ns, report->stop_ns);
     add(&totals->suspected, report->suspected);
+    add(&totals->failovers, report->failovers);
+    add(&totals->replaced, report->replaced);
+    raise_to(&totals->halt_ns, report->halt_ns);
     add(&totals->ops, report->ops);
     add(&totals->virtual_ns, report->virtual_ns);
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)

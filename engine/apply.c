@@ -134,8 +134,9 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
     uint32_t tagged = txn->op_count;
     apply_write(co, txn, object->addr, 8, object->image + 8, schema->record_bytes - 8);
     /* Not before the tag: else the record could be found and locked untagged, or be left so by a crash. */
-    if (txn_is_insert(object) && object->held && tagged < txn->op_count && !PLANT(insert_unfenced))
-        txn->ops[tagged].flags = FABRIC_FENCE;
+    bool fenced = txn_is_insert(object) && object->held && !PLANT(insert_unfenced);
+    for (uint32_t i = tagged; fenced && i < txn->op_count; i++) /* any of them may be the primary's (fabric_route.h) */
+        txn->ops[i].flags = FABRIC_FENCE;
 }
 
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
@@ -183,6 +184,7 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
 {
     uint64_t mask = object->held ? txn_lock_mask(&object->table->schema, object->locked_cells) : 0;
     uint64_t compare = object->held, swap = 0, swap_mask = mask;
+    object->lock_old = UINT64_MAX; /* until its reply is there */
 
     if (txn_is_delete(object)) {
         swap = LOCKWORD_DELETED;
@@ -286,18 +288,23 @@ static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *
     }
 }
 
-/* Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and unlocks it again. */
-static void apply_settle(struct coro *co, struct txn *txn)
+/*
+ * Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and unlocks it again. `unlocked`: the
+ * unlocks were posted, and those that have had their reply have run.
+ */
+static void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
 {
     bool alone = settle_begin(co, txn);
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
+        if (unlocked && object->lock_old != UINT64_MAX) continue;
         if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object)))
             object_again(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
+        if (unlocked && head->lock_old != UINT64_MAX) continue;
         if (head->held && settle_decidable(txn, alone, bucket_ours(co, txn, head))) bucket_again(co, txn, head);
     }
     settle_end(txn);
@@ -323,9 +330,21 @@ static void remember(struct txn *txn)
     }
 }
 
+/*
+ * The WRITEs. Nothing is unlocked yet, so what has failed of them may run again, until it has: how many have failed for good. When a batch
+ * before the last one has failed nobody knows what of it, and that is left to apply_settle.
+ */
+static uint32_t writes_await(struct coro *co, struct txn *txn)
+{
+    uint32_t count = txn->op_count, earlier = txn->wait.failed, failed = txn_await(co, txn);
+    if (failed == 0 || earlier || PLANT(apply_reply_lost_ignored)) return failed;
+    return settle_rest(co, txn, count) ? 0 : failed;
+}
+
 void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
 {
     uint32_t failed = 0;
+    bool unlocked = false;
 
     if (PLANT(unlock_early)) {
         unlock_all(co, txn);
@@ -344,12 +363,14 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
         bucket_post(co, txn, head);
     }
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
-    if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = txn_await(co, txn);
+    if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = writes_await(co, txn);
     if (!failed) {
+        /* Behind WRITEs of the same batch that fail the unlock has not run either: rule 5 of fabric.h. */
         unlock_all(co, txn);
         failed = txn_await(co, txn);
+        unlocked = true;
     }
-    if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn);
+    if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
     remember(txn);
     if (txn->home->local) crest_applied(txn);
 }

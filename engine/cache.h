@@ -41,6 +41,7 @@ struct cache_object {
     uint8_t *image;                   /* record_bytes, in the arena */
     uint8_t *slot_image;              /* an insert into a used slot: its old bytes, whose EN and TS go on */
     uint64_t held;                    /* bits of the lock word that are ours */
+    uint64_t unlocking;               /* tags of ours whose unlock was posted last */
     uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
     uint64_t check_mask;              /* tags of check_cells in the lock word */
     uint32_t read_cells, write_cells; /* declared */

@@ -8,6 +8,7 @@
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
 #include "crest.h"
+#include "settle.h"
 #include "txn.h"
 
 #include "counter.h"
@@ -221,7 +222,18 @@ static bool log_build(struct txn *txn, struct logseg_entry *entry)
     return true;
 }
 
-/* Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. */
+/* Of that batch the first `count` have failed: may a memory node be lost, whose failover is worth waiting for? */
+static bool log_node_lost(const struct txn *txn, uint32_t count)
+{
+    bool refused = txn->home->catalog->replicas > 0;
+    for (uint32_t i = 0; i < count; i++) refused = refused && txn->ops[i].status == -CELLAR_ERR_UNREACHABLE;
+    return refused;
+}
+
+/*
+ * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. With
+ * backups a memory node that refuses is waited for until the configuration says who stands in for it.
+ */
 static int await_log(struct coro *co, struct txn *txn)
 {
     uint32_t count = txn->op_count;
@@ -236,6 +248,7 @@ static int await_log(struct coro *co, struct txn *txn)
             worst = unknown ? -CELLAR_ERR_INDETERMINATE : txn->ops[i].status;
             txn->ops[kept++] = txn->ops[i];
         }
+        if (log_node_lost(txn, kept)) return PLANT(failover_log_short) || settle_rest(co, txn, kept) ? 0 : worst;
         if (sent + 1 == LOG_SENDS_MAX) return worst;
         txn->op_count = count = kept;
     }

@@ -200,13 +200,20 @@ int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, 
     return coordinator_exec(session->co, session->coordinator, proc, args, options, result);
 }
 
-/* Whole-table work runs in the fabric's bulk mode, for as long as it takes. */
+/*
+ * Whole-table work runs in the fabric's bulk mode, for as long as it takes. No change of the configuration comes in between; a compute node that
+ * has stopped may still look.
+ */
 #define BULK(session, call)                                                                                            \
     do {                                                                                                               \
         struct worker *worker = (session)->coordinator->worker;                                                        \
+        const struct txn_home *home = &worker->home;                                                                   \
+        struct sched_task *task = &(session)->coordinator->task;                                                       \
+        bool entered = gate_enter((session)->co, home->gate, home->gate_worker, home->sched, task);                    \
         worker->ep->bulk = true;                                                                                       \
         int rc_ = (call);                                                                                              \
         worker->ep->bulk = false;                                                                                      \
+        if (entered) gate_leave(home->gate, home->gate_worker, home->sched);                                           \
         return rc_;                                                                                                    \
     } while (0)
 

@@ -44,6 +44,8 @@ NODISCARD int crest_durable(struct coro *co, struct txn *txn);
 void crest_leave_durable(struct txn *txn);
 /* The CN stops, and whoever waits for an object of it looks again. */
 void crest_stop(struct txn *txn);
+/* The same by somebody of the node who is no transaction; `local` NULL: in another mode. */
+void crest_stop_node(struct gate *gate, struct local *local, struct sched *from);
 /* Nobody knows whether the entry is in the log: the CN stops, and whoever waits for this transaction is told. */
 void crest_lost(struct txn *txn);
 /* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */

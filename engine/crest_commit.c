@@ -245,17 +245,18 @@ void crest_leave_durable(struct txn *txn)
 }
 
 /* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
-void crest_stop(struct txn *txn)
+void crest_stop_node(struct gate *gate, struct local *local, struct sched *from)
 {
-    struct txn_home *home = txn->home;
-    if (!gate_fail(home->gate) || PLANT(crest_stop_unheard)) return;
+    if (!gate_fail(gate) || !local || PLANT(crest_stop_unheard)) return;
     for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
-        local_lock_word(&home->local->slots[slot].lock, home->ep);
-        for (struct local_object *object = home->local->slots[slot].first; object; object = object->next)
-            local_wake_all(object, home->sched);
-        local_unlock_slot(home->local, slot);
+        local_lock_word(&local->slots[slot].lock, from->ep);
+        for (struct local_object *object = local->slots[slot].first; object; object = object->next)
+            local_wake_all(object, from);
+        local_unlock_slot(local, slot);
     }
 }
+
+void crest_stop(struct txn *txn) { crest_stop_node(txn->home->gate, txn->home->local, txn->home->sched); }
 
 void crest_lost(struct txn *txn)
 {

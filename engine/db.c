@@ -200,7 +200,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (leases && !config->memnodes && strcmp(config->fabric, "shm") == 0)
         return err_set(error, CELLAR_ERR_INVALID,
                        "leases are for compute nodes of several processes, on memory nodes that they share");
-    uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull);
+    uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (leases) stacks += 2ull * config->cns;
     if (stacks > STACKS_MAX)
         return err_set(error, CELLAR_ERR_INVALID,
@@ -303,6 +303,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
     worker->home = (struct txn_home){.ep = worker->ep,
                                      .catalog = db->catalog,
                                      .gate = &db->gates[worker->index / db->config.threads],
+                                     .halt = &db->halts[worker->index / db->config.threads],
                                      .gate_worker = worker->index % db->config.threads,
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
@@ -353,6 +354,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, start->error);
     ep->bulk = false;
     if (rc == 0) rc = logs_fit(db, start->error);
+    if (rc == 0) db_halts_open(db);
     return rc ? rc : db_join(co, coordinator, start->error);
 }
 
@@ -401,7 +403,14 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     worker->queue_tail = &worker->queue;
     int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
     if (rc) return rc;
+    db->eps[index] = worker->ep;
     sched_init(&worker->sched, worker->ep);
+    if (index % db->config.threads == 0) {
+        uint32_t cn = index / db->config.threads;
+        worker->agent = &db->agents[cn];
+        if (agent_open(worker->agent, worker, &db->halts[cn], STACK_BYTES))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
+    }
     rc = coordinators_make(db, worker, index);
     if (rc) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
     rc = db->fabric->ops->spawn(db->fabric, worker->ep, worker_thread, worker);
@@ -434,6 +443,7 @@ static int vigils_open(struct cellar *db, struct cellar_error *error)
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, vigils[i]);
     for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = vigils[i / db->config.threads];
+    for (uint32_t i = 0; i < db->config.cns; i++) db->halts[i].vigil = vigils[i];
     return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
@@ -504,6 +514,7 @@ static void close_all(struct cellar *db)
     free(db->vigils);
     catalog_free(db->catalog);
     free(db->recovering);
+    db_halts_free(db);
     locals_close(db);
     free(db->gates);
     free(db->workers);
@@ -553,6 +564,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         atomic_flag_clear(&db->recovering[i]);
     }
     rc = locals_open(db, error);
+    if (rc == 0 && db_halts_make(db)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for agents");
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
         vigils_stop(db);

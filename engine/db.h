@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "agent.h"
 #include "loader.h"
 #include "member.h"
 #include "recover.h"
@@ -43,6 +44,7 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
+    struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked;              /* coordinators without a request */
     struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
     _Atomic(struct db_request *) inbox;
@@ -83,7 +85,10 @@ struct cellar {
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
         void *arg;
-    } recovered; /* told of each recovery that this process has made (tests); fn NULL: nobody is */
+    } recovered;        /* told of each recovery that this process has made (tests); fn NULL: nobody is */
+    struct halt *halts; /* likewise */
+    struct agent *agents;
+    struct fabric_ep **eps; /* of all workers */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
@@ -132,6 +137,15 @@ NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const
                          enum cellar_fate *fate, struct cellar_error *error);
 /* At open: joins as this process's compute nodes, and recovers first whoever of them, or of a pool of its own, did not leave it. */
 NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
+
+/* ---- db_failover.c ---- */
+
+/* The halts and agents of this process's compute nodes: their memory, before any worker; theirs, when the catalog is known. */
+NODISCARD int db_halts_make(struct cellar *db);
+void db_halts_open(struct cellar *db);
+void db_halts_free(struct cellar *db);
+/* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
+NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
 
 /* ---- worker.c ---- */
 

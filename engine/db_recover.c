@@ -115,6 +115,18 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
     return rc;
 }
 
+/* All compute nodes of this process, as the configuration is now. */
+static int configuration_follow(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) {
+        struct agent own = {.worker = coordinator->worker, .halt = &db->halts[i]};
+        rc = agent_join(co, &own, &coordinator->task);
+    }
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "the configuration: %s", cellar_error_text(rc)) : 0;
+}
+
 int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
@@ -122,10 +134,14 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
     uint32_t dirty = 0;
 
     db->member = member_builtin(db->catalog);
+    int joined = configuration_follow(co, coordinator, error);
+    if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
         int rc = members_join(co, ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared, &db->incarnation,
                               &dirty, error);
         db->joined = rc == 0;
+        /* Who changed it before the word said so has not waited for us; who does so from now on will. */
+        if (rc == 0) rc = configuration_follow(co, coordinator, error);
         if (rc != -CELLAR_ERR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
         rc = join_recover(co, coordinator, dirty, error);
         if (rc) return rc;

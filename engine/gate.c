@@ -25,8 +25,9 @@ bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     uint64_t pause_ns = GATE_POLL_NS;
     for (;;) {
         active_add(gate, worker, 1, sched);
-        if (!atomic_load(&gate->closed)) break;
+        if (!atomic_load(&gate->closed) && !atomic_load(&gate->halted)) break;
         active_add(gate, worker, (uint32_t)-1, sched);
+        if (atomic_load(&gate->failed)) return false; /* nobody may ever open it again */
         look_later(co, sched, task, &pause_ns);
     }
     if (!atomic_load_explicit(&gate->failed, memory_order_relaxed)) return true;
@@ -70,6 +71,16 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     /* Whoever stopped the CN has left tags behind that look like the caller's. */
     *alone = (last && !atomic_load(&gate->failed)) || PLANT(gate_two_settle);
     active_add(gate, worker, 1, sched);
+}
+
+/*
+ * An attempt that settles is not counted while it waits for its turn, but then it is among the waiting or has closed the gate, until it is
+ * counted again; so whoever finds none counted, none waiting, the gate open, and again none counted, has missed nobody.
+ */
+bool gate_still(struct gate *gate, struct sched *sched)
+{
+    return active_sum(gate, sched) == 0 && atomic_load(&gate->waiting) == 0 && !atomic_load(&gate->closed) &&
+           active_sum(gate, sched) == 0;
 }
 
 void gate_open(struct gate *gate) { atomic_store(&gate->closed, 0); }

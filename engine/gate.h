@@ -21,6 +21,7 @@ struct gate {
     atomic_uint closed;  /* somebody settles */
     atomic_uint waiting; /* others that must settle too */
     atomic_bool failed;  /* the CN has stopped */
+    atomic_uint halted;  /* the cluster's configuration changes (halt.h) */
     uint32_t worker_count;
     struct gate_worker {
         _Alignas(64) atomic_uint active; /* attempts of this worker; its thread only writes */
@@ -34,5 +35,7 @@ void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);
 void gate_open(struct gate *gate);
+/* With `halted` set: has every attempt ended? */
+bool gate_still(struct gate *gate, struct sched *sched);
 /* Stops the CN: no attempt enters any more. True for who did it first. */
 bool gate_fail(struct gate *gate);

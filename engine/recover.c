@@ -55,6 +55,7 @@ static int holder_pass(struct recover *run, const struct members_state *now)
     int rc = recover_look(run, cn, &holder);
     if (rc || members_is_free(&holder)) return rc;
     run->report->in_the_way = now->recoverer;
+    if (holder.state == LAYOUT_MEMBER_LIVE && run->home->halted) return 0;
     if (holder.state == LAYOUT_MEMBER_LIVE && !PLANT(recover_claim_shared))
         return err_set(run->error, CELLAR_ERR_EXISTS, "compute node %u is being recovered by compute node %u",
                        run->dead, cn);

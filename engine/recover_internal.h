@@ -14,7 +14,8 @@ struct recover_memory {
     uint8_t images[LAYOUT_NODES_MAX][LAYOUT_RECORD_BYTES_MAX]
         __attribute__((aligned(LAYOUT_LINE))); /* of each replica */
     struct bucket_wire buckets[LAYOUT_NODES_MAX];
-    uint8_t piece[LAYOUT_CHUNK_BYTES] __attribute__((aligned(LAYOUT_LINE))); /* of a ring */
+    uint8_t piece[LAYOUT_CHUNK_BYTES] __attribute__((aligned(LAYOUT_LINE))); /* of a ring, or of what is copied */
+    uint8_t other[LAYOUT_CHUNK_BYTES] __attribute__((aligned(LAYOUT_LINE))); /* compared with it */
     uint8_t zeros[LAYOUT_LINE];
 };
 

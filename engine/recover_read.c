@@ -144,12 +144,16 @@ static int entry_copy(struct recover *run, const struct recover_entry *entry, ui
     return 0;
 }
 
-/* INV-RECOVER-3: else a memory node lost between two recoverers would let the second one decide otherwise. */
+/*
+ * INV-RECOVER-3: else a memory node lost between two recoverers would let the second one decide otherwise. While a fresh memory node is being
+ * filled nobody reads what it has (fabric_route.h), and the dead node's last WRITE may have missed it.
+ */
 static int entries_copy(struct recover *run)
 {
+    bool unread = atomic_load_explicit(&run->ep->route, memory_order_relaxed);
     for (uint32_t i = 0; i < run->log.count; i++) {
         const struct recover_entry *entry = &run->log.entries[i];
-        uint64_t missing = answered_by(run, entry) & ~entry->replicas;
+        uint64_t missing = answered_by(run, entry) & ~(unread ? 0 : entry->replicas);
         for (; entry->due && missing && !PLANT(recover_uncopied); missing &= missing - 1) {
             int rc = entry_copy(run, entry, (uint32_t)__builtin_ctzll(missing));
             if (rc) return rc;

@@ -4,6 +4,10 @@
  * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is newer than the entry. An
  * insert's record has no tag of its own: it is redone under its bucket's, and only as long as it is not whole, when nobody can have reached it.
  *
+ * Where the tags went with their memory node (docs/failover.md) versions alone decide: a change that had its effect everywhere was unlocked, or
+ * overwritten, and shows its TS or a newer one on all replicas; one that had not was tagged until the node was lost, so nobody can have written
+ * over it. Everybody stands still meanwhile.
+ *
  * INV-RECOVER-7: the epoch number of a redone cell is the one that some line of it has with that TS already; else one more than the largest
  * among its lines and headers on all replicas. So whoever redoes it again writes the same bytes, and no other version ever had that number.
  */
@@ -128,6 +132,12 @@ static const uint8_t *value_of(const struct log_write_wire *write) { return (con
 
 /* ---- one change of each kind ---- */
 
+/* Is there nothing to be learnt from the lock word? */
+static bool tags_lost(const struct recover *run, struct fabric_addr addr)
+{
+    return run->home->tags_lost == fabric_addr_node(addr) + 1 && !PLANT(failover_tags_asked);
+}
+
 static int redo_cell(struct recover *run, const struct log_write_wire *write, const struct schema *schema, uint64_t ts)
 {
     struct fabric_addr addr = {write->addr};
@@ -138,7 +148,8 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
     if (rc == 0) rc = images_read(run, addr, schema);
     if (rc || !same_record(run, write)) return rc;
     struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
-    if (!recover_owns(run, record_header(image)->lock, schema->tag_bits, cell) && !PLANT(recover_tags_unasked))
+    if (!recover_owns(run, record_header(image)->lock, schema->tag_bits, cell) && !tags_lost(run, addr) &&
+        !PLANT(recover_tags_unasked))
         return 0;
     if (lines.ts_most > ts && !PLANT(recover_ts_ignored)) return 0;
     if (PLANT(recover_half_applied) && lines.ts_most == ts) return 0;
@@ -203,13 +214,15 @@ static void insert_build(struct recover *run, const struct log_write_wire *write
     }
 }
 
-/* Is the bucket that the key belongs to the dead node's? */
-static int bucket_owned(struct recover *run, const struct cellar_table *table, uint64_t key, bool *owned)
+/* Is the bucket that the key belongs to the dead node's? Without tags: has nobody changed it since? */
+static int bucket_owned(struct recover *run, const struct cellar_table *table, uint64_t key, uint64_t ts, bool *owned)
 {
-    uint64_t word;
-    struct fabric_op op = fabric_op_faa(index_bucket_addr(&table->index, key), &word, 0);
-    int rc = recover_batch(run, &op, 1);
-    *owned = rc == 0 && recover_owns(run, word, 8, 0);
+    struct fabric_addr addr = index_bucket_addr(&table->index, key);
+    struct bucket_wire *buckets = run->memory->buckets;
+    struct lines lines = {0};
+    int rc = replicas_read(run, addr, buckets, sizeof *buckets, sizeof *buckets);
+    for (uint32_t i = 0; i <= run->catalog->replicas; i++) lines_meet(&lines, buckets[i].version, ts);
+    *owned = rc == 0 && (tags_lost(run, addr) ? lines.ts_most <= ts : recover_owns(run, buckets[0].lock, 8, 0));
     return rc;
 }
 
@@ -221,13 +234,14 @@ static int redo_insert(struct recover *run, const struct log_write_wire *write, 
     uint64_t versions[CELLAR_CELLS_MAX];
     bool ours = false;
     int rc = record_check(run, write, schema, schema->value_bytes);
-    if (rc == 0) rc = bucket_owned(run, table, write->key, &ours);
+    if (rc == 0) rc = bucket_owned(run, table, write->key, ts, &ours);
     if (rc || !ours) return rc;
     rc = images_read(run, addr, schema);
     if (rc) return rc;
     uint64_t lock = record_header(run->memory->images[0])->lock;
     enum insert_found found = insert_find(run, write, schema, ts);
     bool tagged = recover_owned(run, lock, schema->tag_bits, schema->all_cells) == schema->all_cells;
+    tagged = tagged || tags_lost(run, addr); /* then it may lack on a backup what the primary had */
     if (found == INSERT_NEWER) return 0;
     if (found == INSERT_OLDER || tagged) {
         for (uint32_t cell = 0; cell < schema->cell_count; cell++) versions[cell] = cell_version(run, schema, cell, ts);
@@ -247,7 +261,8 @@ static int redo_delete(struct recover *run, const struct log_write_wire *write, 
     if (rc == 0) rc = images_read(run, addr, schema);
     if (rc || !same_record(run, write)) return rc;
     uint64_t lock = record_header(run->memory->images[0])->lock;
-    if (recover_owned(run, lock, schema->tag_bits, schema->all_cells) != schema->all_cells) return 0;
+    if (recover_owned(run, lock, schema->tag_bits, schema->all_cells) != schema->all_cells && !tags_lost(run, addr))
+        return 0;
     for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
         struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
         if (lines.ts_most > ts) return 0;
@@ -272,7 +287,7 @@ static int redo_bucket(struct recover *run, const struct log_write_wire *write, 
     int rc = replicas_read(run, head, image, sizeof *image, sizeof *image);
     if (rc) return rc;
     for (uint32_t i = 0; i <= run->catalog->replicas; i++) lines_meet(&lines, run->memory->buckets[i].version, ts);
-    if (!recover_owns(run, image->lock, 8, 0) || lines.ts_most > ts) return 0;
+    if ((!recover_owns(run, image->lock, 8, 0) && !tags_lost(run, head)) || lines.ts_most > ts) return 0;
     uint64_t version = version_next(&lines, ts);
     memcpy(image->entries, value_of(write), LAYOUT_BUCKET_CELL_BYTES);
     image->version = version;

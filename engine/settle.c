@@ -20,10 +20,49 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     return false;
 }
 
+/* Keeps of the batch what is still to be done: how many. *fenced: nothing can be. */
+static uint32_t rest_keep(struct txn *txn, uint32_t count, bool *fenced)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct fabric_op *op = &txn->ops[i];
+        if (op->status == 0) continue;
+        *fenced = *fenced || op->status == -CELLAR_ERR_FENCED;
+        bool gone = op->kind != FABRIC_WRITE && halt_tags_lost(txn->home->ep, op->addr);
+        if (!gone) txn->ops[kept++] = *op;
+    }
+    return kept;
+}
+
+bool settle_rest(struct coro *co, struct txn *txn, uint32_t count)
+{
+    struct txn_home *home = txn->home;
+    uint64_t begin_ns = fabric_now_ns(home->ep), pause_ns = SETTLE_PAUSE_NS;
+    bool fenced = false;
+    while ((count = rest_keep(txn, count, &fenced)) > 0) {
+        bool long_ago = fabric_now_ns(home->ep) - begin_ns > SETTLE_FAILOVER_NS;
+        if (fenced || long_ago) return false;
+        sched_sleep(co, home->sched, txn->task, pause_ns);
+        if (pause_ns < SETTLE_PAUSE_NS << SETTLE_PAUSE_DOUBLINGS_MAX) pause_ns *= 2;
+        txn->op_count = count;
+        if (!txn_await(co, txn)) return true;
+    }
+    return true;
+}
+
+void settle_known(struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->lock_old != UINT64_MAX) object->unsettled &= ~object->unlocking;
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
+        if (txn_bucket(txn, (int32_t)i)->lock_old != UINT64_MAX) txn_bucket(txn, (int32_t)i)->unsettled = false;
+}
+
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
 {
     struct settle_patience patience = {0};
-    while (patience.refusals < SETTLE_REFUSALS_MAX) {
+    while (patience.refusals < SETTLE_REFUSALS_MAX && !halt_tags_lost(txn->home->ep, addr)) {
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
         if (!settle_await(co, txn, &patience)) continue;
         *word = txn->settle_word;

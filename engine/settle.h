@@ -11,6 +11,7 @@
 #define SETTLE_REFUSALS_MAX 16 /* operations that surely did not run: the node counts as dead, its locks with it */
 #define SETTLE_PAUSE_NS 1000   /* between two tries; doubles with each further one */
 #define SETTLE_PAUSE_DOUBLINGS_MAX 8
+#define SETTLE_FAILOVER_NS 200000000ull /* so long a lost memory node's failover may take */
 
 /* A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. */
 struct settle_patience {
@@ -18,6 +19,14 @@ struct settle_patience {
     uint64_t refusing; /* nodes: a bit each */
 };
 
+/*
+ * What failed of the batch of `count` operations just awaited, WRITEs under locks that are surely ours (or of the own log) and the tags of new
+ * records, again and again until it has run: true. Where a memory node is lost that is when the configuration says who stands in for it.
+ * False: not for a long time, or this compute node is fenced.
+ */
+bool settle_rest(struct coro *co, struct txn *txn, uint32_t count);
+/* Unlocks of this attempt that have had their reply need no settling. */
+void settle_known(struct txn *txn);
 /* Posts the batch; false when some of it did not return well, after a pause. */
 bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience);
 

@@ -109,12 +109,22 @@ int txn_error(struct txn *txn, int code)
 
 /* ---- the batch ---- */
 
+/* Where there are backups somebody finds out whether it is gone for good. */
+static void suspect(struct txn *txn, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && txn->home->catalog->replicas; i++)
+        if (txn->ops[i].status == -CELLAR_ERR_UNREACHABLE)
+            halt_suspect(txn->home->halt, fabric_addr_node(txn->ops[i].addr));
+}
+
 uint32_t txn_await(struct coro *co, struct txn *txn)
 {
-    if (txn->op_count == 0) return 0;
-    fabric_post(txn->home->ep, txn->ops, txn->op_count, &txn->wait);
+    uint32_t count = txn->op_count;
+    if (count == 0) return 0;
+    fabric_post(txn->home->ep, txn->ops, count, &txn->wait);
     uint32_t failed = fabric_await(co, &txn->wait);
     txn->op_count = 0;
+    if (__builtin_expect(failed > 0, 0)) suspect(txn, count);
     counter_add(&txn->home->stats.round_trips, 1);
     return failed;
 }
@@ -310,15 +320,18 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
+    object->lock_old = UINT64_MAX; /* which no lock word is: a reply has come when it has changed */
     txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, mask, 0, mask);
     if (!PLANT(unlock_reply_lost_ignored)) object->unsettled |= object->held; /* until the batch has returned */
     object->unsettled_addr = object->addr;
+    object->unlocking = object->held;
     object->held = 0;
     object->locked_cells = 0;
 }
 
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket)
 {
+    bucket->lock_old = UINT64_MAX;
     txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, bucket->addr, &bucket->lock_old, lockword_tags(1, txn->home->owner),
                    TXN_BUCKET_TAG_MASK, 0, TXN_BUCKET_TAG_MASK);
 }
@@ -340,7 +353,10 @@ void txn_release_own(struct coro *co, struct txn *txn)
         bucket->unsettled = bucket->unsettled || bucket->held;
         bucket->held = false;
     }
-    if (txn_await(co, txn) || txn->unsettled) settle_locks(co, txn);
+    if (txn_await(co, txn) || txn->unsettled) {
+        settle_known(txn);
+        settle_locks(co, txn);
+    }
     txn->unsettled = false;
 }
 

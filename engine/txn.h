@@ -12,6 +12,7 @@
 #include "addrcache.h"
 #include "cache.h"
 #include "gate.h"
+#include "halt.h"
 #include "local.h"
 #include "logring.h"
 #include "logseg.h"
@@ -42,6 +43,7 @@ struct txn_home {
     struct addrcache *addrs;
     struct space *space;
     struct gate *gate; /* of its compute node */
+    struct halt *halt; /* likewise */
     uint32_t gate_worker;
     struct sched *sched;
     const struct observer *observer; /* NULL: none */

@@ -8,6 +8,7 @@
  */
 #include "vigil.h"
 
+#include "crest.h"
 #include "db.h"
 #include "must.h"
 #include "plant.h"
@@ -21,6 +22,11 @@
 #define LOOKS 8    /* at somebody else's, in a lease */
 #define LOOK_MAX 4 /* one look counts for at most this part of a lease */
 #define END_POLL_NS 20000
+
+static struct gate *gate_of(const struct vigil *vigil)
+{
+    return &vigil->worker->db->gates[vigil->worker->cn - vigil->worker->db->config.cn_index];
+}
 
 static const struct member *member_of(const struct vigil *vigil) { return &vigil->worker->db->member; }
 
@@ -99,10 +105,18 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
         if (watch->entered) (void)entry_withdraw(co, vigil, cn);
         return;
     }
-    if (atomic_load(&vigil->taking[cn])) return;
+    if (atomic_load(&vigil->taking[cn]) || atomic_load(&gate_of(vigil)->halted)) return;
     watch->entered = true;
-    if (members_take(co, vigil->worker->ep, cn, true, &now) == 0 && members_word(&now) == members_word(state))
+    if (members_take(co, vigil->worker->ep, cn, true, &now) == 0 && members_word(&now) == members_word(state) &&
+        !atomic_load(&gate_of(vigil)->halted))
         atomic_store(&vigil->taking[cn], true);
+}
+
+/* Who has put this node down as a taker looks again afterwards: `takers` may be at another place then, and its entry gone. */
+bool vigil_still(struct vigil *vigil)
+{
+    for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++) atomic_store(&vigil->taking[cn], false);
+    return atomic_load(&vigil->takers) == 0;
 }
 
 void vigil_take_open(struct vigil *vigil, uint32_t dead) { atomic_store(&vigil->taking[dead], true); }
@@ -123,7 +137,7 @@ static bool self_lives(struct coro *co, struct vigil *vigil)
     int rc = member_look(co, member_of(vigil), worker->ep, worker->cn, &now);
     if (rc) return false;
     if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == worker->incarnation) return true;
-    gate_fail(&worker->db->gates[worker->cn - worker->db->config.cn_index]);
+    crest_stop_node(gate_of(vigil), worker->home.local, &worker->sched);
     return false;
 }
 

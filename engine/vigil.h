@@ -58,6 +58,10 @@ NODISCARD int vigil_begin(struct coro *co, struct vigil *vigil);
 void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task);
 
 /*
+ * While the configuration changes (halt.h): no tags are taken over from now on. False: somebody is in the midst of it.
+ */
+bool vigil_still(struct vigil *vigil);
+/*
  * By any coordinator of the node, between two attempts: the last one met that tag. Has the owner watched; and once it has been declared dead and
  * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
  */

@@ -69,17 +69,16 @@ void worker_main(void *arg)
     struct worker *worker = arg;
 
     for (uint32_t i = 0; i < worker->coordinator_count; i++)
-        sched_ready(&worker->sched, &worker->coordinators[i].task); /* each parks itself at once */
+        sched_ready(&worker->sched, &worker->coordinators[i].task);       /* each parks itself at once */
+    if (worker->agent) sched_ready(&worker->sched, &worker->agent->task); /* likewise */
     for (;;) {
         bool any = sched_round(&worker->sched);
         take_inbox(worker);
-        if (worker->queue) {
-            dispatch_all(worker);
-            any = any || worker->sched.ready_head;
-        }
-        if (any) continue;
+        if (worker->queue) dispatch_all(worker);
+        if (worker->agent) agent_look(worker->agent);
+        if (any || worker->sched.ready_head) continue;
         if (atomic_load_explicit(&worker->stop, memory_order_acquire) && !worker->queue &&
-            parked_count(worker) == worker->coordinator_count)
+            parked_count(worker) == worker->coordinator_count && (!worker->agent || worker->agent->parked))
             return;
         fabric_idle(worker->ep, sched_next_ns(&worker->sched));
     }

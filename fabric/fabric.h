@@ -36,6 +36,7 @@
 #include "err.h"
 #include "prng.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -73,7 +74,10 @@ enum fabric_op_kind {
     FABRIC_WIDE_FAA, /* by fields, on 16 bytes */
     FABRIC_KINDS
 };
-enum fabric_op_flags { FABRIC_FENCE = 1 }; /* executed after all earlier operations of its endpoint to that node */
+enum fabric_op_flags {
+    FABRIC_FENCE = 1,  /* executed after all earlier operations of its endpoint to that node */
+    FABRIC_DIRECT = 2, /* at this very place, whoever stands in for whom (fabric_route.h) */
+};
 
 struct fabric_op {
     /* set by the caller */
@@ -128,6 +132,7 @@ struct fabric_message {
 };
 
 struct fabric;
+struct fabric_route;
 
 /* Operations posted by one endpoint, by node, phase and kind: what reports and tests count. */
 struct fabric_counters {
@@ -151,6 +156,8 @@ struct fabric_ep {
     uint32_t work;
     /* set by a backend that interleaves workers itself, else NULL: others may run before it returns */
     void (*preempt)(struct fabric_ep *ep);
+    /* set by the caller, from any thread: who stands in for a memory node that is away (fabric_route.h); NULL: nobody has to */
+    const struct fabric_route *_Atomic route;
 };
 
 typedef void (*fabric_worker_fn)(void *arg);
@@ -160,8 +167,9 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
     FABRIC_FENCE_CN,  /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
-    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing (tests, sim) */
-    FABRIC_SYNC,      /* flush the pool file, if there is one */
+    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there */
+    FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet */
+    FABRIC_SYNC,         /* flush the pool file, if there is one */
 };
 struct fabric_control {
     enum fabric_control_kind kind;
@@ -214,6 +222,8 @@ NODISCARD int fabric_register_local(struct fabric *fabric, void *base, uint64_t 
 /* The address that a SEND to that worker's inbox names. */
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker);
 
+/* Gives operations the addresses that they go to (fabric_route.h). */
+void fabric_route_ops(const struct fabric_route *route, struct fabric_op *ops, uint32_t count);
 /*
  * Posts a batch to the backend, which counts it. Operations to one node form one doorbell batch, in order. Adds
  * `count` to wait->pending; each failure is in its op's status and in wait->failed. On shm without delay all is done on
@@ -222,6 +232,8 @@ struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker);
 static inline void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
 {
     if (count == 0) return;
+    const struct fabric_route *route = atomic_load_explicit(&ep->route, memory_order_acquire);
+    if (__builtin_expect(route != NULL, 0)) fabric_route_ops(route, ops, count);
     counter_add(&ep->counters.batches, 1);
     ep->ops->post(ep, ops, count, wait);
 }

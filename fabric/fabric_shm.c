@@ -130,6 +130,22 @@ void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node)
     pthread_mutex_unlock(&shm->lock);
 }
 
+/* Of a process of its own its memory is the node; with memory-node processes there is a new one to attach to. */
+static int replace_node(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
+{
+    if (node >= shm->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+    if (__atomic_load_n(&shm->nodes[node].limit, __ATOMIC_SEQ_CST)) return 0;
+    if (shm->attached) {
+        int code = fabric_shm_reattach(shm, node, error);
+        if (code) return code;
+        shm->nodes[node].base = shm->regions[node].base;
+    } else {
+        memset(shm->regions[node].base, 0, shm->regions[node].bytes);
+    }
+    __atomic_store_n(&shm->nodes[node].limit, shm->fabric.mn_bytes, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
 static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
 {
     if (shm->pool_fd < 0 || msync(shm->regions[0].base, shm->regions[0].bytes, MS_SYNC) == 0) return 0;
@@ -166,8 +182,12 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
+        if (control->only_dead && __atomic_load_n(&shm->nodes[control->node].limit, __ATOMIC_SEQ_CST))
+            return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         fabric_shm_node_stop(shm, control->node);
         return 0;
+    case FABRIC_NODE_REPLACE:
+        return replace_node(shm, control->node, error);
     case FABRIC_SYNC:
         return sync_pool(shm, error);
     }

@@ -219,6 +219,46 @@ void fabric_shm_watch_end(struct fabric_shm *shm)
     shm->watch_stop_fd = -1;
 }
 
+/* ---- a fresh memory node in the place of a lost one ---- */
+
+static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
+{
+    const char *path = shm->socket_paths[node];
+    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns};
+    struct fabric_shm_mapping region;
+    int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
+    int code = connect_to(path, &socket_fd, error);
+    if (code != 0) return code;
+    code = ask(socket_fd, path, &message, FABRIC_SHM_ATTACHED, fds, error);
+    if (code == 0 && (message.node != node || message.mn_count != shm->fabric.mn_count ||
+                      message.bytes != shm->fabric.mn_bytes || message.cn_count != shm->fabric.cn_count))
+        code =
+            err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s cannot take the place of number %u", path, node);
+    if (code == 0) code = fabric_shm_map_fd(&region, fds[0], message.bytes, error);
+    for (uint32_t i = 0; i < FABRIC_SHM_WIRE_FDS; i++)
+        if (fds[i] >= 0) close(fds[i]);
+    if (code != 0) {
+        close(socket_fd);
+        return code;
+    }
+    fabric_shm_unmap(&shm->regions[node]);
+    shm->regions[node] = region;
+    close(shm->sockets[node]);
+    shm->sockets[node] = socket_fd;
+    return 0;
+}
+
+/*
+ * The messages of compute nodes stay in the segment that the first node 0 made: it lives as long as they do. The watcher looks at sockets by
+ * number, so it pauses; a node that dies meanwhile has hung up when it looks again.
+ */
+int fabric_shm_reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
+{
+    fabric_shm_watch_end(shm);
+    int code = reattach(shm, node, error), watched = fabric_shm_watch(shm, error);
+    return code ? code : watched;
+}
+
 /* ---- fencing ---- */
 
 /* Every memory node is asked, as a process may be attached to some of them only; the first does the killing. */

@@ -319,7 +319,15 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+        if (control->only_dead && !sim->nodes[control->node].dead)
+            return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         sim->nodes[control->node].dead = true;
+        return 0;
+    case FABRIC_NODE_REPLACE:
+        if (control->node >= fabric->mn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+        if (sim->nodes[control->node].dead)
+            return err_set(error, CELLAR_ERR_UNREACHABLE, "nothing is in the place of memory node %u", control->node);
         return 0;
     case FABRIC_SYNC:
         return 0;

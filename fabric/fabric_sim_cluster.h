@@ -28,6 +28,7 @@ struct fabric_sim_event {
     struct fabric_op *op;
     struct fabric_wait *wait;
     int32_t status;
+    uint32_t generation; /* of the node that it was posted to */
     uint8_t stage;
     bool started;    /* its first piece was executed, so its fault is decided */
     bool lost;       /* executed, but nothing comes back */
@@ -109,6 +110,7 @@ struct fabric_sim_ep {
 struct fabric_sim_node {
     uint8_t *memory;
     bool dead;
+    uint32_t generation; /* counts the nodes that were in this place */
     struct fabric_sim_nic nic;
 };
 

@@ -212,6 +212,14 @@ static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, c
     return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
 }
 
+/* Nor one that was on its way to a node that another one has replaced: a connection ends with its node. */
+static int32_t admit_event(const struct fabric_sim *sim, const struct fabric_sim_event *event)
+{
+    int32_t status = admit(sim, &event->ep->ep, event->op);
+    if (status != 0 || event->op->kind == FABRIC_SEND) return status;
+    return event->generation == sim->nodes[event->conn->node].generation ? 0 : -CELLAR_ERR_UNREACHABLE;
+}
+
 /* Before the first piece: the injected fault, which may itself have killed or fenced somebody, or one earlier in the batch. */
 static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
@@ -223,7 +231,7 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (fault == FABRIC_SIM_CRASH_BEFORE) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
     if (fault == FABRIC_SIM_CRASH_AMID || fault == FABRIC_SIM_CRASH_AFTER)
         event->crash_pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : event->pieces;
-    int32_t status = admit(sim, &event->ep->ep, event->op);
+    int32_t status = admit_event(sim, event);
     bool passed = fabric_sim_stall_passed(event); /* a WRITE behind it has executed: it must not fail alone */
     if (fault == FABRIC_SIM_NOT_RUN && !passed) fabric_sim_stall_unrun(event);
     if (fault == FABRIC_SIM_REPLY_LOST && !passed) fabric_sim_stall_unknown(event);
@@ -238,7 +246,7 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 /* A node that dies amid the pieces leaves the operation half done. */
 static int32_t proceed(const struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
-    int32_t status = admit(sim, &event->ep->ep, event->op);
+    int32_t status = admit_event(sim, event);
     return status == -CELLAR_ERR_UNREACHABLE ? -CELLAR_ERR_INDETERMINATE : status;
 }
 

@@ -94,6 +94,8 @@ void fabric_sim_heal(struct fabric *fabric);
 /* Has it crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since when. */
 uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn);
 bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn);
+/* Puts a fresh memory node, all zero, in the place of a lost one. */
+void fabric_sim_mn_replace(struct fabric *fabric, uint32_t mn);
 /* What has happened so far, in order; valid until the next event. */
 const struct fabric_sim_fault_event *fabric_sim_fault_events(const struct fabric *fabric, uint32_t *count);
 /* The true time at this endpoint, whatever its node's clock shows; free of cost. */

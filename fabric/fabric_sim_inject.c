@@ -197,6 +197,15 @@ bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn)
     return ((const struct fabric_sim *)fabric)->nodes[mn].dead;
 }
 
+void fabric_sim_mn_replace(struct fabric *fabric, uint32_t mn)
+{
+    struct fabric_sim *sim = (struct fabric_sim *)fabric;
+    must(sim->nodes[mn].dead);
+    memset(sim->nodes[mn].memory, 0, fabric->mn_bytes);
+    sim->nodes[mn].generation++;
+    sim->nodes[mn].dead = false;
+}
+
 const struct fabric_sim_fault_event *fabric_sim_fault_events(const struct fabric *fabric, uint32_t *count)
 {
     const struct fabric_sim *sim = (const struct fabric_sim *)fabric;

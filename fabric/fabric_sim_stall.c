@@ -179,8 +179,10 @@ static void release_ep(struct fabric_sim *sim, struct fabric_sim_ep *ep)
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) release_conn(sim, &ep->conns[node]);
     for (uint32_t peer = 0; peer < ep->peer_count; peer++)
         if (ep->peers[peer]) release_conn(sim, ep->peers[peer]);
+    /* What came while its compute node stood still is met now, not then. */
     for (struct fabric_sim_event *event = ep->undelivered.head; event; event = event->next)
-        if (event->late_ns && event->time_ns > sim->now_ns) event->time_ns = sim->now_ns;
+        if ((event->late_ns && event->time_ns > sim->now_ns) || event->time_ns < sim->now_ns)
+            event->time_ns = sim->now_ns;
     fabric_sim_post_reorder(sim, ep);
 }
 

@@ -121,6 +121,7 @@ void fabric_sim_transit_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, s
     bool same_batch = conn->leader_batch == ep->batch;
     struct fabric_sim_event *event = fabric_sim_events_new(sim, ep, op, wait, same_batch ? conn->leader : NULL);
     event->conn = conn;
+    if (conn->node < FABRIC_NODES_MAX) event->generation = sim->nodes[conn->node].generation;
     conn->leader = event->leader;
     conn->leader_batch = ep->batch;
     if (op->kind != FABRIC_SEND) event->pieces = fabric_sim_memory_pieces(sim, op);

@@ -14,6 +14,7 @@
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_logs.h"
+#include "sim_failover.h"
 #include "sim_judge_locks.h"
 #include "sim_recover.h"
 
@@ -53,7 +54,7 @@ static bool any_cn_lost(const struct sim_state *state)
 bool sim_judge_mn_lost(const struct sim_state *state)
 {
     bool lost = false;
-    for (uint32_t mn = 0; mn < state->plan->mns; mn++) lost = lost || fabric_sim_mn_lost(state->fabric, mn);
+    for (uint32_t mn = 0; mn < state->plan->mns; mn++) lost = lost || sim_failover_missing(state, mn);
     return lost;
 }
 

@@ -220,6 +220,9 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     bool en_small = prng_below(&prng, 2);
     if (!(fixed & SIM_FIXED_EN)) plan->en_small = PLANT_BUILD && en_small;
     draw_lease(plan, &prng, fixed);
+    static const uint64_t refills_us[] = {0, 50, 500, 5000};
+    plan->refill = prng_below(&prng, 4) != 0;
+    plan->refill_ns = DRAW(&prng, refills_us) * 1000;
 }
 
 /* ---- judging ---- */

@@ -49,7 +49,9 @@ struct sim_plan {
     double theta;          /* workload cells: skew, a multiple of 1/4 */
     /* faults */
     struct fabric_sim_faults faults;
-    bool heal; /* a healing phase follows, which requires progress */
+    bool refill;        /* somebody brings a fresh memory node for a lost one, */
+    uint64_t refill_ns; /* so long after he has noticed */
+    bool heal;          /* a healing phase follows, which requires progress */
     /* what shrinking has left out: numbers of transactions (sim_plan_txn), sorted; and faults */
     uint32_t dropped_txns[SIM_DROPS_MAX];
     uint32_t dropped_txn_count;

@@ -2,6 +2,7 @@
 #include "sim_run.h"
 
 #include "plant.h"
+#include "sim_failover.h"
 #include "sim_recover.h"
 #include "sim_state.h"
 
@@ -49,6 +50,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 
     client->concluded_ns = fabric_sim_true_ns(coordinator->worker->ep);
     for (uint32_t index = first; index < end && !client->fenced; index++) {
+        sim_failover_step(state, coordinator);
         if (!plan->lease_ns) sim_recover_lost(state, co, coordinator);
         const struct cellar_call_options options = {.timeout_ns = call_ns(state)};
         bool bereft = options.timeout_ns == BEREFT_CALL_NS; /* whoever was missing then may have been recovered since */
@@ -170,6 +172,8 @@ static int fill(struct sim_state *state)
 static int recover_phase(struct sim_state *state)
 {
     int code = 0;
+    for (uint32_t i = 0; i < state->plan->cns && code == 0 && !state->hung && sim_failover_due(state); i++)
+        code = run_phase(state, sim_failover_client);
     for (uint32_t i = 0; i < state->plan->cns && code == 0 && !state->hung && sim_recover_due(state); i++)
         code = run_phase(state, sim_recover_client);
     return code;
@@ -181,6 +185,7 @@ static int run_phases(struct sim_state *state)
     int code = run_phase(state, run_client);
     if (code || state->hung) return code;
     fabric_sim_heal(state->fabric);
+    state->healed = true;
     code = recover_phase(state);
     if (code || state->hung || !state->plan->heal) return code;
     state->healing = true;
@@ -197,6 +202,11 @@ static void read_counts(struct sim_state *state)
         if (events[i].dropped) continue;
         state->report->fault_counts[events[i].kind]++;
         state->report->fault_numbers[events[i].kind] = events[i].number + 1;
+    }
+    for (uint32_t cn = 0; state->db && cn < state->plan->cns; cn++) {
+        const struct failover_report *led = &state->db->agents[cn].report;
+        state->report->failovers += led->failovers;
+        if (led->stop_ns > state->report->halt_ns) state->report->halt_ns = led->stop_ns;
     }
     state->report->trace_hash = fabric_sim_trace_hash(state->fabric);
     state->report->ops = fabric_sim_ops(state->fabric);

@@ -19,6 +19,9 @@ struct sim_report {
     uint64_t ops, virtual_ns;
     uint64_t committed, failed, indeterminate;
     uint32_t recovered;   /* compute nodes */
+    uint32_t failovers;   /* of memory nodes, */
+    uint32_t replaced;    /* and fresh ones brought */
+    uint64_t halt_ns;     /* the longest time, virtual, that everybody stood still for one of these */
     uint64_t recovery_ns; /* the longest time, virtual, from a loss to the end of its recovery */
     uint64_t stop_ns;     /* the longest time, virtual, that a client of a survivor had no conclusion after a loss */
     uint32_t suspected;   /* compute nodes declared dead that no fault had touched */

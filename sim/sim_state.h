@@ -44,6 +44,9 @@ struct sim_state {
     bool recovered[FABRIC_CNS_MAX]; /* compute nodes that were lost, and of which nothing is left */
     uint64_t recovered_ns[FABRIC_CNS_MAX];
     uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + who is at it; 0: nobody */
+    bool healed;                         /* no faults any more */
+    uint64_t missed_ns;  /* since when a memory node's place is empty; 0: it is not, or nobody has looked */
+    uint32_t filler;     /* 1 + the compute node that was asked last to fill a fresh memory node */
     uint32_t vain_calls; /* ended by their deadline in the healing phase, of clients whose compute node is there */
     bool hung;           /* clients that never end: nothing may be closed */
 };

@@ -36,7 +36,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 2
+#define LAYOUT_VERSION 4
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -70,13 +70,15 @@ struct superblock_wire {
     uint64_t chunk_next;     /*  64..71  atomics only: next free chunk, counted from heap_offset */
     uint64_t incarnation;    /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
     uint64_t catalog_lock;   /*  80..87  atomics only: CN index + 1 of who creates a table */
-    uint64_t epoch;     /*  88..95  atomics only: configuration epoch; grows with each change of a member's state */
-    uint8_t rest[4000]; /*  96..4095 zero */
+    uint64_t epoch;          /*  88..95  atomics only: grows with each change of a member's state */
+    uint64_t configuration;  /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
+    uint8_t rest[3992];      /* 104..4095 zero */
 };
 LAYOUT_SIZE(superblock_wire, 4096);
 LAYOUT_AT(superblock_wire, mn_bytes, 32);
 LAYOUT_AT(superblock_wire, chunk_next, 64);
 LAYOUT_AT(superblock_wire, epoch, 88);
+LAYOUT_AT(superblock_wire, configuration, 96);
 
 /* ---- members ---- */
 
@@ -102,11 +104,13 @@ struct member_wire {
     uint64_t word;      /*  0..7   atomics only */
     uint64_t lease;     /*  8..15  atomics only: microseconds (24 bits) | signs of life (40); 0 us: it promises none */
     uint64_t takers[4]; /* 16..47  atomics only: a bit for each compute node that may be taking over tags of this one */
-    uint8_t rest[16];   /* 48..63  zero */
+    uint64_t ack;    /* 48..55  atomics only: the configuration epoch in which it stands still << 1 | it has stopped */
+    uint8_t rest[8]; /* 56..63  zero */
 };
 LAYOUT_SIZE(member_wire, LAYOUT_LINE);
 LAYOUT_AT(member_wire, lease, 8);
 LAYOUT_AT(member_wire, takers, 16);
+LAYOUT_AT(member_wire, ack, 48);
 
 #define LAYOUT_LEASE_US_MAX ((1u << 24) - 1)
 #define LAYOUT_LEASE_SIGNS_BITS 40

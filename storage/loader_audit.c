@@ -159,6 +159,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
 {
     struct record_wire *headers = audit->loader->memory->headers;
     struct fabric_op ops[LAYOUT_BUCKET_ENTRIES];
+    struct fabric_addr addrs[LAYOUT_BUCKET_ENTRIES]; /* where a memory node is away operations go elsewhere */
     uint16_t fingerprints[LAYOUT_BUCKET_ENTRIES];
     uint32_t count = 0;
     for (uint32_t i = 0; i < LAYOUT_BUCKET_ENTRIES; i++) {
@@ -169,6 +170,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
             return audit_error(audit, "INV-STORE-5", table, addr,
                                "no slot of the table is here; an index entry of the chain at", entry, head.bits);
         fingerprints[count] = (uint16_t)(entry >> INDEX_OFFSET_BITS);
+        addrs[count] = addr;
         ops[count] = fabric_op_read(addr, &headers[count], sizeof(*headers));
         count++;
     }
@@ -177,7 +179,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
         return err_set(audit->error, (enum cellar_error_code)(-rc), "table %s: reading records: %s", table->name,
                        cellar_error_text(rc));
     for (uint32_t i = 0; rc == 0 && i < count; i++)
-        rc = entry_check(audit, table, head, ops[i].addr, fingerprints[i], &headers[i]);
+        rc = entry_check(audit, table, head, addrs[i], fingerprints[i], &headers[i]);
     return rc;
 }
 

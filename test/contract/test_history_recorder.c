@@ -361,18 +361,19 @@ static void what_aborts_is_not_there(void **state)
     done(&r);
 }
 
-/* A replica of the log does not answer: nobody knows. */
+/* Two replicas of the log do not answer, more than can be away at a time: nobody knows. */
 static void what_nobody_knows(void **state)
 {
     struct recorded r;
-    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1};
-    record(&r, *state, (struct cellar_config){.mns = 2, .replicas = 1, .coros = 1}, 100);
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, also = {.kind = FABRIC_NODE_KILL, .node = 2};
+    record(&r, *state, (struct cellar_config){.mns = 3, .replicas = 2, .coros = 1}, 100);
     uint64_t key = 0;
     while (fabric_addr_node(index_bucket_addr(&r.api.items->index, key)) != 0) key++;
     const struct step steps[] = {
         {ACCESS, key, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, key, 0, CELL_A, 1}, {END, 0, 0, 0, 0}};
     assert_code(run(&r.api, steps), 0);
     MUST(&r.api.error, db_fabric(r.api.db)->ops->control(db_fabric(r.api.db), &kill, &r.api.error));
+    MUST(&r.api.error, db_fabric(r.api.db)->ops->control(db_fabric(r.api.db), &also, &r.api.error));
     assert_code(run(&r.api, steps), -CELLAR_ERR_INDETERMINATE);
     stop(&r);
     assert_int_equal(r.history.txn_count, 2);

@@ -1,0 +1,239 @@
+#include "agent.h"
+
+#include "crest.h"
+#include "db.h"
+#include "plant.h"
+
+#define PAUSE_NS 5000 /* between two looks at the word, while it stands still; doubles with each further one */
+#define PAUSE_MAX_NS 200000
+#define LOOKS_MAX 64                /* in vain, when nobody has to stand still */
+#define TAKE_NS 1000000ull          /* so long it waits for a leader before it asks whether that one is dead, */
+#define TAKE_LATE_NS 10000000000ull /* and so long before it declares it so */
+
+static struct failover_home home_of(const struct agent *agent, struct sched_task *task)
+{
+    struct worker *worker = agent->worker;
+    return (struct failover_home){.recover = {.ep = worker->ep,
+                                              .catalog = worker->db->catalog,
+                                              .member = &worker->db->member,
+                                              .sched = &worker->sched,
+                                              .task = task,
+                                              .cn = worker->cn},
+                                  .halt = agent->halt};
+}
+
+static void pause_for(struct coro *co, struct agent *agent, struct sched_task *task, uint64_t *pause_ns)
+{
+    sched_sleep(co, &agent->worker->sched, task, *pause_ns);
+    if (*pause_ns < PAUSE_MAX_NS) *pause_ns *= 2;
+}
+
+static int look(struct coro *co, struct agent *agent, struct configuration *now)
+{
+    const struct halt *halt = agent->halt;
+    int32_t lost = halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1;
+    return configuration_look(co, agent->worker->ep, agent->worker->db->catalog, lost, now);
+}
+
+/* The memory nodes do not listen to this compute node any more: it has stopped, and whoever waits is told. */
+static void give_up(struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    crest_stop_node(halt->gate, agent->worker->home.local, &agent->worker->sched);
+    halt_end(halt, &halt->now);
+}
+
+static void go_on(struct agent *agent, const struct configuration *now)
+{
+    struct fabric *fabric = agent->worker->ep->fabric;
+    struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = (uint32_t)now->away};
+    /* Should it fail the fresh node is lost again for this compute node, and soon for all. */
+    if (now->state == CONFIGURATION_JOINING) (void)!fabric->ops->control(fabric, &control, NULL);
+    halt_end(agent->halt, now);
+}
+
+/* It has stopped and leads: somebody else may. Should this fail others wait until they declare it dead. */
+static void resign(struct coro *co, struct agent *agent, const struct configuration *now)
+{
+    struct configuration to = *now, seen;
+    to.epoch += 2;
+    to.leader = -1;
+    (void)!configuration_move(co, agent->worker->ep, agent->worker->db->catalog, now, &to, &seen);
+}
+
+static bool take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
+                      uint64_t waited_ns)
+{
+    const struct failover_home home = home_of(agent, task);
+    struct cellar_error error;
+    bool own = now->leader == (int32_t)agent->worker->cn || now->leader < 0;
+    if (!own && waited_ns < TAKE_NS) return false;
+    if (atomic_load(&agent->halt->gate->failed)) {
+        if (now->leader == (int32_t)agent->worker->cn) resign(co, agent, now);
+        return false;
+    }
+    return failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, &error) == 0;
+}
+
+/* Two at a time: nobody can end this change. */
+static bool another_lost(const struct agent *agent, const struct configuration *now)
+{
+    struct fabric *fabric = agent->worker->ep->fabric;
+    bool lost = false;
+    for (uint32_t node = 0; node < fabric->mn_count && !lost; node++) {
+        struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+        lost = (int32_t)node != now->away && fabric->ops->control(fabric, &control, NULL) == 0;
+    }
+    return lost;
+}
+
+/* Until an even epoch, or until this compute node is fenced. */
+static void stand_still(struct coro *co, struct agent *agent, struct sched_task *task, struct configuration now)
+{
+    struct halt *halt = agent->halt;
+    struct fabric_ep *ep = agent->worker->ep;
+    uint64_t begin_ns = fabric_now_ns(ep), pause_ns = PAUSE_NS;
+    uint32_t acked = 0;
+    halt_begin(halt, &now);
+    while (!atomic_load(&agent->worker->stop)) {
+        if (acked != now.epoch && halt_still(halt, &agent->worker->sched) &&
+            configuration_ack(co, ep, &now, agent->worker->cn, atomic_load(&halt->gate->failed)) == 0)
+            acked = now.epoch;
+        pause_for(co, agent, task, &pause_ns);
+        struct configuration next;
+        int rc = look(co, agent, &next);
+        if (rc == -CELLAR_ERR_FENCED || (rc == 0 && configuration_changing(&next) && another_lost(agent, &next))) {
+            give_up(agent);
+            return;
+        }
+        if (rc || next.epoch < now.epoch) continue; /* a copy that is behind, where the seat did not answer */
+        if (!configuration_changing(&next)) {
+            go_on(agent, &next);
+            return;
+        }
+        if (next.epoch != now.epoch) {
+            begin_ns = fabric_now_ns(ep);
+            pause_ns = PAUSE_NS;
+        }
+        now = next;
+        if (take_over(co, agent, task, &now, fabric_now_ns(ep) - begin_ns)) return;
+    }
+}
+
+/* A memory node did not answer; most of the time it is there all the same. */
+static void suspects_judge(struct coro *co, struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    const struct failover_home home = home_of(agent, &agent->task);
+    struct cellar_error error;
+    for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
+        uint32_t node = (uint32_t)__builtin_ctzll(nodes);
+        struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+        struct fabric *fabric = agent->worker->ep->fabric;
+        if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node) continue;
+        if (fabric->ops->control(fabric, &control, NULL) != 0) continue;
+        if (failover_lose(co, &home, node, &agent->report, &error) == 0)
+            db_log(agent->worker->db, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over", node);
+    }
+}
+
+/* False: it is to be tried again. */
+static bool refill(struct coro *co, struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    const struct failover_home home = home_of(agent, &agent->task);
+    struct cellar_error error;
+    int rc = failover_refill(co, &home, (uint32_t)atomic_load(&halt->rejoin) - 1, &agent->report, &error);
+    if (rc == -CELLAR_ERR_CLOSED || rc == -CELLAR_ERR_EXISTS) return false;
+    halt->rejoined = rc;
+    atomic_store(&halt->rejoin, 0);
+    return true;
+}
+
+/* Leases are on node 0, and go with it. */
+static void promise_again(struct coro *co, struct agent *agent)
+{
+    const struct configuration *now = &agent->halt->now;
+    bool moved = now->state == CONFIGURATION_LOST && now->away == 0 && agent->promised != now->epoch;
+    if (!moved || !agent->halt->vigil) return;
+    struct worker *worker = agent->worker;
+    if (member_promise(co, &worker->db->member, worker->ep, agent->halt->vigil->lease_ns) == 0)
+        agent->promised = now->epoch;
+}
+
+/* All there is to do just now. */
+static void serve(struct coro *co, struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    uint64_t pause_ns = PAUSE_NS;
+    for (uint32_t looks = 0; looks < LOOKS_MAX && !atomic_load(&agent->worker->stop); looks++) {
+        struct configuration now;
+        atomic_store(&halt->called, false);
+        promise_again(co, agent);
+        int rc = look(co, agent, &now);
+        if (rc == -CELLAR_ERR_FENCED) {
+            give_up(agent);
+            break;
+        }
+        if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
+            stand_still(co, agent, &agent->task, now);
+        } else if (rc == 0 && now.epoch > halt->now.epoch) {
+            go_on(agent, &now);
+        } else if (rc == 0 && atomic_load(&halt->suspects)) {
+            suspects_judge(co, agent);
+        } else if (rc == 0 && atomic_load(&halt->rejoin) == 0) {
+            return;
+        } else if (rc || !refill(co, agent)) {
+            pause_for(co, agent, &agent->task, &pause_ns);
+        }
+    }
+    if (atomic_load(&halt->gate->failed) && atomic_exchange(&halt->rejoin, 0)) halt->rejoined = -CELLAR_ERR_FENCED;
+}
+
+static bool wanted(const struct agent *agent)
+{
+    const struct halt *halt = agent->halt;
+    return atomic_load_explicit(&halt->called, memory_order_relaxed) ||
+           atomic_load_explicit(&halt->suspects, memory_order_relaxed) ||
+           atomic_load_explicit(&halt->rejoin, memory_order_relaxed);
+}
+
+static void agent_main(struct coro *co, void *arg)
+{
+    struct agent *agent = arg;
+    for (;;) {
+        agent->parked = true;
+        sched_park(co, &agent->task);
+        serve(co, agent);
+    }
+}
+
+void agent_look(struct agent *agent)
+{
+    struct fabric_message message;
+    while (fabric_recv(agent->worker->ep, &message)) atomic_store(&agent->halt->called, true);
+    if (!agent->parked || !wanted(agent) || atomic_load(&agent->worker->stop)) return;
+    agent->parked = false;
+    sched_ready(&agent->worker->sched, &agent->task);
+}
+
+int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
+{
+    struct configuration now;
+    int rc = look(co, agent, &now);
+    if (rc == 0 && configuration_changing(&now)) {
+        stand_still(co, agent, task, now);
+        return atomic_load(&agent->halt->gate->failed) ? -CELLAR_ERR_FENCED : 0;
+    }
+    if (rc == 0) halt_end(agent->halt, &now);
+    return rc;
+}
+
+int agent_open(struct agent *agent, struct worker *worker, struct halt *halt, uint64_t stack_bytes)
+{
+    *agent = (struct agent){.worker = worker, .halt = halt};
+    agent->task.co = coro_new(stack_bytes, agent_main, agent);
+    return agent->task.co ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void agent_close(struct agent *agent) { coro_free(agent->task.co); }

@@ -1,0 +1,26 @@
+/*
+ * agent.h - one coroutine of each compute node, on its first worker, that follows the configuration (docs/failover.md): stands still when another
+ * node changes it, takes over from a leader that died, and leads when a memory node was found lost, or a fresh one is to be filled.
+ * It sleeps until it is called: by a message, or by the node's own transactions.
+ */
+#pragma once
+
+#include "failover.h"
+
+struct worker;
+
+struct agent {
+    struct sched_task task;
+    struct worker *worker;
+    struct halt *halt;
+    uint32_t promised; /* the epoch in which its lease was promised anew, as the word that said so was lost */
+    bool parked;
+    struct failover_report report; /* of what it has led */
+};
+
+NODISCARD int agent_open(struct agent *agent, struct worker *worker, struct halt *halt, uint64_t stack_bytes);
+void agent_close(struct agent *agent);
+/* Is there something for it to do? From the worker's loop; takes the endpoint's messages. */
+void agent_look(struct agent *agent);
+/* At open, by any coordinator of the worker: follows the configuration as it is. */
+NODISCARD int agent_join(struct coro *co, struct agent *agent, struct sched_task *task);

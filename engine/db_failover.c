@@ -1,0 +1,54 @@
+/* db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes, and calls from outside. */
+#include "db.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLACE_POLL_NS 100000ull
+
+int db_halts_make(struct cellar *db)
+{
+    db->halts = calloc(db->config.cns, sizeof *db->halts);
+    db->agents = calloc(db->config.cns, sizeof *db->agents);
+    db->eps = calloc(db->worker_count, sizeof(struct fabric_ep *));
+    return db->halts && db->agents && db->eps ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void db_halts_open(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        struct halt *halt = &db->halts[i];
+        halt->gate = &db->gates[i];
+        halt->recovering = &db->recovering[i];
+        halt->eps = &db->eps[i * db->config.threads];
+        halt->ep_count = db->config.threads;
+        halt->catalog = db->catalog;
+        halt->agent_ep = halt->eps[0];
+        halt->now.away = halt->now.leader = -1;
+    }
+}
+
+void db_halts_free(struct cellar *db)
+{
+    for (uint32_t i = 0; db->agents && i < db->config.cns; i++) agent_close(&db->agents[i]);
+    free(db->halts);
+    free(db->agents);
+    free(db->eps);
+}
+
+int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct halt *halt = worker->home.halt;
+    int none = 0;
+    if (node >= worker->db->catalog->mn_count) return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", node);
+    if (!atomic_compare_exchange_strong(&halt->rejoin, &none, (int)node + 1))
+        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u fills memory node %d already", worker->cn, none - 1);
+    fabric_wake(worker->db->fabric, halt->agent_ep);
+    while (atomic_load(&halt->rejoin) == (int)node + 1)
+        sched_sleep(co, &worker->sched, &coordinator->task, REPLACE_POLL_NS);
+    int rc = atomic_load(&halt->rejoined);
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node %u was not replaced: %s", node,
+                        cellar_error_text(rc))
+              : 0;
+}

@@ -1,0 +1,300 @@
+/* failover.c - the order of the steps, and who must stand still before each. */
+#include "failover_internal.h"
+
+#include "must.h"
+#include "plant.h"
+
+#include <stdlib.h>
+
+#define PAUSE_NS 5000 /* between two looks at who stands still; doubles with each further one */
+#define PAUSE_MAX_NS 200000
+#define DEAD_EVERY 8              /* looks, between two questions whether somebody is dead */
+#define ACK_MAX_NS 50000000ull    /* who does not stand still by then is declared dead */
+#define ACK_END_NS 20000000000ull /* and if that cannot be, as it is a thread of this process, nothing can be done */
+
+static void pause_for(struct failover *failover, uint64_t ns)
+{
+    sched_sleep(failover->run.co, failover->home->recover.sched, failover->home->recover.task, ns);
+}
+
+static int told(struct failover *failover, int rc, const char *what)
+{
+    if (rc == 0 || failover->run.error->code) return rc;
+    return err_set(failover->run.error, (enum cellar_error_code)(-rc), "memory node %d: %s: %s", failover->now.away,
+                   what, cellar_error_text(rc));
+}
+
+/* ---- the word ---- */
+
+/* To the next word; EXISTS when somebody else was quicker. */
+static int move(struct failover *failover, struct configuration to)
+{
+    struct configuration seen;
+    int rc = configuration_move(failover->run.co, failover->run.ep, failover->run.catalog, &failover->now, &to, &seen);
+    if (rc) return told(failover, rc, "moving the configuration");
+    if (configuration_word(&seen) != configuration_word(&to))
+        return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d changes the configuration",
+                       seen.leader);
+    failover->now = to;
+    return 0;
+}
+
+/* ---- who stands still ---- */
+
+/* Lost replies and full inboxes do no harm: it is told again. The worker reads the word itself. */
+static void call(struct failover *failover, uint32_t cn)
+{
+    struct fabric_op op = {.kind = FABRIC_SEND,
+                           .addr = fabric_endpoint_addr(cn, 0),
+                           .local = failover->run.memory->zeros,
+                           .size_bytes = FABRIC_MESSAGE_BYTES};
+    struct fabric_wait wait = {.co = failover->run.co};
+    fabric_post(failover->run.ep, &op, 1, &wait);
+    (void)fabric_await(failover->run.co, &wait);
+}
+
+static bool fenced(struct failover *failover, uint32_t cn, bool only_dead)
+{
+    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .only_dead = only_dead};
+    struct fabric *fabric = failover->run.ep->fabric;
+    return fabric->ops->control(fabric, &control, NULL) == 0;
+}
+
+enum standing { STANDING_NOT, STANDING_STILL, STANDING_DEAD };
+
+/* One look at one compute node. */
+static int look_at(struct failover *failover, uint32_t cn, uint32_t looks, bool late, enum standing *standing)
+{
+    struct recover *run = &failover->run;
+    struct members_state state;
+    uint32_t epoch;
+    bool stopped;
+    int rc = recover_look(run, cn, &state);
+    if (rc) return rc;
+    *standing = members_is_free(&state) ? STANDING_STILL : STANDING_DEAD;
+    if (state.state != LAYOUT_MEMBER_LIVE) return 0;
+    rc = configuration_acked(run->co, run->ep, &failover->now, cn, &epoch, &stopped);
+    if (rc) return told(failover, rc, "who stands still");
+    *standing = epoch == failover->now.epoch ? stopped ? STANDING_DEAD : STANDING_STILL : STANDING_NOT;
+    if (*standing != STANDING_NOT) return 0;
+    call(failover, cn);
+    if (looks % DEAD_EVERY == DEAD_EVERY - 1 && fenced(failover, cn, !late)) *standing = STANDING_DEAD;
+    return 0;
+}
+
+/* INV-FAILOVER-3. `dead`: whom it concerns, a bit each. */
+static int await_all(struct failover *failover, uint64_t *dead)
+{
+    struct recover *run = &failover->run;
+    uint64_t begin_ns = fabric_now_ns(run->ep), pause_ns = PAUSE_NS;
+    for (uint32_t cn = 0; cn < run->catalog->cn_count; cn++) {
+        enum standing standing = cn == failover->home->recover.cn ? STANDING_STILL : STANDING_NOT;
+        for (uint32_t looks = 0; standing == STANDING_NOT; looks++) {
+            uint64_t waited_ns = fabric_now_ns(run->ep) - begin_ns;
+            int rc = look_at(failover, cn, looks, waited_ns > ACK_MAX_NS, &standing);
+            if (rc) return rc;
+            if (standing != STANDING_NOT || PLANT(failover_unawaited)) break;
+            if (waited_ns > ACK_END_NS)
+                return err_set(run->error, CELLAR_ERR_DEADLINE, "compute node %u does not stand still", cn);
+            pause_for(failover, pause_ns);
+            if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
+        }
+        if (standing == STANDING_DEAD) dead[cn / 64] |= 1ull << cn % 64;
+    }
+    return 0;
+}
+
+static int dead_recover(struct failover *failover, const uint64_t *dead, bool tags_lost)
+{
+    struct recover_home home = failover->home->recover;
+    home.halted = true;
+    home.tags_lost = tags_lost ? (uint32_t)failover->now.away + 1 : 0;
+    for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && !PLANT(failover_dead_unredone); cn++) {
+        struct recover_report unused;
+        if (!(dead[cn / 64] >> cn % 64 & 1)) continue;
+        int rc = recover_run(failover->run.co, &home, cn, RECOVER_SUSPECTED, &unused, failover->run.error);
+        if (rc) return rc;
+        failover->report->recovered++;
+    }
+    return 0;
+}
+
+/* This compute node itself; its leader is no attempt. */
+static int stand_still(struct failover *failover)
+{
+    struct halt *halt = failover->home->halt;
+    uint64_t pause_ns = PAUSE_NS;
+    halt_begin(halt, &failover->now);
+    while (!halt_still(halt, failover->home->recover.sched)) {
+        pause_for(failover, pause_ns);
+        if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
+    }
+    if (!atomic_load(&halt->gate->failed)) return 0;
+    return err_set(failover->run.error, CELLAR_ERR_FENCED, "compute node %u has stopped", failover->home->recover.cn);
+}
+
+/* ---- one change ---- */
+
+/* While everybody stands still: what the state to come needs. */
+static int prepare(struct failover *failover)
+{
+    struct configuration to = failover->now;
+    uint64_t dead[LAYOUT_MEMBERS_MAX / 64] = {0};
+    bool lost = to.state == CONFIGURATION_LOST && to.from == CONFIGURATION_STEADY;
+    bool back = to.state == CONFIGURATION_STEADY;
+    if (lost) halt_route(failover->home->halt, &to);
+    int rc = lost ? failover_members_rebuild(failover) : 0;
+    if (rc == 0) rc = await_all(failover, dead);
+    if (rc == 0 && lost) rc = failover_chunks_rebuild(failover);
+    if (rc == 0 && (lost || back)) rc = dead_recover(failover, dead, lost);
+    if (rc == 0 && back) rc = failover_pieces_copy(failover);
+    if (rc == 0 && back) rc = failover_words_copy(failover);
+    if (rc == 0 && back) halt_route(failover->home->halt, &to);
+    if (rc == 0 && (lost || back)) rc = failover_locks_rebuild(failover);
+    return told(failover, rc, "preparing the next configuration");
+}
+
+static void call_all(struct failover *failover)
+{
+    for (uint32_t cn = 0; cn < failover->run.catalog->cn_count; cn++)
+        if (cn != failover->home->recover.cn) call(failover, cn);
+}
+
+/* The rest of an odd epoch, which is ours. Whoever cannot end it stands still until another one has taken over. */
+static int change_end(struct failover *failover)
+{
+    uint64_t begin_ns = fabric_now_ns(failover->run.ep);
+    int rc = stand_still(failover);
+    if (rc == 0) rc = prepare(failover);
+    struct configuration to = failover->now;
+    to.epoch++;
+    if (to.state == CONFIGURATION_STEADY) to.away = -1;
+    if (rc == 0) rc = move(failover, to);
+    if (rc) return rc;
+    halt_end(failover->home->halt, &to);
+    uint64_t took_ns = fabric_now_ns(failover->run.ep) - begin_ns;
+    if (took_ns > failover->report->stop_ns) failover->report->stop_ns = took_ns;
+    failover->report->failovers += to.state == CONFIGURATION_LOST;
+    failover->report->refills += to.state == CONFIGURATION_STEADY;
+    call_all(failover);
+    return 0;
+}
+
+static int change(struct failover *failover, enum configuration_state state, uint32_t away)
+{
+    struct configuration to = {.epoch = failover->now.epoch + 1,
+                               .from = failover->now.state,
+                               .state = state,
+                               .away = (int32_t)away,
+                               .leader = (int32_t)failover->home->recover.cn};
+    int rc = move(failover, to);
+    return rc ? rc : change_end(failover);
+}
+
+/* ---- from outside ---- */
+
+static int run_open(struct failover *failover, struct coro *co, const struct failover_home *home,
+                    struct failover_report *report, struct cellar_error *error)
+{
+    *failover = (struct failover){.home = home, .now = home->halt->now, .report = report};
+    *error = (struct cellar_error){0};
+    failover->run = (struct recover){
+        .co = co, .home = &home->recover, .ep = home->recover.ep, .catalog = home->recover.catalog, .error = error};
+    return recover_open(&failover->run);
+}
+
+static void run_close(struct failover *failover)
+{
+    recover_close(&failover->run);
+    free(failover->pieces);
+}
+
+/* What the configuration says now; EXISTS while somebody changes it. */
+static int look(struct failover *failover, int32_t lost)
+{
+    int rc = configuration_look(failover->run.co, failover->run.ep, failover->run.catalog, lost, &failover->now);
+    if (rc) return told(failover, rc, "looking at the configuration");
+    if (!configuration_changing(&failover->now) && failover->now.epoch == failover->home->halt->now.epoch) return 0;
+    return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d changes the configuration",
+                   failover->now.leader);
+}
+
+static int lose(struct failover *failover, uint32_t node)
+{
+    struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+    struct fabric *fabric = failover->run.ep->fabric;
+    struct cellar_error *error = failover->run.error;
+    int rc = look(failover, (int32_t)node);
+    const struct configuration *now = &failover->now;
+    if (rc) return rc;
+    if (failover->run.catalog->replicas == 0)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED, "memory node %u has no backups", node);
+    if (now->state == CONFIGURATION_LOST && now->away == (int32_t)node) return 0;
+    if (now->state != CONFIGURATION_STEADY && now->away != (int32_t)node)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED, "memory node %u, while memory node %d is away already", node,
+                       now->away);
+    rc = fabric->ops->control(fabric, &control, error);
+    return rc ? rc : change(failover, CONFIGURATION_LOST, node);
+}
+
+static int refill(struct failover *failover, uint32_t node)
+{
+    struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = node};
+    struct fabric *fabric = failover->run.ep->fabric;
+    struct halt *halt = failover->home->halt;
+    int rc = look(failover, halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1);
+    if (rc) return rc;
+    if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
+        return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
+    rc = fabric->ops->control(fabric, &control, failover->run.error);
+    if (rc == 0 && failover->now.state == CONFIGURATION_LOST) rc = change(failover, CONFIGURATION_JOINING, node);
+    if (rc == 0) rc = told(failover, failover_copy(failover), "filling it");
+    if (rc == 0 && !PLANT(failover_copy_undrained)) rc = change(failover, CONFIGURATION_JOINING, node);
+    if (rc == 0) rc = told(failover, failover_compare(failover), "comparing it");
+    return rc ? rc : change(failover, CONFIGURATION_STEADY, node);
+}
+
+static int take_over(struct failover *failover, const struct configuration *now, bool late)
+{
+    struct configuration to = *now;
+    failover->now = *now;
+    bool own = now->leader < 0 || now->leader == (int32_t)failover->home->recover.cn;
+    if (!own && !fenced(failover, (uint32_t)now->leader, !late))
+        return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d is there", now->leader);
+    to.epoch += 2;
+    to.leader = (int32_t)failover->home->recover.cn;
+    /* Which pieces differed went with the leader: the fresh node is to be compared again. */
+    if (to.state == CONFIGURATION_STEADY) to.state = CONFIGURATION_JOINING;
+    int rc = move(failover, to);
+    return rc ? rc : change_end(failover);
+}
+
+int failover_lose(struct coro *co, const struct failover_home *home, uint32_t node, struct failover_report *report,
+                  struct cellar_error *error)
+{
+    struct failover failover;
+    int rc = run_open(&failover, co, home, report, error);
+    if (rc == 0) rc = lose(&failover, node);
+    run_close(&failover);
+    return rc;
+}
+
+int failover_refill(struct coro *co, const struct failover_home *home, uint32_t node, struct failover_report *report,
+                    struct cellar_error *error)
+{
+    struct failover failover;
+    int rc = run_open(&failover, co, home, report, error);
+    if (rc == 0) rc = refill(&failover, node);
+    run_close(&failover);
+    return rc;
+}
+
+int failover_take_over(struct coro *co, const struct failover_home *home, const struct configuration *now, bool late,
+                       struct failover_report *report, struct cellar_error *error)
+{
+    struct failover failover;
+    int rc = run_open(&failover, co, home, report, error);
+    if (rc == 0) rc = take_over(&failover, now, late);
+    run_close(&failover);
+    return rc;
+}

@@ -1,0 +1,166 @@
+/*
+ * failover_copy.c - a fresh node gets all bytes of the lost one while the others run.
+ *
+ * From the epoch on in which this begins each WRITE of the workload reaches the fresh node, too. A copy is a READ at the primary and then a WRITE, and
+ * what the workload wrote in between is overwritten by what was before it: so all is copied once, and then compared. In between everybody stands
+ * still for a moment: else a WRITE that came before the copy at the fresh node, and comes behind the comparison at the primary, would make no
+ * difference that anybody sees. What is equal then stays equal, as all WRITEs go to both. What differs (overtaken by a copy, or just being
+ * written) is copied again while everybody stands still once more.
+ */
+#include "failover_internal.h"
+
+#include "plant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNIT_BYTES 4096 /* of runs without slots: what is compared as one */
+
+/* A part of a run that lies within its registered buffer: begins with a slot, if it has any. */
+typedef int (*piece_fn)(struct failover *failover, const struct failover_piece *piece);
+
+static uint32_t primary_of(const struct failover *failover, uint32_t area)
+{
+    uint32_t count = failover->run.catalog->mn_count;
+    return ((uint32_t)failover->now.away + count - area) % count;
+}
+
+/* The lock words of slots are no part of what is copied. */
+static void locks_zero(uint8_t *bytes, const struct failover_piece *piece)
+{
+    for (uint64_t at = 0; piece->slot_bytes && at < piece->bytes; at += piece->slot_bytes) memset(bytes + at, 0, 8);
+}
+
+static int piece_read(struct failover *failover, const struct failover_piece *piece, bool fresh, uint8_t *local)
+{
+    uint64_t shift = fresh ? piece->area * failover->run.catalog->area_bytes : 0;
+    uint32_t node = fresh ? (uint32_t)failover->now.away : primary_of(failover, piece->area);
+    struct fabric_op op = fabric_op_read(fabric_addr_of(node, piece->at + shift), local, (uint32_t)piece->bytes);
+    op.flags = fresh ? FABRIC_DIRECT : 0;
+    int rc = recover_batch(&failover->run, &op, 1);
+    if (rc == 0) locks_zero(local, piece);
+    return rc;
+}
+
+static int piece_copy(struct failover *failover, const struct failover_piece *piece)
+{
+    struct recover_memory *memory = failover->run.memory;
+    uint64_t shift = piece->area * failover->run.catalog->area_bytes;
+    int rc = piece_read(failover, piece, false, memory->piece);
+    if (rc) return rc;
+    struct fabric_op op = fabric_op_write(fabric_addr_of((uint32_t)failover->now.away, piece->at + shift),
+                                          memory->piece, (uint32_t)piece->bytes);
+    op.flags = FABRIC_DIRECT;
+    failover->report->copied_bytes += piece->bytes;
+    return recover_batch(&failover->run, &op, 1);
+}
+
+static int piece_remember(struct failover *failover, const struct failover_piece *piece, uint64_t at, uint64_t bytes)
+{
+    if (failover->piece_count == failover->piece_capacity) {
+        uint32_t capacity = failover->piece_capacity ? 2 * failover->piece_capacity : 64;
+        struct failover_piece *pieces = realloc(failover->pieces, capacity * sizeof *pieces);
+        if (!pieces) return err_set(failover->run.error, CELLAR_ERR_NOMEM, "no memory for %u pieces", capacity);
+        failover->pieces = pieces;
+        failover->piece_capacity = capacity;
+    }
+    failover->pieces[failover->piece_count++] =
+        (struct failover_piece){piece->area, piece->slot_bytes, piece->at + at, bytes};
+    failover->report->pieces_differed++;
+    return 0;
+}
+
+static int piece_compare(struct failover *failover, const struct failover_piece *piece)
+{
+    struct recover_memory *memory = failover->run.memory;
+    const uint64_t unit = piece->slot_bytes ? piece->slot_bytes : UNIT_BYTES;
+    int rc = piece_read(failover, piece, false, memory->piece);
+    if (rc == 0) rc = piece_read(failover, piece, true, memory->other);
+    for (uint64_t at = 0; at < piece->bytes && rc == 0; at += unit) {
+        uint64_t bytes = piece->bytes - at < unit ? piece->bytes - at : unit;
+        if (memcmp(memory->piece + at, memory->other + at, bytes) != 0) rc = piece_remember(failover, piece, at, bytes);
+    }
+    return rc;
+}
+
+/* Others may want the configuration changed: the fresh node may be lost, too. */
+static bool called(const struct failover *failover) { return atomic_load(&failover->home->halt->called); }
+
+static int pieces_of(struct failover *failover, struct failover_piece piece, uint64_t end, piece_fn fn)
+{
+    uint64_t most = LAYOUT_CHUNK_BYTES;
+    if (piece.slot_bytes) most -= most % piece.slot_bytes;
+    for (; piece.at < end; piece.at += piece.bytes) {
+        piece.bytes = end - piece.at < most ? end - piece.at : most;
+        if (called(failover)) return -CELLAR_ERR_CLOSED;
+        int rc = fn(failover, &piece);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+struct pass {
+    struct failover *failover;
+    uint32_t area;
+    piece_fn fn;
+};
+
+/* Header and slots; what is left behind the last slot is never used. */
+static int run_pass(const struct pass *pass, const struct heap_walk *walk)
+{
+    const struct chunk_wire header = walk->memory->run;
+    uint64_t first = walk->offset + sizeof header, bytes = heap_run_bytes(&header) - sizeof header;
+    struct failover_piece head = {.area = pass->area, .at = walk->offset, .bytes = sizeof header};
+    struct failover_piece rest = {.area = pass->area, .slot_bytes = header.slot_bytes, .at = first};
+    int rc = pieces_of(pass->failover, head, first, pass->fn);
+    if (header.slot_bytes) bytes -= bytes % header.slot_bytes;
+    return rc ? rc : pieces_of(pass->failover, rest, first + bytes, pass->fn);
+}
+
+static int area_pass(const struct pass *pass)
+{
+    struct recover *run = &pass->failover->run;
+    uint32_t node = primary_of(pass->failover, pass->area), tries = 0, refusals = 0;
+    struct failover_piece superblock = {.area = pass->area, .at = 0};
+    struct failover_piece catalog = {.area = pass->area, .at = sizeof(struct superblock_wire)};
+    struct heap_walk walk;
+    int rc = pieces_of(pass->failover, superblock, LAYOUT_LINE, pass->fn), more;
+    if (rc == 0 && node == 0) rc = pieces_of(pass->failover, catalog, LAYOUT_MEMBERS_OFFSET, pass->fn);
+    if (rc) return rc;
+    do rc = heap_walk_begin(run->co, &walk, run->ep, run->catalog, node, &run->memory->heap);
+    while (rc && recover_patience(run, rc, &tries, &refusals));
+    while (rc == 0) {
+        more = heap_walk_next(run->co, &walk, run->error);
+        if (more == 0) return 0;
+        if (more < 0 && recover_patience(run, more, &tries, &refusals)) continue;
+        rc = more < 0 ? more : run_pass(pass, &walk);
+    }
+    return rc;
+}
+
+static int pass_over(struct failover *failover, piece_fn fn)
+{
+    int rc = 0;
+    for (uint32_t area = 0; area <= failover->run.catalog->replicas && rc == 0; area++)
+        rc = area_pass(&(struct pass){failover, area, fn});
+    return rc;
+}
+
+int failover_copy(struct failover *failover)
+{
+    failover->piece_count = 0;
+    return pass_over(failover, piece_copy);
+}
+
+int failover_compare(struct failover *failover)
+{
+    return PLANT(failover_copy_once) ? 0 : pass_over(failover, piece_compare);
+}
+
+int failover_pieces_copy(struct failover *failover)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < failover->piece_count && rc == 0 && !PLANT(failover_back_unwritten); i++)
+        rc = piece_copy(failover, &failover->pieces[i]);
+    return rc;
+}

@@ -1,0 +1,156 @@
+/* failover_words.c - words that WRITEs do not reach, so that backups lack them: counts, members, lock words. */
+#include "failover_internal.h"
+
+#include "must.h"
+#include "plant.h"
+
+#define WORDS_MAX 8
+
+static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return fabric_addr_of(node, field); }
+
+static int word_get(struct failover *failover, struct fabric_addr addr, uint8_t flags, uint64_t *word)
+{
+    struct fabric_op op = fabric_op_faa(addr, word, 0);
+    op.flags = flags;
+    return recover_batch(&failover->run, &op, 1);
+}
+
+/* Nobody else is at it; a CAS whose reply was lost shows that it has run when it runs again. */
+static int word_set(struct failover *failover, struct fabric_addr addr, uint8_t flags, uint64_t word)
+{
+    uint64_t old = 0, seen = 0;
+    int rc = word_get(failover, addr, flags, &seen);
+    while (rc == 0 && seen != word) {
+        struct fabric_op op = fabric_op_cas(addr, &old, seen, word);
+        op.flags = flags;
+        rc = recover_batch(&failover->run, &op, 1);
+        if (rc == 0 && old == seen) break;
+        seen = old;
+    }
+    return rc;
+}
+
+static struct fabric_addr member_at(uint32_t node, uint32_t cn, uint64_t field)
+{
+    return fabric_addr_of(node, LAYOUT_MEMBERS_OFFSET + cn * sizeof(struct member_wire) + field);
+}
+
+/* The newest copy of a member's word, and what is there already. */
+static int member_newest(struct failover *failover, uint32_t cn, uint64_t *newest)
+{
+    const struct catalog *catalog = failover->run.catalog;
+    int rc = word_get(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, newest);
+    for (uint32_t node = 1; node <= catalog->replicas && rc == 0; node++) {
+        uint64_t word = 0;
+        rc = word_get(failover, member_at(node, cn, offsetof(struct member_wire, word)), FABRIC_DIRECT, &word);
+        if (word > *newest) *newest = word;
+    }
+    return rc;
+}
+
+/* Incarnations go on from the largest that any member had: whoever drew a larger one and did not join has used it for nothing. */
+int failover_members_rebuild(struct failover *failover)
+{
+    uint64_t incarnation = 0;
+    int rc = 0;
+    if (failover->now.away != 0) return 0;
+    for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && rc == 0; cn++) {
+        uint64_t newest = 0;
+        rc = member_newest(failover, cn, &newest);
+        if (rc == 0 && newest) rc = word_set(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, newest);
+        if (members_state_of(newest).incarnation > incarnation) incarnation = members_state_of(newest).incarnation;
+    }
+    if (rc == 0)
+        rc = word_set(failover, superblock_at(0, offsetof(struct superblock_wire, incarnation)), 0, incarnation);
+    if (rc == 0) rc = word_set(failover, superblock_at(0, offsetof(struct superblock_wire, catalog_lock)), 0, 0);
+    return rc;
+}
+
+/* Up to the end of the last run: whoever had taken more had not written its header, and has used it for nothing. */
+int failover_chunks_rebuild(struct failover *failover)
+{
+    struct recover *run = &failover->run;
+    uint32_t node = (uint32_t)failover->now.away;
+    struct fabric_addr next = superblock_at(node, offsetof(struct superblock_wire, chunk_next));
+    struct heap_walk walk;
+    uint64_t end = 0;
+    int rc = word_set(failover, next, 0, run->catalog->chunk_count), more = 1;
+    if (rc) return rc;
+    uint32_t tries = 0, refusals = 0;
+    do rc = heap_walk_begin(run->co, &walk, run->ep, run->catalog, node, &run->memory->heap);
+    while (rc && recover_patience(run, rc, &tries, &refusals));
+    while (rc == 0 && more) {
+        more = heap_walk_next(run->co, &walk, run->error);
+        if (more < 0 && !recover_patience(run, more, &tries, &refusals)) rc = more;
+        if (more > 0) end = walk.chunk;
+    }
+    if (PLANT(failover_chunks_lost)) end = 0;
+    return rc ? rc : word_set(failover, next, 0, end);
+}
+
+static int word_copy(struct failover *failover, struct fabric_addr addr)
+{
+    uint64_t word = 0;
+    int rc = word_get(failover, addr, 0, &word);
+    return rc ? rc : word_set(failover, addr, FABRIC_DIRECT, word);
+}
+
+/* Node 0 has all words of members, nodes 1 .. f copies of one. */
+static int members_copy(struct failover *failover)
+{
+    uint32_t node = (uint32_t)failover->now.away;
+    int rc = 0;
+    for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && rc == 0; cn++) {
+        uint64_t word = 0;
+        rc = word_get(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, &word);
+        if (rc == 0)
+            rc = word_set(failover, member_at(node, cn, offsetof(struct member_wire, word)), FABRIC_DIRECT, word);
+        if (rc == 0 && node == 0) rc = word_copy(failover, member_at(0, cn, offsetof(struct member_wire, lease)));
+    }
+    return rc;
+}
+
+int failover_words_copy(struct failover *failover)
+{
+    const uint64_t fields[] = {offsetof(struct superblock_wire, chunk_next),
+                               offsetof(struct superblock_wire, incarnation),
+                               offsetof(struct superblock_wire, catalog_lock), offsetof(struct superblock_wire, epoch)};
+    uint32_t node = (uint32_t)failover->now.away;
+    int rc = 0;
+    for (uint32_t i = 0; i < sizeof fields / sizeof *fields && rc == 0; i++)
+        rc = word_copy(failover, superblock_at(node, fields[i]));
+    return rc || node > failover->run.catalog->replicas ? rc : members_copy(failover);
+}
+
+/* ---- lock words ---- */
+
+static uint64_t lock_of(const struct chunk_wire *header, const uint8_t *slot)
+{
+    if (header->kind != LAYOUT_RUN_RECORDS || PLANT(failover_deleted_lost)) return 0;
+    return ((const struct record_wire *)(const void *)slot)->flags & LAYOUT_RECORD_DELETED ? LOCKWORD_DELETED : 0;
+}
+
+static int run_rebuild(struct recover *run, struct heap_walk *walk)
+{
+    uint32_t tries = 0, refusals = 0;
+    uint8_t *slot;
+    uint64_t offset;
+    int rc;
+    if (walk->memory->run.kind == LAYOUT_RUN_LOG || PLANT(failover_tags_kept)) return 0;
+    while ((rc = heap_slot_next(run->co, walk, &slot, &offset, run->error)) != 0) {
+        if (rc < 0 && !recover_patience(run, rc, &tries, &refusals)) return rc;
+        if (rc < 0) continue;
+        tries = refusals = 0;
+        uint64_t lock = lock_of(&walk->memory->run, slot);
+        if (record_word(slot, 0) == lock) continue;
+        failover_of(run)->report->locks_rebuilt++;
+        rc = word_set(failover_of(run), fabric_addr_of(walk->node, offset), 0, lock);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+int failover_locks_rebuild(struct failover *failover)
+{
+    return recover_walk(&failover->run, (uint32_t)failover->now.away, run_rebuild);
+}

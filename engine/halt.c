@@ -1,0 +1,67 @@
+#include "halt.h"
+
+#include "plant.h"
+
+enum { ROUTE_DRAINING, ROUTE_LOST, ROUTE_JOINING };
+
+void halt_suspect(struct halt *halt, uint32_t node)
+{
+    uint64_t bit = 1ull << node;
+    if (atomic_fetch_or(&halt->suspects, bit) & bit) return;
+    fabric_wake(halt->agent_ep->fabric, halt->agent_ep);
+}
+
+static void route_all(struct halt *halt, const struct fabric_route *route)
+{
+    for (uint32_t i = 0; i < halt->ep_count; i++)
+        atomic_store_explicit(&halt->eps[i]->route, route, memory_order_release);
+}
+
+/* Of the node that is away. They are written only while no route is in use, or say the same again. */
+static void routes_set(struct halt *halt, const struct configuration *now)
+{
+    for (uint32_t i = 0; i < 3; i++)
+        halt->routes[i] = (struct fabric_route){.mn_count = halt->catalog->mn_count,
+                                                .away = (uint32_t)now->away,
+                                                .area_bytes = halt->catalog->area_bytes,
+                                                .fresh = i == ROUTE_JOINING,
+                                                .promoted = i != ROUTE_DRAINING};
+}
+
+void halt_begin(struct halt *halt, const struct configuration *to)
+{
+    bool first = to->state == CONFIGURATION_LOST && to->from == CONFIGURATION_STEADY;
+    atomic_store(&halt->gate->halted, 1);
+    if (halt->begun) return;
+    halt->begun = true;
+    if (to->state != CONFIGURATION_LOST) return;
+    if (first) routes_set(halt, to);
+    route_all(halt, &halt->routes[first ? ROUTE_DRAINING : ROUTE_LOST]);
+}
+
+bool halt_still(struct halt *halt, struct sched *sched)
+{
+    if (!gate_still(halt->gate, sched) && !PLANT(failover_undrained)) return false;
+    if (halt->vigil && !vigil_still(halt->vigil)) return false;
+    if (!halt->quiet) halt->quiet = !atomic_flag_test_and_set(halt->recovering);
+    return halt->quiet || PLANT(failover_undrained);
+}
+
+void halt_route(struct halt *halt, const struct configuration *now)
+{
+    bool other = halt->routes[0].mn_count == 0 || halt->routes[0].away != (uint32_t)now->away;
+    if (now->state != CONFIGURATION_STEADY && other) routes_set(halt, now);
+    route_all(halt, now->state == CONFIGURATION_STEADY ? NULL
+                    : now->state == CONFIGURATION_LOST ? &halt->routes[ROUTE_LOST]
+                                                       : &halt->routes[ROUTE_JOINING]);
+}
+
+void halt_end(struct halt *halt, const struct configuration *now)
+{
+    bool stale = PLANT(failover_epoch_stale) && now->leader != (int32_t)halt->agent_ep->cn;
+    if (!stale) halt_route(halt, now);
+    halt->now = *now;
+    if (halt->quiet) atomic_flag_clear(halt->recovering);
+    halt->begun = halt->quiet = false;
+    atomic_store(&halt->gate->halted, 0);
+}

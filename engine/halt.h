@@ -1,0 +1,49 @@
+/*
+ * halt.h - a compute node stands still while the configuration changes, and then goes on with the new one (docs/failover.md).
+ *
+ *     begin: no attempt enters the gate any more; WRITEs to a node that is lost go to who stands in for it
+ *     still: all attempts have ended: what was durable is applied to all who are left, everything else has no effect
+ *     end:   operations take the new ways; attempts enter
+ *
+ * INV-FAILOVER-2: a compute node says that it stands still only when no attempt, recovery or bulk work of it is under way; and nothing of it
+ * begins before it has seen the change's end.
+ */
+#pragma once
+
+#include "configuration.h"
+#include "fabric_route.h"
+#include "gate.h"
+#include "vigil.h"
+
+struct halt {
+    struct gate *gate;
+    atomic_flag *recovering; /* held while it stands still */
+    struct vigil *vigil;     /* NULL: without leases */
+    struct fabric_ep **eps;  /* of its workers */
+    uint32_t ep_count;
+    const struct catalog *catalog;
+    struct configuration now; /* the last one that it follows */
+    bool begun, quiet;        /* quiet: `recovering` is held */
+    struct fabric_route
+        routes[3]; /* of the node that is away: its loss is known; its backup is primary; a fresh one is filled */
+    _Atomic uint64_t suspects;  /* memory nodes that did not answer: a bit each */
+    atomic_bool called;         /* the configuration may have changed */
+    atomic_int rejoin;          /* 1 + the memory node that somebody wants filled; 0: none */
+    atomic_int rejoined;        /* what became of it */
+    struct fabric_ep *agent_ep; /* of the worker that looks at these three */
+};
+
+/* Node n did not answer; from any thread. */
+void halt_suspect(struct halt *halt, uint32_t node);
+/* `to`: an odd epoch. */
+void halt_begin(struct halt *halt, const struct configuration *to);
+bool halt_still(struct halt *halt, struct sched *sched);
+/* From now on operations take the ways of this state. */
+void halt_route(struct halt *halt, const struct configuration *now);
+void halt_end(struct halt *halt, const struct configuration *now);
+/* Is the primary of this place lost, and nobody stands in for it yet? Then its tags are gone. */
+static inline bool halt_tags_lost(const struct fabric_ep *ep, struct fabric_addr addr)
+{
+    const struct fabric_route *route = atomic_load_explicit(&ep->route, memory_order_acquire);
+    return route && !route->promoted && fabric_addr_node(addr) == route->away;
+}
