@@ -328,14 +328,9 @@ static void a_node_is_lost(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(rings_come_around),
-        API_TEST(an_entry_missing),
-        API_TEST(an_entry_tells_something_else),
-        API_TEST(sequences_rise),
-        API_TEST(no_effect_without_an_entry),
-        API_TEST(a_node_is_lost),
-        API_TEST(halves_of_whole_chunks),
-        API_TEST(halves_of_part_of_a_chunk),
+        API_TEST(rings_come_around),      API_TEST(an_entry_missing),           API_TEST(an_entry_tells_something_else),
+        API_TEST(sequences_rise),         API_TEST(no_effect_without_an_entry), API_TEST(a_node_is_lost),
+        API_TEST(halves_of_whole_chunks), API_TEST(halves_of_part_of_a_chunk),
     };
     return api_main("history_logs", tests, sizeof tests / sizeof *tests, argc, argv);
 }
