@@ -180,11 +180,13 @@
     X(shiftlock_resets_unasked, "the server resets a lock without asking who lives")                                   \
     X(shiftlock_frozen_at_once, "a worker says that none of its clients holds the lock while one does")                \
     X(shiftlock_takes_frozen, "a grant of an era that is being reset is taken")                                        \
+    X(shiftlock_takes_thawed, "a grant of an era that was reset while its operation was under way is taken")           \
     X(shiftlock_ignores_readers, "a writer that follows nobody does not wait for readers")                             \
     X(shiftlock_drain_too_few, "a writer waits for one reader too few")                                                \
     X(shiftlock_leave_no_flip, "the last writer does not let waiting readers in")                                      \
     X(shiftlock_give_up_after_flip, "a reader that gives up does not see that it was let in")                          \
     X(shiftlock_give_up_forgets, "a writer that gives up stays in the queue and passes nothing on")                    \
+    X(shiftlock_ghost_hurries, "a place that was given up is left before earlier readers are gone")                    \
     X(shiftlock_no_limit, "writers never let readers in as long as others follow")                                     \
     /* failover of a memory node */                                                                                    \
     X(failover_undrained, "a compute node says that it stands still while its transactions go on")                     \

@@ -94,6 +94,8 @@ void fabric_sim_events_ready(struct fabric_sim *sim, struct fabric_sim_ep *ep, u
 {
     if (!ep->sleeper) return;
     if (time_ns < ep->clock_ns) time_ns = ep->clock_ns;
+    /* What came while its node stood still is in the past when healing ends that. */
+    if (time_ns < sim->now_ns && !sim->config.choose) time_ns = sim->now_ns;
     if (time_ns >= ep->run_ns) return;
     fabric_sim_events_unready(sim, ep);
     ep->run_ns = time_ns;

@@ -118,14 +118,28 @@ static void take_woken(struct sched *sched)
     }
 }
 
+/* Those that nobody is resumed for come off the list first: whoever is resumed may use them again. */
+static struct fabric_wait *those_with_coroutines(struct fabric_wait *wait)
+{
+    struct fabric_wait *first = NULL, **link = &first;
+    for (; wait; wait = wait->next) {
+        if (!wait->co) continue;
+        *link = wait;
+        link = &wait->next;
+    }
+    *link = NULL;
+    return first;
+}
+
 static bool resume_reaped(struct sched *sched)
 {
     struct fabric_wait *wait = fabric_poll(sched->ep);
     bool any = wait != NULL;
+    wait = those_with_coroutines(wait);
 
     while (wait) {
         struct fabric_wait *next = wait->next; /* the resumed coroutine may use its wait again */
-        if (wait->co) coro_resume(wait->co);
+        coro_resume(wait->co);
         wait = next;
     }
     return any;

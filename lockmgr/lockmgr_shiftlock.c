@@ -17,11 +17,6 @@
 
 _Static_assert(sizeof(struct shiftlock_place) <= sizeof(uint64_t[LOCKMGR_HOLD_WORDS]), "fits a hold");
 
-static struct shiftlock_place *place_of(struct lockmgr_hold *hold)
-{
-    return (struct shiftlock_place *)(void *)hold->words;
-}
-
 static uint64_t tail_of(const struct lockmgr_client *client, uint16_t ticket)
 {
     return client->id | (uint64_t)ticket << SHIFTLOCK_CLIENT_BITS;
@@ -31,8 +26,8 @@ struct shiftlock_place *shiftlock_place_of(struct lockmgr_worker *worker, uint32
                                            uint16_t ticket)
 {
     struct lockmgr_hold *hold = lockmgr_find(worker, client, lock);
-    bool writer = hold && hold->mode == LOCKMGR_EXCLUSIVE && place_of(hold)->ticket == ticket;
-    return writer ? place_of(hold) : NULL;
+    bool writer = hold && hold->mode == LOCKMGR_EXCLUSIVE && shiftlock_place(hold)->ticket == ticket;
+    return writer ? shiftlock_place(hold) : NULL;
 }
 
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(struct shiftlock_entry); }
@@ -122,7 +117,7 @@ bool shiftlock_pass(const struct lockmgr_config *config, struct fabric_addr lock
 static int notify_predecessor(struct lockmgr_hold *hold, uint64_t tail)
 {
     struct lockmgr_client *client = hold->client;
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     uint32_t cn, worker;
     bool there;
     struct lockmgr_message_wire wire =
@@ -156,12 +151,20 @@ static bool await_thaw(struct coro *co, struct lockmgr_hold *hold, uint64_t dead
     return true;
 }
 
+/* Was the lock reset, or is it about to be, since `hold` came in that era? */
+static bool is_void(struct lockmgr_hold *hold, uint16_t era)
+{
+    const struct shiftlock_place *place = shiftlock_place(hold);
+    if (PLANT(shiftlock_takes_frozen)) return false;
+    if (place->floored && !shiftlock_era_after(era, place->floor) && !PLANT(shiftlock_takes_thawed)) return true;
+    return shiftlock_is_frozen(hold->client->worker, hold->lock, era);
+}
+
 /* What the entry's era says of one who came in `era`. */
 static bool is_over(struct lockmgr_hold *hold, struct shiftlock_entry entry, uint16_t era)
 {
-    if (shiftlock_era(entry) == era) return shiftlock_is_frozen(hold->client->worker, hold->lock, era);
     shiftlock_seen_era(hold->client->worker, hold->lock, shiftlock_era(entry));
-    return true;
+    return shiftlock_era(entry) != era || is_void(hold, era);
 }
 
 static void pause(struct coro *co, struct lockmgr_client *client, uint64_t ns, uint64_t deadline_ns)
@@ -228,9 +231,9 @@ static int try_shared(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
     if (code) return code;
     now_ns = lockmgr_now_ns(client);
     client->stats.times_ns[LOCKMGR_FIRST_SHARED] += now_ns - begin_ns;
-    place_of(hold)->era = shiftlock_era(old);
+    shiftlock_place(hold)->era = shiftlock_era(old);
     *outcome = AGAIN;
-    if (is_over(hold, old, shiftlock_era(old)) && !PLANT(shiftlock_takes_frozen)) return 0;
+    if (is_over(hold, old, shiftlock_era(old))) return 0;
     *outcome = HELD;
     client->stats.immediate += shiftlock_tail(old) == 0;
     if (shiftlock_tail(old) == 0) return 0;
@@ -245,7 +248,7 @@ static int release_shared(struct coro *co, struct lockmgr_hold *hold)
     struct shiftlock_entry old;
     int code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
     if (code) return code;
-    return shiftlock_era(old) == place_of(hold)->era ? 0 : -CELLAR_ERR_FENCED;
+    return shiftlock_era(old) == shiftlock_place(hold)->era ? 0 : -CELLAR_ERR_FENCED;
 }
 
 /* ---- writers ---- */
@@ -255,7 +258,7 @@ static int await_drain(struct coro *co, struct lockmgr_hold *hold, struct shiftl
                        uint64_t deadline_ns, enum outcome *outcome)
 {
     struct lockmgr_client *client = hold->client;
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     struct shiftlock_entry entry;
     *outcome = WAIT;
     for (;;) {
@@ -279,11 +282,11 @@ static int await_grant(struct coro *co, struct lockmgr_hold *hold, struct shiftl
                        enum outcome *outcome)
 {
     struct lockmgr_client *client = hold->client;
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     struct shiftlock_entry entry;
     for (;;) {
         *outcome = AGAIN;
-        if (shiftlock_is_frozen(client->worker, hold->lock, place->era) && !PLANT(shiftlock_takes_frozen)) return 0;
+        if (is_void(hold, place->era)) return 0;
         *outcome = WAIT;
         if (place->grant || lockmgr_now_ns(client) >= deadline_ns) return 0;
         uint64_t now_ns = lockmgr_now_ns(client), look_ns = now_ns + shiftlock_lease_ns(lockmgr_config_of(hold)) / 2;
@@ -303,7 +306,7 @@ static int await_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
 {
     struct lockmgr_client *client = hold->client;
     struct lockmgr_stats *stats = &client->stats;
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     struct shiftlock_watch watch = {0};
     uint64_t begin_ns = lockmgr_now_ns(client), now_ns;
     bool by_message = !place->grant;
@@ -322,7 +325,7 @@ static int await_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
 static int enqueue(struct coro *co, struct lockmgr_hold *hold, struct shiftlock_entry *old)
 {
     struct lockmgr_client *client = hold->client;
-    struct shiftlock_place *place = place_of(hold);
+    struct shiftlock_place *place = shiftlock_place(hold);
     *place = (struct shiftlock_place){.ticket = (uint16_t)++client->words[0]};
     struct fabric_wide wide = {.swap = {tail_of(client, place->ticket) << SHIFTLOCK_TAIL_SHIFT, 0},
                                .swap_mask = {SHIFTLOCK_TAIL, 0}};
@@ -342,7 +345,7 @@ static int enqueue(struct coro *co, struct lockmgr_hold *hold, struct shiftlock_
 
 static int writer_gives_up(struct lockmgr_hold *hold, int code)
 {
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     if (PLANT(shiftlock_give_up_forgets)) return code;
     bool made = shiftlock_ghost_new(hold->client, hold->lock, tail_of(hold->client, place->ticket), place) != NULL;
     return made ? code : -CELLAR_ERR_INDETERMINATE;
@@ -355,9 +358,9 @@ static int try_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_t de
     int code = enqueue(co, hold, &old);
     if (code) return code;
     *outcome = AGAIN;
-    if (is_over(hold, old, shiftlock_era(old)) && !PLANT(shiftlock_takes_frozen)) return 0;
+    if (is_over(hold, old, shiftlock_era(old))) return 0;
     *outcome = HELD;
-    if (place_of(hold)->grant == SHIFTLOCK_HANDOVER) {
+    if (shiftlock_place(hold)->grant == SHIFTLOCK_HANDOVER) {
         client->stats.immediate++;
         return 0;
     }
@@ -393,7 +396,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 static bool await_successor(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
-    const struct shiftlock_place *place = place_of(hold);
+    const struct shiftlock_place *place = shiftlock_place(hold);
     uint64_t until_ns = lockmgr_now_ns(client) + shiftlock_lease_ns(lockmgr_config_of(hold));
     while (!place->successor) {
         if (shiftlock_is_frozen(client->worker, hold->lock, place->era)) return false;
@@ -406,7 +409,7 @@ static bool await_successor(struct coro *co, struct lockmgr_hold *hold)
 /* What the next one is told, after as many writers in a row as may be: waiting readers go first. */
 static int let_readers_in(struct coro *co, struct lockmgr_hold *hold)
 {
-    struct shiftlock_place *place = place_of(hold);
+    struct shiftlock_place *place = shiftlock_place(hold);
     struct fabric_wide wide = addends(0, 0, 1, 1);
     struct shiftlock_entry old;
     int code = shiftlock_wide(co, hold->client, hold->lock, FABRIC_WIDE_FAA, &wide, &old);
@@ -425,7 +428,7 @@ static int hand_over(struct lockmgr_hold *hold)
     struct lockmgr_worker *worker = hold->client->worker;
     struct lockmgr_message_wire wire;
     uint32_t cn, to;
-    if (!shiftlock_pass(&worker->lockmgr->config, hold->lock, place_of(hold), &cn, &to, &wire))
+    if (!shiftlock_pass(&worker->lockmgr->config, hold->lock, shiftlock_place(hold), &cn, &to, &wire))
         return -CELLAR_ERR_CORRUPT;
     lockmgr_queue(worker, cn, to, &wire);
     return 0;
@@ -434,7 +437,7 @@ static int hand_over(struct lockmgr_hold *hold)
 /* The handover and the beat, which only shows that the lock moves, go side by side. */
 static int release_to_successor(struct coro *co, struct lockmgr_hold *hold)
 {
-    struct shiftlock_place *place = place_of(hold);
+    struct shiftlock_place *place = shiftlock_place(hold);
     uint32_t in_a_row = lockmgr_config_of(hold)->writers_in_a_row;
     struct shiftlock_entry old;
     int code = 0;
@@ -452,7 +455,7 @@ static int release_to_successor(struct coro *co, struct lockmgr_hold *hold)
 static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
-    struct shiftlock_place *place = place_of(hold);
+    struct shiftlock_place *place = shiftlock_place(hold);
     uint64_t tail = tail_of(client, place->ticket), begin_ns = lockmgr_now_ns(client);
     struct shiftlock_entry old;
     if (!place->successor) {

@@ -71,6 +71,9 @@ struct shiftlock_place {
     uint64_t expected;  /* grant is DRAIN: `released` to wait for */
     uint32_t in_a_row;  /* writers before this one since readers were let in */
     uint16_t era, ticket;
+    uint16_t
+        floor; /* with `floored`: eras up to this one are over, whatever an operation that was under way then brings back */
+    bool floored;
     uint8_t epoch; /* as the entry has it, as long as this is the queue's head */
     uint8_t grant; /* 0, SHIFTLOCK_HANDOVER, SHIFTLOCK_DRAIN */
     bool era_known;
@@ -117,7 +120,7 @@ static inline uint64_t shiftlock_lease_ns(const struct lockmgr_config *config)
 
 /* Does nothing of that era count any more? */
 bool shiftlock_is_frozen(const struct lockmgr_worker *worker, struct fabric_addr lock, uint16_t era);
-/* The lock has been seen in that era: what was frozen before is over. */
+/* The lock has been seen in that era: if it was frozen in an earlier one, that is over. */
 void shiftlock_seen_era(struct lockmgr_worker *worker, struct fabric_addr lock, uint16_t era);
 struct shiftlock_frozen *shiftlock_frozen_of(const struct lockmgr_worker *worker, struct fabric_addr lock);
 /* Asks the server for recovery when the entry has stood still for too long; from a client's coroutine or from tend. */
@@ -140,6 +143,10 @@ uint64_t shiftlock_server_tend(struct coro *co, struct lockmgr_worker *worker);
 
 /* ---- lockmgr_shiftlock.c ---- */
 
+static inline struct shiftlock_place *shiftlock_place(struct lockmgr_hold *hold)
+{
+    return (struct shiftlock_place *)(void *)hold->words;
+}
 /* The place of `client`'s hold of that lock with that ticket; NULL: it has none. */
 struct shiftlock_place *shiftlock_place_of(struct lockmgr_worker *worker, uint32_t client, uint64_t lock,
                                            uint16_t ticket);

@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DRIFT 10000 /* waits are longer by one part in so many: clocks differ (section 3.6) */
-#define ACK_NS 2000 /* until it is looked again whether a client still holds */
+#define DRIFT 10000        /* waits are longer by one part in so many: clocks differ (section 3.6) */
+#define GHOST_POLL_NS 8000 /* between two looks of a ghost that waits for readers */
+#define ACK_NS 2000        /* until it is looked again whether a client still holds */
 
 /* ---- frozen locks ---- */
 
@@ -42,11 +43,20 @@ static void signal_waiters(struct lockmgr_worker *worker, struct fabric_addr loc
             if (hold->lock.bits == lock.bits) lockmgr_signal(worker, &worker->clients[i]);
 }
 
+static void set_floor(struct shiftlock_place *place, uint16_t era)
+{
+    place->floored = true;
+    place->floor = era;
+}
+
 void shiftlock_seen_era(struct lockmgr_worker *worker, struct fabric_addr lock, uint16_t era)
 {
     struct shiftlock_worker *own = worker->own;
     struct shiftlock_frozen *frozen = shiftlock_frozen_of(worker, lock);
     if (!frozen || !shiftlock_era_after(era, frozen->era)) return;
+    for (uint32_t i = 0; i < worker->client_count; i++)
+        for (struct lockmgr_hold *hold = worker->clients[i].holds; hold; hold = hold->next)
+            if (hold->lock.bits == lock.bits && !hold->held) set_floor(shiftlock_place(hold), frozen->era);
     *frozen = own->frozen[--own->frozen_count];
     signal_waiters(worker, lock);
     lockmgr_stir(worker);
@@ -144,18 +154,18 @@ static struct shiftlock_place *ghost_place(const struct shiftlock_worker *own, u
 
 enum ghost_is { GHOST_WAITS, GHOST_GONE };
 
-/* Has the lock, or the turn to wait for readers: gives it to the next one, or leaves if there is none. */
-static enum ghost_is pass_on(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
+static void pass_on(struct lockmgr_worker *worker, const struct shiftlock_ghost *ghost)
 {
-    const struct lockmgr_config *config = &worker->lockmgr->config;
     struct lockmgr_message_wire wire;
-    struct shiftlock_entry old;
     uint32_t cn, to;
-    if (ghost->place.successor) {
-        if (shiftlock_pass(config, ghost->lock, &ghost->place, &cn, &to, &wire)) lockmgr_queue(worker, cn, to, &wire);
-        return GHOST_GONE;
-    }
-    if (ghost->tried) return GHOST_WAITS;
+    if (shiftlock_pass(&worker->lockmgr->config, ghost->lock, &ghost->place, &cn, &to, &wire))
+        lockmgr_queue(worker, cn, to, &wire);
+}
+
+/* It has the lock, and knows of nobody behind it. */
+static enum ghost_is leave(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
+{
+    struct shiftlock_entry old;
     int code = shiftlock_leave(co, &worker->tender, ghost->lock, ghost->tail, &ghost->place, &old);
     if (code) return code == -CELLAR_ERR_FENCED ? GHOST_GONE : GHOST_WAITS;
     if (shiftlock_era(old) != ghost->place.era || shiftlock_tail(old) == ghost->tail) return GHOST_GONE;
@@ -163,18 +173,26 @@ static enum ghost_is pass_on(struct coro *co, struct lockmgr_worker *worker, str
     return GHOST_WAITS;
 }
 
-/* Nobody else may want the lock: so a ghost looks itself whether anything moves. */
+/*
+ * Whether anything moves, since nobody else may want the lock; and, having the turn to wait for readers, whether they are gone. It must not
+ * leave before they are: its flip of the epoch would be the second one for a reader that the first one let in and that has not seen that.
+ */
 static enum ghost_is look(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
 {
+    struct shiftlock_place *place = &ghost->place;
     struct shiftlock_entry entry;
-    uint64_t now_ns = fabric_now_ns(worker->ep);
+    uint64_t now_ns = fabric_now_ns(worker->ep), period_ns = shiftlock_lease_ns(&worker->lockmgr->config) / 2;
     if (now_ns < ghost->look_ns) return GHOST_WAITS;
-    ghost->look_ns = now_ns + shiftlock_lease_ns(&worker->lockmgr->config) / 2;
+    ghost->look_ns =
+        now_ns + (place->grant == SHIFTLOCK_DRAIN && period_ns > GHOST_POLL_NS ? GHOST_POLL_NS : period_ns);
     int code = shiftlock_read(co, &worker->tender, ghost->lock, &entry);
     if (code) return code == -CELLAR_ERR_FENCED ? GHOST_GONE : GHOST_WAITS;
-    if (shiftlock_era(entry) != ghost->place.era) {
-        shiftlock_seen_era(worker, ghost->lock, shiftlock_era(entry));
-        return GHOST_GONE;
+    shiftlock_seen_era(worker, ghost->lock, shiftlock_era(entry));
+    if (shiftlock_era(entry) != place->era) return GHOST_GONE;
+    bool drained = shiftlock_released(entry) == place->expected || PLANT(shiftlock_ghost_hurries);
+    if (place->grant == SHIFTLOCK_DRAIN && drained) {
+        place->grant = SHIFTLOCK_HANDOVER;
+        lockmgr_stir(worker);
     }
     shiftlock_watch(&worker->tender, ghost->lock, &ghost->watch, entry);
     return GHOST_WAITS;
@@ -182,8 +200,14 @@ static enum ghost_is look(struct coro *co, struct lockmgr_worker *worker, struct
 
 static enum ghost_is tend_ghost(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
 {
-    if (shiftlock_is_frozen(worker, ghost->lock, ghost->place.era)) return GHOST_GONE;
-    if (ghost->place.grant && pass_on(co, worker, ghost) == GHOST_GONE) return GHOST_GONE;
+    const struct shiftlock_place *place = &ghost->place;
+    if (shiftlock_is_frozen(worker, ghost->lock, place->era)) return GHOST_GONE;
+    if (place->grant && place->successor) {
+        pass_on(worker, ghost);
+        return GHOST_GONE;
+    }
+    if (place->grant == SHIFTLOCK_HANDOVER && !ghost->tried && leave(co, worker, ghost) == GHOST_GONE)
+        return GHOST_GONE;
     return look(co, worker, ghost);
 }
 
@@ -223,7 +247,7 @@ static void deliver_to_place(struct lockmgr_worker *worker, const struct lockmgr
     bool held_by_client = place != NULL;
     if (!place) place = ghost_place(worker->own, wire->client, wire->lock, ticket);
     if (!place || (place->era_known && place->era != era)) return;
-    if (shiftlock_is_frozen(worker, lock, era) && !PLANT(shiftlock_takes_frozen)) return;
+    if (shiftlock_is_frozen(worker, lock, era)) return;
     if (wire->kind == SHIFTLOCK_SUCCESSOR) {
         place->successor = wire->words[SHIFTLOCK_FROM];
     } else if (!place->grant) {
