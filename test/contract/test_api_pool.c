@@ -171,7 +171,7 @@ static void a_pool_can_be_reopened_otherwise(void **state)
         config.threads = i;
         config.coros = 5 - i;
         config.log_bytes = i % 2 ? 256 << 10 : 0;
-        api_open_with(&api, &api_variants[i % 2], config); /* record and cell in turn */
+        api_open_with(&api, &api_variants[i % 3], config); /* each mode in turn */
         assert_int_equal(api_totals(&api).seen, 100);
         assert_code(run_row(&api, update_row, i), 0);
         api_audit_clean(&api);

@@ -505,10 +505,14 @@ static void the_same_again(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(reads_and_writes),         API_TEST(blocks),
-        API_TEST(inserts_and_deletes),      API_TEST(what_fails_has_read),
-        API_TEST(what_aborts_is_not_there), API_TEST(what_nobody_knows),
-        API_TEST(what_a_lost_node_told),    API_TEST(many_at_once),
+        API_TEST_EPOCHS(reads_and_writes),
+        API_TEST_EPOCHS(blocks),
+        API_TEST_EPOCHS(inserts_and_deletes),
+        API_TEST_EPOCHS(what_fails_has_read),
+        API_TEST_EPOCHS(what_aborts_is_not_there),
+        API_TEST_EPOCHS(what_nobody_knows),
+        API_TEST(what_a_lost_node_told),
+        API_TEST_EPOCHS(many_at_once),
         API_TEST(the_same_again),
     };
     return api_main("history_recorder", tests, sizeof tests / sizeof *tests, argc, argv);

@@ -2,6 +2,7 @@
 #include "plants.h"
 
 static const struct plants_search searches[] = {
+    {.plant = "en_wrap_unchecked", .method = PLANTS_PCT, .template = "wrapped/cell-apart", .en_bits = 2},
     {.plant = "validation_skipped", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/record"},
     {.plant = "validation_ignores_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/cell"},
     {.plant = "validation_before_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/cell"},
