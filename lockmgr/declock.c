@@ -291,6 +291,13 @@ static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
     return declock_clock_tend(co, &worker->tender);
 }
 
+/* Not while the CN has a place anywhere: of one who gave up, the grant is yet to come. */
+static bool quiet(const struct lockmgr_worker *worker)
+{
+    const struct declock_worker *own = worker->own;
+    return !own->passes && own->ack_count == 0 && atomic_load(&declock_of(worker)->used) == 0;
+}
+
 /* ---- birth and death ---- */
 
 static bool is_flat(const struct lockmgr_config *config) { return strcmp(config->algorithm, "declock-flat") == 0; }
@@ -417,18 +424,19 @@ static const char *const policies[] = {"ts-pf", "ts-tf", "remote-prefer", "local
 #define DECLOCK_CALLS                                                                                                  \
     .lock_bytes = lock_bytes, .acquire = acquire, .release = release, .audit = audit, .check = check,                  \
     .open = open_declock, .close = close_declock, .worker_open = worker_open, .worker_close = worker_close,            \
-    .deliver = deliver, .tend = tend
+    .deliver = deliver, .tend = tend, .quiet = quiet
 
 const struct lockmgr_algorithm lockmgr_algorithm_declock = {
     .name = "declock",
     .about = "cooperative queue of compute nodes, local queues within them (DecLock)",
     .policies = policies,
-    .promises = LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS,
+    .promises = LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_OVERFLOWS,
     .policy_promises = policy_promises,
     DECLOCK_CALLS};
 
 const struct lockmgr_algorithm lockmgr_algorithm_declock_flat = {
     .name = "declock-flat",
     .about = "cooperative queue of clients (DecLock without its hierarchy)",
-    .promises = LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS,
+    .promises =
+        LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_OVERFLOWS,
     DECLOCK_CALLS};

@@ -109,6 +109,7 @@ struct declock {
     atomic_uint pool_word;
     struct declock_record *records, *free_records;
     struct declock_seat *seats, *free_seats;
+    atomic_uint used;         /* records */
     _Atomic uint64_t zero_ns; /* the common time's zero, by the CN's clock */
 };
 

@@ -62,7 +62,7 @@ uint64_t declock_clock_tend(struct coro *co, struct lockmgr_client *tender)
 {
     struct lockmgr_worker *worker = tender->worker;
     struct declock_worker *own = worker->own;
-    if (worker->number != 0 || worker->lockmgr->config.clock.bits == 0) return UINT64_MAX;
+    if (worker->number != 0 || worker->lockmgr->config.clock.bits == 0 || declock_of(worker)->flat) return UINT64_MAX;
     if (lockmgr_now_ns(tender) < own->clock_due_ns) return own->clock_due_ns;
     uint64_t word;
     int code = enter_round(co, tender, &word);

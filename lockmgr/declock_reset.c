@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define POLL_ROUND_TRIPS 2
-#define POLL_ROUND_TRIPS_MAX 16
+#define POLL_ROUND_TRIPS_MAX 256
 #define SIGNAL_AGAIN_WAITS 16 /* each of POLL_ROUND_TRIPS */
 
 static uint64_t rtt_of(const struct lockmgr_client *client)

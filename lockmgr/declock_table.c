@@ -81,6 +81,7 @@ struct declock_record *declock_record_make(struct declock *declock, uint64_t loc
     if (record) declock->free_records = record->next;
     unlock_word(&declock->pool_word);
     if (!record) return NULL;
+    atomic_fetch_add_explicit(&declock->used, 1, memory_order_relaxed);
     struct declock_slot *slot = slot_of(declock, lock);
     *record = (struct declock_record){.next = slot->first, .lock = lock};
     return slot->first = record;
@@ -93,6 +94,7 @@ void declock_record_drop(struct declock *declock, struct declock_record *record,
     struct declock_record **at = &slot_of(declock, record->lock)->first;
     while (*at != record) at = &(*at)->next;
     *at = record->next;
+    atomic_fetch_sub_explicit(&declock->used, 1, memory_order_relaxed);
     lock_word(&declock->pool_word, ep);
     record->next = declock->free_records;
     declock->free_records = record;

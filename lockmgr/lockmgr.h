@@ -43,6 +43,8 @@ enum lockmgr_promise {
     LOCKMGR_RECOVERS = 32,  /* a dead holder or waiter stops others for a bounded time only */
     LOCKMGR_LEASES = 64,  /* who holds for longer than the lease may lose the lock to another: its release is FENCED */
     LOCKMGR_CLOCKS = 128, /* rests on config.common, which must not jump */
+    LOCKMGR_OVERFLOWS =
+        512, /* a capacity below the number of clients, or version_bits that soon run out, cost time only */
     LOCKMGR_PROMPT = 256, /* rests on operations that are executed within a quarter of a lease, or never */
 };
 

@@ -10,6 +10,7 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
 #define BASE 4096u         /* where locks begin: address 0 is no address */
+#define CLOCK 2048u        /* where compute nodes agree on a time */
 #define DATA_BYTES 64u     /* of the word that a lock guards */
 #define LOOK_NS 20000      /* between two looks of the membership service */
 #define SETTLE_NS 2000000  /* for what nobody waits for, behind the last release */
@@ -535,6 +536,8 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .workers_per_cn = plan->workers,
                                           .clients_per_worker = plan->clients,
                                           .capacity = plan->capacity,
+                                          .version_bits = plan->version_bits,
+                                          .clock = fabric_addr_of(0, CLOCK),
                                           .lease_ns = plan->lease_ns,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
                                           .view = {.dead = cn_dead, .arg = run},

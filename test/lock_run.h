@@ -24,6 +24,7 @@ struct lock_run_plan {
     uint32_t timeout_percent;            /* acquires that give up, after up to: */
     uint64_t timeout_ns;
     uint64_t lease_ns;
+    uint32_t version_bits;
     uint32_t capacity;  /* 0: as many as the algorithm needs */
     uint64_t detect_ns; /* from a compute node's loss until the view says so */
     enum sim_schedule schedule;

@@ -25,6 +25,7 @@ static bool promises_of(const struct lock_run_plan *plan, uint32_t *promises)
                                     .workers_per_cn = plan->workers,
                                     .clients_per_worker = plan->clients,
                                     .capacity = plan->capacity,
+                                    .version_bits = plan->version_bits,
                                     .rtt_ns = RTT_NS};
     struct cellar_error error;
     lock_run_server(plan, &config);
@@ -94,6 +95,18 @@ static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t 
     plan->faults.each_max = 20;
 }
 
+/* Rings that are too small, and versions that soon come to their end, for who makes that good. */
+static void draw_room(struct lock_run_plan *plan, struct prng *prng, uint32_t promises)
+{
+    uint32_t clients = plan->cns * plan->workers * plan->clients, capacity = plan->capacity;
+    if (!(promises & LOCKMGR_OVERFLOWS) || prng_below(prng, 3)) return;
+    plan->version_bits = prng_below(prng, 3) ? 4 + (uint32_t)prng_below(prng, 4) : 0;
+    if (prng_below(prng, 2)) plan->capacity = plan->cns + (uint32_t)prng_below(prng, clients);
+    if (promises_of(plan, &promises)) return;
+    plan->version_bits = 0;
+    plan->capacity = capacity;
+}
+
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed)
 {
     struct prng prng;
@@ -114,6 +127,7 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     plan->capacity = prng_below(&prng, 2) ? 0 : clients + (uint32_t)prng_below(&prng, 2 * clients);
     if (!promises_of(plan, &promises)) plan->capacity = 0; /* it has its own idea of room */
     draw_faults(plan, &prng, promises);
+    draw_room(plan, &prng, promises);
     plan->phase_bound = 17;
     plan->bound = 32 + clients * 8;
     return true;
@@ -121,12 +135,12 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
 
 void lock_run_print(const struct lock_run_plan *plan, FILE *out)
 {
-    fprintf(
-        out,
-        "test_locks %s %s %llu: %u x %u x %u clients, %u locks, %u rounds, %u%% read, %u%% pairs, %u ops, schedule %s",
-        plan->algorithm, plan->policy ? plan->policy : "-", (unsigned long long)plan->seed, plan->cns, plan->workers,
-        plan->clients, plan->locks, plan->rounds, plan->read_percent, plan->pair_percent, plan->cs_ops,
-        sim_plan_schedule_name(plan->schedule));
+    fprintf(out,
+            "test_locks %s %s %llu: %u x %u x %u clients, %u locks, %u rounds, %u%% read, %u%% pairs, %u ops, room %u, "
+            "versions of %u bits, schedule %s",
+            plan->algorithm, plan->policy ? plan->policy : "-", (unsigned long long)plan->seed, plan->cns,
+            plan->workers, plan->clients, plan->locks, plan->rounds, plan->read_percent, plan->pair_percent,
+            plan->cs_ops, plan->capacity, plan->version_bits, sim_plan_schedule_name(plan->schedule));
     for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0)
             fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);
