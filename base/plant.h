@@ -163,8 +163,6 @@
     X(declock_ack_holding, "a compute node acknowledges a reset while it holds the lock")                              \
     X(declock_ack_writing, "... while its WRITE of an entry is on its way")                                            \
     X(declock_waiters_kept, "a reset does not abort those who wait")                                                   \
-    X(declock_released_void, "who held a lock that is being reset takes itself off the new queue")                     \
-    X(declock_handed_void, "a lock that is being reset is handed over within the compute node")                        \
     X(declock_generation_ignored, "a grant of any generation counts")                                                  \
     X(declock_reset_unawaited, "a reset does not wait for acknowledgements")                                           \
     X(declock_dead_awaited, "a reset waits for the acknowledgement of dead compute nodes, too")                        \

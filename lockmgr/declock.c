@@ -212,8 +212,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     declock_lock(declock, hold->lock.bits, client->worker->ep);
     must(seat->state == DECLOCK_HELD && seat->holders > 0);
     bool last = --seat->holders == 0, is_void = declock_void(seat);
-    bool kept =
-        last && (!is_void || PLANT(declock_handed_void)) && declock_local_hand_over(declock, seat, client->worker);
+    bool kept = last && !is_void && declock_local_hand_over(declock, seat, client->worker);
     if (last && !kept) {
         seat->state = DECLOCK_BUSY;
         seat->ticketed = false;
@@ -221,7 +220,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     declock_unlock(declock, hold->lock.bits);
     if (!last || kept) return 0;
     /* The queue that the place is in will be cleared: nothing is taken off it. */
-    if (!is_void || PLANT(declock_released_void)) return declock_place_leave(co, client, seat);
+    if (!is_void) return declock_place_leave(co, client, seat);
     declock_place_idle(co, client, seat);
     return 0;
 }
