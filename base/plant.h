@@ -105,6 +105,10 @@
     X(crest_log_reserved_late, "log space is reserved at v, not before the first access")                              \
     X(crest_apply_early, "a commit is applied before those it rests on are durable")                                   \
     X(crest_fail_undurable, "an error of the procedure is told before what it rests on is durable")                    \
+    X(crest_sole_put_ready, "the owner of an object in sole use puts while others may look at its copy")               \
+    X(crest_sole_unlooked, "at v nobody looks whether an object is still in sole use")                                 \
+    X(crest_sole_waits, "who waits for another's fetch keeps what it has for its sole use")                            \
+    X(crest_undo_forgotten, "of an object in sole use what was put becomes the base when it is shared")                \
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \

@@ -352,7 +352,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (!object->local || txn_is_insert(object)) versions_set(object, ts);
+        if (!object->local || object->sole || txn_is_insert(object)) versions_set(object, ts);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {

@@ -263,7 +263,8 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
     bool crest = txn->home->local;
 
     if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-    if (crest && !logring_fits(&txn->ring, &txn->log, entry.bytes)) return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
+    if (crest && entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
+        return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     if (crest) crest_committable(txn, ts);
     /* But in mode crest, all earlier entries of this coordinator were applied before this transaction began. */
     uint64_t watermark = crest ? crest_watermark(txn) : txn->log.sequence;
@@ -304,13 +305,13 @@ static inline void ended(const struct txn *txn, int code, uint64_t ts)
 static int serialize(struct coro *co, struct txn *txn)
 {
     if (!txn->home->local) return 0;
-    crest_unlock_slots(txn);
     return crest_serialize(co, txn);
 }
 
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->home->local) crest_block_drop(txn);
     int rc = serialize(co, txn);
     if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
     bool wait = rc == 0 && txn->home->local && !PLANT(crest_fail_undurable);

@@ -24,8 +24,10 @@ NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, 
 NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
 /* What was put becomes versions; slots are unlocked. 0 or RETRY (released). */
 NODISCARD int crest_block_end(struct coro *co, struct txn *txn);
-/* The locks of a block that ends without versions. */
-void crest_unlock_slots(struct txn *txn);
+/* A block that ends without versions. */
+void crest_block_drop(struct txn *txn);
+/* The procedure is about to put these cells: 0, or an error of its doing. */
+int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells);
 /* Waits for those below; then v, and the checks of what this CN holds: `check_cells` are left to txn_validate. 0 or RETRY. */
 NODISCARD int crest_serialize(struct coro *co, struct txn *txn);
 /* Does a header that was read again show no other CN's tag on the checked cells? */
@@ -58,3 +60,66 @@ void crest_unpin(struct txn *txn);
 void crest_release(struct coro *co, struct txn *txn);
 /* The right to lock an index bucket; false when another transaction of this CN has it. */
 NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
+
+/* ---- between crest_*.c ---- */
+
+/* Cells whose tags this transaction wants; cells that it reads, those included. */
+static inline uint32_t crest_cells_to_lock(const struct txn *txn, const struct cache_object *object)
+{
+    if (object->kind == CACHE_DELETE) return object->table->schema.all_cells;
+    return object->write_cells | (txn->lock_reads ? object->read_cells : 0);
+}
+static inline uint32_t crest_cells_declared(const struct cache_object *object)
+{
+    return object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->read_cells | object->write_cells;
+}
+/* Inserts only announce themselves: nobody else of the CN may lock a record that is not yet whole, or settle by its tags. */
+static inline bool crest_is_shared(const struct cache_object *object)
+{
+    return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
+}
+/* The version that was read of a cell. */
+static inline struct local_ref crest_ref(const struct cache_object *object, uint32_t number)
+{
+    return object->refs ? object->refs[number] : (struct local_ref){0};
+}
+/* Of this attempt: the same coordinator's earlier transactions are like anybody else's. */
+static inline bool crest_is_own(const struct txn *txn, struct local_ref ref)
+{
+    return ref.writer == txn->writer && ref.mark >> LOCAL_PUTS_BITS == txn->mark >> LOCAL_PUTS_BITS;
+}
+static inline bool crest_stopped(const struct txn *txn)
+{
+    return atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
+}
+
+/* Taking copies of the block's objects (crest_take.c). */
+enum crest_taken {
+    CREST_TAKEN,
+    CREST_TAKEN_MISSING, /* a base is not here */
+    CREST_TAKEN_LATER,   /* met an undecided version that may be waiting for this transaction */
+    CREST_TAKEN_DELETED,
+    CREST_TAKEN_TOO_MANY,
+};
+enum crest_taken crest_take(struct txn *txn);
+/* The locks of the block. */
+void crest_unlock_slots(struct txn *txn);
+
+/* Objects in sole use (crest_sole.c). Of a new object, under its lock: it is this transaction's alone, and BUSY. */
+void crest_sole_begin(struct txn *txn, struct cache_object *object);
+/* Under the lock, of a stub: makes it a whole object; false, and nothing done, when the arena is exhausted. */
+NODISCARD bool crest_sole_share(struct txn_home *home, struct local_object *local);
+/* Under the lock: has another one made it shared? The copy is an ordinary one then. */
+bool crest_sole_lost(struct cache_object *object);
+/* The owner's block ends: others may look at the copy. False when one is waiting for that and the arena is exhausted: still BUSY. */
+NODISCARD bool crest_sole_ready(struct txn *txn, struct cache_object *object);
+/* The same, of a block that ends without versions. */
+void crest_sole_drop(struct txn *txn, struct cache_object *object);
+/* The owner shares it of its own accord; false when the arena is exhausted. */
+NODISCARD bool crest_sole_give_up(struct txn *txn, struct cache_object *object);
+/* Before it is applied: false when it is shared, and to be left like others. */
+bool crest_sole_leave(struct txn *txn, struct cache_object *object);
+/* Likewise, of an attempt without effect. */
+void crest_sole_close(struct txn *txn, struct cache_object *object);
+/* Gives it back; its tags are cleared. */
+void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied);

@@ -1,41 +1,16 @@
 /*
- * crest_block.c - executing a block on shared objects: join, fetch, take copies, lock; and at its end, versions.
+ * crest_block.c - executing a block on shared objects: join, claim, fetch, publish. Then copies are taken (crest_take.c).
  *
  * The races it is built around: (1) an object may be closed (draining, being applied, deleted) just when a writer comes: who
  * finds one closed takes back what it has announced in this block before it waits, and aborts if it has announced anything in
  * earlier ones, lest two closed objects wait for each other. (2) Two transactions may each be the fetcher of what the other one needs:
- * so a fetch is finished before anybody waits for another. (3) Between the fetch and the lock others go on: copies are taken under the
- * lock, of whatever is newest then.
+ * so a fetch is finished, and sole use given up, before anybody waits for another.
  */
 #include "crest.h"
 
-#include "counter.h"
 #include "plant.h"
 
 #include <string.h>
-
-static bool stopped(const struct txn *txn)
-{
-    return atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
-}
-
-/* Inserts only announce themselves: nobody else of the CN may lock a record that is not yet whole, or settle by its tags. */
-static bool is_shared(const struct cache_object *object)
-{
-    return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
-}
-
-/* Cells whose tags this transaction wants. */
-static uint32_t cells_to_lock(const struct txn *txn, const struct cache_object *object)
-{
-    if (object->kind == CACHE_DELETE) return object->table->schema.all_cells;
-    return object->write_cells | (txn->lock_reads ? object->read_cells : 0);
-}
-
-static uint32_t cells_declared(const struct cache_object *object)
-{
-    return object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->read_cells | object->write_cells;
-}
 
 /* ---- joining ---- */
 
@@ -49,37 +24,76 @@ static bool closed_to(const struct cache_object *object)
 
 enum joined { JOINED, CLOSED, EXHAUSTED, VANISHED };
 
+/* Deleted while this transaction waited: look for it anew. */
+static void forget_gone(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = object->local;
+    uint32_t slot = local->slot;
+
+    local_lock(home->local, local, home->ep);
+    if (local->gone && !object->ref_cells && !object->announced) {
+        local_unpin(home->local, &home->magazine, local);
+        object->local = NULL;
+    }
+    local_unlock_slot(home->local, slot);
+}
+
+/* Under the lock: announces whoever means to write. */
+static enum joined announce(struct txn *txn, struct cache_object *object)
+{
+    struct local_object *local = object->local;
+
+    if (local->gone) return VANISHED; /* read in an earlier block, and deleted since */
+    if (object->announced || !crest_cells_to_lock(txn, object)) return JOINED;
+    if (closed_to(object)) {
+        if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
+        return CLOSED;
+    }
+    local->writers++;
+    local->exclusive = object->kind != CACHE_ACCESS && !PLANT(crest_delete_shared);
+    object->announced = true;
+    txn->announced_count++;
+    return JOINED;
+}
+
+/* The first time: alone if nobody else has it. */
+static enum joined join_first(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = local_pin(home->local, &home->magazine, object->table, object->key, home->ep);
+    enum joined joined = EXHAUSTED;
+
+    if (!local) return EXHAUSTED;
+    object->local = local;
+    if (local->pins == 1 && object->kind == CACHE_ACCESS) {
+        crest_sole_begin(txn, object);
+        local_unlock(home->local, local);
+        return JOINED;
+    }
+    uint32_t slot = local->slot;
+    bool whole = local->image || (local->pins == 1 && object->kind == CACHE_INSERT);
+    if (whole || crest_sole_share(home, local)) {
+        joined = announce(txn, object);
+    } else {
+        local_unpin(home->local, &home->magazine, local);
+        object->local = NULL;
+    }
+    local_unlock_slot(home->local, slot);
+    return joined;
+}
+
 static enum joined join(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
 
-    if (object->local) {
-        local_lock(home->local, object->local, home->ep);
-        if (object->local->gone && !object->ref_cells && !object->announced) { /* deleted while this one waited */
-            uint32_t slot = object->local->slot;
-            local_unpin(home->local, &home->magazine, object->local);
-            object->local = NULL;
-            local_unlock_slot(home->local, slot);
-        }
-    }
-    if (!object->local) {
-        object->local = local_pin(home->local, &home->magazine, object->table, object->key, home->ep);
-        if (!object->local) return EXHAUSTED;
-    }
-    struct local_object *local = object->local;
-    enum joined joined = local->gone ? VANISHED : JOINED; /* read in an earlier block, and deleted since */
-    if (joined == JOINED && cells_to_lock(txn, object) && !object->announced) {
-        if (closed_to(object)) {
-            joined = CLOSED;
-            if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
-        } else {
-            local->writers++;
-            local->exclusive = object->kind != CACHE_ACCESS && !PLANT(crest_delete_shared);
-            object->announced = true;
-            txn->announced_count++;
-        }
-    }
-    local_unlock(home->local, local);
+    if (object->busy) return JOINED;
+    if (object->local) forget_gone(txn, object);
+    if (!object->local) return join_first(txn, object);
+    if (object->sole && !crest_sole_give_up(txn, object)) return EXHAUSTED; /* an earlier block's */
+    local_lock(home->local, object->local, home->ep);
+    enum joined joined = announce(txn, object);
+    local_unlock(home->local, object->local);
     return joined;
 }
 
@@ -99,7 +113,7 @@ static void wait_open(struct coro *co, struct txn *txn, struct cache_object *obj
 {
     struct txn_home *home = txn->home;
     local_lock(home->local, object->local, home->ep);
-    if (closed_to(object) && !stopped(txn))
+    if (closed_to(object) && !crest_stopped(txn))
         local_wait(co, home->local, object->local, home->sched, txn->task);
     else
         local_unlock(home->local, object->local);
@@ -108,6 +122,8 @@ static void wait_open(struct coro *co, struct txn *txn, struct cache_object *obj
 /* Takes back the announcements of this block: as the last writer of an object, it applies what others have left there. */
 static void take_back(struct coro *co, struct txn *txn)
 {
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        if (txn->parts[i]->busy) crest_sole_end(txn, txn->parts[i], false);
     crest_leave(txn);
     txn_apply(co, txn, 0);
 }
@@ -118,7 +134,7 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
         struct cache_object *closed = NULL;
         for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
             if (txn->parts[i]->state == CACHE_ABSENT) continue;
-            if (!is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
+            if (!crest_is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
             enum joined joined = join(txn, txn->parts[i]);
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
             if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
@@ -126,7 +142,7 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
         }
         if (!closed) return 0;
         bool more = holds_more(txn, announced_before) && !PLANT(crest_waits_announced);
-        if (more || stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_DRAINING);
+        if (more || crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_DRAINING);
         if (!PLANT(crest_announcements_kept)) take_back(co, txn);
         wait_open(co, txn, closed);
     }
@@ -142,9 +158,10 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
     struct local_object *local = object->local;
     enum claim claim = CLAIM_NOTHING;
 
+    if (object->busy) return object->state == CACHE_DECLARED ? CLAIM_OURS : CLAIM_NOTHING;
     local_lock(home->local, local, home->ep);
-    uint32_t lock = object->announced ? cells_to_lock(txn, object) & ~local->held_cells : 0;
-    uint32_t read = (cells_declared(object) & ~object->ref_cells & ~local->base_cells) | lock;
+    uint32_t lock = object->announced ? crest_cells_to_lock(txn, object) & ~local->held_cells : 0;
+    uint32_t read = (crest_cells_declared(object) & ~object->ref_cells & ~local->base_cells) | lock;
     if (read && local->fetching && !PLANT(crest_fetch_shared)) {
         claim = CLAIM_OTHERS;
     } else if (read) {
@@ -207,16 +224,28 @@ static void announcement_end(struct txn *txn, struct cache_object *object)
     object->local->exclusive = false;
 }
 
+/* In sole use: what was fetched stays in the own copy. */
+static void keep(struct txn *txn, struct cache_object *object)
+{
+    if (object->state == CACHE_ABSENT) {
+        crest_sole_end(txn, object, false);
+    } else if (object->state == CACHE_PRESENT) {
+        object->ref_cells = object->want_read;
+        object->own_read = true;
+    }
+}
+
 /* The fetch is over; whoever waits for it looks again. */
 static void publish(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
     bool absent = object->state == CACHE_ABSENT && !object->ref_cells;
+    bool fetched = object->state == CACHE_PRESENT && object->fetching && !object->pending;
 
-    if (!object->claimed) return;
     local_lock(home->local, local, home->ep);
-    if (object->state == CACHE_PRESENT && object->fetching && !object->pending) base_take(txn, object);
+    if (fetched) base_take(txn, object);
+    object->own_read = fetched && object->fetching == object->image;
     local->fetching = object->claimed = false;
     if (absent) {
         announcement_end(txn, object);
@@ -231,11 +260,36 @@ static void publish(struct txn *txn, struct cache_object *object)
     local_unlock_slot(home->local, slot);
 }
 
+static void publish_all(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (object->busy)
+            keep(txn, object);
+        else if (object->claimed)
+            publish(txn, object);
+    }
+}
+
+/* Before this transaction waits: others may be waiting for what it has alone. What it has read of that is taken again. */
+static bool share_all(struct txn *txn)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < txn->part_count && all; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (!object->busy || PLANT(crest_sole_waits)) continue;
+        all = crest_sole_give_up(txn, object);
+        if (all) object->ref_cells = 0;
+    }
+    return all;
+}
+
 static void wait_fetched(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     local_lock(home->local, object->local, home->ep);
-    if (object->local->fetching && !stopped(txn))
+    if (object->local->fetching && !crest_stopped(txn))
         local_wait(co, home->local, object->local, home->sched, txn->task);
     else
         local_unlock(home->local, object->local);
@@ -249,7 +303,7 @@ static struct cache_object *claim_all(struct txn *txn)
     txn->block_count = 0;
     for (uint32_t i = 0; i < txn->part_count; i++) {
         struct cache_object *object = txn->parts[i];
-        enum claim got = is_shared(object)                                                 ? claim(txn, object)
+        enum claim got = crest_is_shared(object)                                           ? claim(txn, object)
                          : object->kind == CACHE_INSERT && object->state == CACHE_DECLARED ? CLAIM_OURS
                                                                                            : CLAIM_NOTHING;
         object->pending = got == CLAIM_OURS;
@@ -276,182 +330,36 @@ static int block_fetch(struct coro *co, struct txn *txn)
         if (!txn->block_count && !others) return 0;
         int rc = txn_fetch_rounds(co, txn);
         if (txn->doomed) return rc;
-        for (uint32_t i = 0; i < txn->part_count; i++) {
-            bool own = txn->parts[i]->claimed && txn->parts[i]->fetching == txn->parts[i]->image;
-            publish(txn, txn->parts[i]);
-            if (own) txn->parts[i]->own_read = true;
-        }
-        if (stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+        publish_all(txn);
+        if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
         if (any_vanished(txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (txn->error) return 0; /* the procedure's doing: what is there still counts as read */
-        if (others) wait_fetched(co, txn, others);
+        if (!others) continue;
+        if (!share_all(txn)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+        wait_fetched(co, txn, others);
     }
     return txn_abort(co, txn, CELLAR_ABORT_LOCK_BUSY);
 }
 
-/* ---- taking copies ---- */
+/* ---- a block ---- */
 
-static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref ref)
-{
-    ref.mark = ref.mark >> LOCAL_PUTS_BITS << LOCAL_PUTS_BITS; /* whose, not which */
-    for (uint32_t i = *count > 64 ? *count - 64 : 0; i < *count; i++)
-        if (local_ref_same(refs[i], ref)) return true;
-    if (*count == TXN_REFS_MAX) return false;
-    refs[(*count)++] = ref;
-    return true;
-}
-
-enum taken { TAKEN, TAKEN_MISSING, TAKEN_LATER, TAKEN_DELETED, TAKEN_TOO_MANY };
-
-/* Another one's version is met: this transaction is serialized behind it. Waiting for a later one could come full circle. */
-static enum taken meet(struct txn *txn, const struct local_version *version, bool read)
-{
-    enum local_status status = local_status_of(version->ref);
-
-    if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return TAKEN;
-    if (local_undecided(status)) {
-        uint64_t exec_ts = atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed);
-        if (txn->exec_ts && exec_ts > txn->exec_ts && !PLANT(crest_later_awaited)) return TAKEN_LATER;
-        bool awaited = !read || !PLANT(crest_read_unawaited);
-        if (awaited && !ref_add(txn->waits, &txn->wait_count, version->ref)) return TAKEN_TOO_MANY;
-    }
-    if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
-        !ref_add(txn->deps, &txn->dep_count, version->ref))
-        return TAKEN_TOO_MANY;
-    return TAKEN;
-}
-
-static struct local_version *newest(struct local_version *version)
-{
-    while (version && local_status_of(version->ref) == LOCAL_ABORTED) version = version->below;
-    return version;
-}
-
-/* The newest version of one cell, into the own copy. */
-static enum taken cell_take(struct txn *txn, struct cache_object *object, uint32_t number)
-{
-    const struct local_object *local = object->local;
-    const struct schema *schema = &object->table->schema;
-    const struct schema_cell *cell = &schema->cells[number];
-    const struct local_version *version = newest(local->tails[number]);
-    uint8_t *at = object->image + cell->offset;
-
-    if (version) {
-        bool deleted = version->tombstone && version->ref.writer != txn->writer;
-        if (deleted && !PLANT(crest_tombstone_ignored)) return TAKEN_DELETED;
-        enum taken taken = meet(txn, version, true);
-        if (taken != TAKEN) return taken;
-        object->refs[number] = version->ref;
-        object->own_read = false;
-        memcpy(at, version->bytes, record_cell_bytes(cell));
-        uint16_t to_be = layout_en_next(record_header(local->image)->en[number]);
-        record_version_set(schema, object->image, number,
-                           PLANT(crest_en_to_be) ? layout_version_of(to_be, 0) : 0); /* known at v */
-    } else {
-        if (local->gone) return TAKEN_DELETED;
-        if (!(local->base_cells >> number & 1)) return TAKEN_MISSING;
-        object->refs[number] = local->origins[number];
-        if (!(object->fetched_cells >> number & 1) ||
-            record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
-            memcpy(at, local->image + cell->offset, record_cell_bytes(cell));
-            object->own_read = false;
-        }
-        record_header(object->image)->en[number] = record_header(local->image)->en[number];
-        if (object->refs[number].writer) object->own_read = false;
-    }
-    return TAKEN;
-}
-
-/* Everybody undecided below a version to be: they are decided before this transaction is. */
-static enum taken order_behind(struct txn *txn, const struct local_version *version)
-{
-    enum taken taken = TAKEN;
-    for (; version && taken == TAKEN; version = version->below) taken = meet(txn, version, false);
-    return taken;
-}
-
-/* Under the lock: the declared cells that it has not taken yet. */
-static enum taken object_take(struct txn *txn, struct cache_object *object)
-{
-    uint32_t cells = cells_declared(object) & ~object->ref_cells;
-    enum taken taken = TAKEN;
-
-    fabric_work(txn->home->ep, 1);
-    for (uint32_t left = cells; left && taken == TAKEN; left &= left - 1)
-        taken = cell_take(txn, object, (uint32_t)__builtin_ctz(left));
-    for (uint32_t left = cells_to_lock(txn, object); left && taken == TAKEN; left &= left - 1)
-        taken = order_behind(txn, object->local->tails[__builtin_ctz(left)]);
-    if (taken == TAKEN) {
-        object->ref_cells |= cells;
-        object->fetched_cells |= cells;
-        object->state = CACHE_PRESENT;
-    }
-    return taken;
-}
-
-static void sort_by_slot(struct cache_object **objects, uint32_t count)
-{
-    for (uint32_t gap = count / 2; gap; gap /= 2)
-        for (uint32_t i = gap; i < count; i++) {
-            struct cache_object *object = objects[i];
-            uint32_t at = i;
-            for (; at >= gap && objects[at - gap]->local->slot > object->local->slot; at -= gap)
-                objects[at] = objects[at - gap];
-            objects[at] = object;
-        }
-}
-
-void crest_unlock_slots(struct txn *txn)
-{
-    for (uint32_t i = 0; i < txn->locked_count; i++)
-        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
-            local_unlock(txn->home->local, txn->locked[i]->local);
-    txn->locked_count = 0;
-}
-
-static void lock_slots(struct txn *txn)
-{
-    for (uint32_t i = 0; i < txn->part_count; i++)
-        if (txn->parts[i]->announced && is_shared(txn->parts[i])) txn->locked[txn->locked_count++] = txn->parts[i];
-    sort_by_slot(txn->locked, txn->locked_count);
-    for (uint32_t i = 0; i < txn->locked_count; i++)
-        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
-            local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
-}
-
-/* Objects to read one by one; then those to write, all locked, until the block ends. */
-static enum taken block_take(struct txn *txn)
-{
-    struct txn_home *home = txn->home;
-    enum taken taken = TAKEN;
-
-    for (uint32_t i = 0; i < txn->part_count && taken == TAKEN; i++) {
-        struct cache_object *object = txn->parts[i];
-        if (!object->local || object->announced || !is_shared(object)) continue;
-        local_lock(home->local, object->local, home->ep);
-        taken = object_take(txn, object);
-        local_unlock(home->local, object->local);
-    }
-    if (taken != TAKEN) return taken;
-    lock_slots(txn);
-    for (uint32_t i = 0; i < txn->locked_count && taken == TAKEN; i++) taken = object_take(txn, txn->locked[i]);
-    if (taken != TAKEN) crest_unlock_slots(txn);
-    if (taken == TAKEN && !txn->exec_ts) {
-        txn->exec_ts = atomic_fetch_add(&home->local->exec_ts, 1) + 1;
-        atomic_store(&txn->writer->exec_ts, txn->exec_ts);
-    }
-    return taken;
-}
-
+/* Room for the versions that are read: of the base where nothing is noted. */
 static int refs_make(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->part_count; i++) {
         struct cache_object *object = txn->parts[i];
-        if (object->refs || object->kind == CACHE_INSERT) continue;
-        object->refs = cache_alloc(&txn->cache, object->table->schema.cell_count * sizeof *object->refs);
+        if (object->refs || object->busy || !crest_is_shared(object)) continue;
+        uint64_t bytes = object->table->schema.cell_count * sizeof *object->refs;
+        object->refs = cache_alloc(&txn->cache, bytes);
         if (!object->refs) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        memset(object->refs, 0, bytes);
     }
     return 0;
+}
+
+static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
+{
+    return txn_abort(co, txn, taken == CREST_TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
 }
 
 int crest_fetch(struct coro *co, struct txn *txn)
@@ -460,92 +368,23 @@ int crest_fetch(struct coro *co, struct txn *txn)
     uint32_t announced_before = txn->announced_count;
 
     if (rc) return rc;
+    if (txn->part_count) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
     txn->part_count = txn->block_count;
-    memcpy(txn->parts, txn->block, txn->block_count * sizeof *txn->parts);
-    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        txn->parts[i] = txn->block[i];
+        txn->parts[i]->pending = false;
+    }
     txn->block_count = 0;
-    rc = refs_make(txn);
-    if (rc == 0) rc = block_join(co, txn, announced_before);
+    rc = block_join(co, txn, announced_before);
     for (uint32_t rounds = 0; rc == 0; rounds++) {
         rc = block_fetch(co, txn);
+        if (rc == 0 && !txn->error) rc = refs_make(txn);
         if (rc || txn->error) break;
-        enum taken taken = block_take(txn);
-        if (taken == TAKEN) return 0;
-        if (taken == TAKEN_MISSING && rounds < TXN_FETCH_ROUNDS_MAX) continue;
-        return txn_abort(co, txn, taken == TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
+        enum crest_taken taken = crest_take(txn);
+        if (taken == CREST_TAKEN) return 0;
+        if (taken != CREST_TAKEN_MISSING || rounds == TXN_FETCH_ROUNDS_MAX) return taken_end(co, txn, taken);
     }
     return rc ? rc : txn->error;
-}
-
-/* ---- the end of a block ---- */
-
-/* Under the lock. False without memory. */
-static bool version_put(struct txn *txn, struct cache_object *object, uint32_t number)
-{
-    struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
-
-    if (object->puts == (1 << LOCAL_PUTS_BITS) - 1) return false;
-    struct local_version *version =
-        local_version_new(home->local, &home->magazine, &object->table->schema.cells[number], object->image);
-    if (!version) return false;
-    version->ref = (struct local_ref){txn->writer, txn->mark + object->puts + 1};
-    version->object = local;
-    version->cell = number;
-    version->tombstone = object->kind == CACHE_DELETE;
-    version->mine = txn->versions;
-    txn->versions = version;
-    version->below = local->tails[number];
-    local->tails[number] = version;
-    return true;
-}
-
-static bool versions_put(struct txn *txn, struct cache_object *object)
-{
-    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->put_cells;
-    bool all = true;
-
-    object->put_cells = 0;
-    for (; cells && all; cells &= cells - 1) all = version_put(txn, object, (uint32_t)__builtin_ctz(cells));
-    object->puts++;
-    return all;
-}
-
-/* Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there. */
-static enum taken put_late(struct txn *txn, struct cache_object *object)
-{
-    struct txn_home *home = txn->home;
-    enum taken taken = TAKEN;
-
-    local_lock(home->local, object->local, home->ep);
-    for (uint32_t cells = object->put_cells; cells && taken == TAKEN; cells &= cells - 1)
-        taken = order_behind(txn, object->local->tails[__builtin_ctz(cells)]);
-    if (taken == TAKEN && !versions_put(txn, object)) taken = TAKEN_TOO_MANY;
-    local_unlock(home->local, object->local);
-    return taken;
-}
-
-int crest_block_end(struct coro *co, struct txn *txn)
-{
-    bool memory = true;
-
-    for (uint32_t i = 0; i < txn->locked_count; i++) {
-        struct cache_object *object = txn->locked[i];
-        if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
-            memory = versions_put(txn, object) && memory;
-    }
-    bool earlier = txn->announced_count > txn->locked_count; /* objects to write that earlier blocks fetched */
-    if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
-    if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-    if (!earlier) return 0;
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (!object->put_cells || !is_shared(object)) continue;
-        enum taken taken = put_late(txn, object);
-        if (taken == TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-        if (taken != TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);
-    }
-    return 0;
 }
 
 /* ---- index buckets ---- */

@@ -30,15 +30,20 @@ void local_close(struct local *local)
 
 /* ---- locks ---- */
 
+void local_spin(struct fabric_ep *ep, uint32_t spins)
+{
+    if (spins < SPINS_MAX && !ep->preempt) return;
+    fabric_preempt(ep);
+    fabric_idle(ep, fabric_now_ns(ep) + SPIN_IDLE_NS);
+}
+
 void local_lock_contended(atomic_uint *word, struct fabric_ep *ep)
 {
     for (uint32_t spins = 0;; spins++) {
         if (atomic_load_explicit(word, memory_order_relaxed) == 0 &&
             atomic_exchange_explicit(word, 1, memory_order_acquire) == 0)
             return;
-        if (spins < SPINS_MAX && !ep->preempt) continue;
-        fabric_preempt(ep);
-        fabric_idle(ep, fabric_now_ns(ep) + SPIN_IDLE_NS);
+        local_spin(ep, spins);
     }
 }
 
@@ -53,20 +58,10 @@ static uint32_t slot_of(const struct cellar_table *table, uint64_t key)
 static struct local_object *object_new(struct local *local, struct arena_magazine *magazine,
                                        const struct cellar_table *table, uint64_t key, uint32_t slot)
 {
-    uint32_t cells = table ? table->schema.cell_count : 0, image_bytes = table ? table->schema.record_bytes : 0;
-    uint64_t head = sizeof(struct local_object) + cells * (sizeof(struct local_version *) + sizeof(struct local_ref));
-    uint64_t image = (head + LAYOUT_LINE - 1) & ~(uint64_t)(LAYOUT_LINE - 1);
-    struct local_object *object = arena_alloc(&local->arena, magazine, image + image_bytes);
+    struct local_object *object = arena_alloc(&local->arena, magazine, sizeof *object);
 
     if (!object) return NULL;
-    memset(object, 0, head);
-    object->table = table;
-    object->key = key;
-    object->slot = slot;
-    object->origins = (struct local_ref *)(void *)(object + 1);
-    object->tails = (struct local_version **)(void *)(object->origins + cells);
-    object->image = (uint8_t *)object + image;
-    object->next = local->slots[slot].first;
+    *object = (struct local_object){.next = local->slots[slot].first, .table = table, .key = key, .slot = slot};
     local->slots[slot].first = object;
     return object;
 }
@@ -86,6 +81,26 @@ struct local_object *local_pin(struct local *local, struct arena_magazine *magaz
     return object;
 }
 
+bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint64_t chains_bytes = schema->cell_count * (sizeof *object->origins + sizeof *object->tails);
+    uint8_t *image = arena_alloc(&local->arena, magazine, schema->record_bytes + chains_bytes);
+
+    if (!image) return false;
+    object->image = image;
+    object->origins = (struct local_ref *)(void *)(image + schema->record_bytes);
+    object->tails = (struct local_version **)(void *)(object->origins + schema->cell_count);
+    memset(object->origins, 0, chains_bytes);
+    return true;
+}
+
+void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object)
+{
+    if (object->image) arena_free(&local->arena, magazine, object->image);
+    object->image = NULL;
+}
+
 void local_forget(struct local *local, struct local_object *object)
 {
     if (object->gone) return;
@@ -100,18 +115,27 @@ void local_unpin(struct local *local, struct arena_magazine *magazine, struct lo
     if (--object->pins) return;
     must(object->tagged_cells == 0 && !object->waiters && !object->fetching);
     local_forget(local, object);
+    local_contract(local, magazine, object);
     arena_free(&local->arena, magazine, object);
 }
 
 struct local_version *local_version_new(struct local *local, struct arena_magazine *magazine,
-                                        const struct schema_cell *cell, const uint8_t *image)
+                                        const struct schema_cell *cell, const uint8_t *image, struct local_ref ref)
 {
     uint32_t bytes = record_cell_bytes(cell);
     struct local_version *version = arena_alloc(&local->arena, magazine, sizeof *version + bytes);
     if (!version) return NULL;
-    *version = (struct local_version){0};
+    *version = (struct local_version){.ref = ref};
     memcpy(version->bytes, image + cell->offset, bytes);
     return version;
+}
+
+void local_exec_ts_take(struct local *local, struct local_writer *writer)
+{
+    uint64_t none = 0;
+    if (atomic_load(&writer->exec_ts)) return;
+    uint64_t ts = atomic_fetch_add(&local->exec_ts, 1) + 1;
+    atomic_compare_exchange_strong(&writer->exec_ts, &none, ts);
 }
 
 /* ---- waiting for an object ---- */
@@ -146,6 +170,7 @@ void local_wake_all(struct local_object *object, struct sched *from)
 uint64_t local_attempt(struct local_writer *writer)
 {
     uint64_t generation = (atomic_load_explicit(&writer->state, memory_order_relaxed) >> LOCAL_STATUS_BITS) + 1;
+    atomic_store_explicit(&writer->exec_ts, 0, memory_order_relaxed);
     atomic_store(&writer->state, generation << LOCAL_STATUS_BITS | LOCAL_EXECUTING);
     return generation << LOCAL_PUTS_BITS;
 }

@@ -13,6 +13,9 @@
  *           DRAINING  held long enough: no new writers; those announced finish
  *           APPLYING  the last writer has left and applies the newest versions; then the tags are cleared: OPEN again
  *
+ * Whoever finds a record in use by nobody has it for its *sole* use: the object is then a stub in the hash, and base, tags and version are
+ * its own copy's (crest_sole.c). The next one who comes makes a whole object of it.
+ *
  * INV-LOCAL-1: everything about an object is read and changed under the lock of its hash bucket; nobody suspends while holding one,
  *              and who needs several takes them in order.
  * INV-LOCAL-2: a cell is held only from the READ behind the CAS that took its tag until its apply is posted.
@@ -20,6 +23,8 @@
  *              cells to write: a tag of this CN found in the pool is theirs (so that a lost reply can be settled by reading).
  * INV-LOCAL-4: an aborted transaction's versions are gone from all chains before it leaves its objects.
  * INV-LOCAL-5: an object without pins is freed.
+ * INV-LOCAL-6: an object in sole use has one pin. Its owner changes the copy that stands for it only while it is BUSY; others make it
+ *              shared only under its lock, and read that copy only when it was not BUSY at that moment.
  */
 #pragma once
 
@@ -56,7 +61,8 @@ enum local_status {
 /* One for each coordinator; a generation for each attempt. */
 struct local_writer {
     _Alignas(64) _Atomic uint64_t state; /* generation | enum local_status */
-    _Atomic uint64_t exec_ts;            /* TS_exec */
+    _Atomic uint64_t exec_ts;            /* TS_exec; 0: not yet */
+    _Atomic uint64_t ts;                 /* TS_commit, once committable: of versions that do not say so yet */
     _Atomic uint64_t sequence;           /* of its log entry, once committable */
     uint32_t coordinator;                /* within its CN */
     atomic_uint lock;                    /* guards `waiters` */
@@ -95,22 +101,24 @@ struct local_entry {
 struct local_version {
     struct local_version *below;
     struct local_ref ref;
-    uint64_t ts;               /* TS_commit, once its writer is committable */
-    struct local_entry *entry; /* likewise */
-    struct local_object *object;
-    struct local_version *mine; /* its writer's previous one */
-    uint32_t cell;
+    uint64_t ts;                 /* TS_commit; 0 until its writer has left: then the writer knows */
+    struct local_entry *entry;   /* likewise */
     bool tombstone;              /* the record is deleted */
     _Alignas(8) uint8_t bytes[]; /* of the cell, as in the record, version words included but not set */
 };
 
 enum local_phase { LOCAL_OPEN, LOCAL_DRAINING, LOCAL_APPLYING };
 
+#define LOCAL_BUSY 1u    /* its owner is fetching, computing or applying */
+#define LOCAL_SHARING 2u /* no owner: another one is making it shared, right now */
+
 struct local_object {
     struct local_object *next;        /* of its hash bucket */
     const struct cellar_table *table; /* NULL: an index bucket, which transactions use one at a time */
     uint64_t key;                     /* of an index bucket: its address */
     struct fabric_addr addr;
+    _Atomic uintptr_t
+        sole; /* in sole use: the owner's struct cache_object, | LOCAL_BUSY; or LOCAL_SHARING; 0: shared */
     uint32_t pins, writers;
     uint32_t base_cells, held_cells, tagged_cells; /* tagged: tags of ours in the pool, held or about to be cleared */
     uint32_t commits;                              /* since it was held */
@@ -121,10 +129,16 @@ struct local_object {
     bool gone;                 /* deleted: no longer found, whoever still reads it will not validate */
     uint64_t held_ns, base_ns; /* since when held; when the oldest of the base was fetched */
     struct local_waiter *waiters;
-    struct local_version **tails; /* for each cell */
-    struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
-    uint8_t *image;               /* the base; header and base cells hold data */
+    union {
+        struct local_ref sole_ref; /* in sole use: of the owner's version, if it has put one */
+        struct {
+            struct local_version **tails; /* for each cell */
+            struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
+        };
+    };
+    uint8_t *image; /* the base; header and base cells hold data. NULL: the object is a stub */
 };
+_Static_assert(sizeof(struct local_object) <= ARENA_BLOCK_MIN, "a stub is a block of the smallest class");
 
 #define LOCAL_SLOTS (1u << 16)
 
@@ -141,6 +155,8 @@ struct local {
 NODISCARD int local_open(struct local *local);
 void local_close(struct local *local);
 
+/* Between two looks at what another thread changes in a moment, the `spins`-th time. */
+void local_spin(struct fabric_ep *ep, uint32_t spins);
 /* Short critical sections. `ep`: of the calling worker, whose simulator may let others run meanwhile. */
 void local_lock_contended(atomic_uint *word, struct fabric_ep *ep);
 static inline void local_lock_word(atomic_uint *word, struct fabric_ep *ep)
@@ -168,10 +184,14 @@ static inline void local_unlock(struct local *local, const struct local_object *
 
 /*
  * The object of (table, key), pinned, and its slot locked: the caller unlocks it. NULL, and nothing locked, when the arena is exhausted.
- * table NULL: the index bucket at that address.
+ * Without another pin it is new, and a stub. table NULL: the index bucket at that address.
  */
 struct local_object *local_pin(struct local *local, struct arena_magazine *magazine, const struct cellar_table *table,
                                uint64_t key, struct fabric_ep *ep);
+/* Under the lock: makes room in a stub for a base and chains, all empty; false, and nothing changed, when the arena is exhausted. */
+bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object);
+/* Under the lock: a stub again. */
+void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: one pin less; without pins it is freed. */
 void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: nobody finds it any more; the next pin of its key makes a new one. */
@@ -179,7 +199,14 @@ void local_forget(struct local *local, struct local_object *object);
 
 /* A version of that cell, its bytes copied from a record's image; NULL when the arena is exhausted. */
 struct local_version *local_version_new(struct local *local, struct arena_magazine *magazine,
-                                        const struct schema_cell *cell, const uint8_t *image);
+                                        const struct schema_cell *cell, const uint8_t *image, struct local_ref ref);
+/* Its TS_commit, of a version whose writer is committable. Under the object's lock. */
+static inline uint64_t local_version_ts(const struct local_version *version)
+{
+    return version->ts ? version->ts : atomic_load_explicit(&version->ref.writer->ts, memory_order_relaxed);
+}
+/* TS_exec of a running attempt is taken now, by itself or by whoever makes its versions visible, unless it has one. */
+void local_exec_ts_take(struct local *local, struct local_writer *writer);
 
 /* ---- waiting ---- */
 

@@ -109,21 +109,25 @@ static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabr
     } while (settle_shows(co, txn, addr, tags, mask));
 }
 
+enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
+
 /*
- * Mode crest: does a tag of this CN at that address belong to this object? Its fetcher settles, so it does where the record is. But an
- * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell.
+ * Mode crest: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is. But an
+ * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell. If there are none,
+ * none are to be cleared: those that come later are not this object's.
  */
-static bool tags_known(struct coro *co, struct txn *txn, const struct cache_object *object)
+static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
     struct settle_patience patience = {0};
-    if (!txn->home->local || PLANT(crest_tag_assumed)) return true;
+    if (!txn->home->local || PLANT(crest_tag_assumed)) return TAGS_OURS;
     uint8_t *header = cache_alloc(&txn->cache, LAYOUT_LINE);
     while (header && patience.refusals < SETTLE_REFUSALS_MAX) {
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->unsettled_addr, header, LAYOUT_LINE);
         if (!settle_await(co, txn, &patience)) continue;
-        return txn_is_live(object, record_header(header)) || !(record_header(header)->lock & object->unsettled);
+        if (!(record_header(header)->lock & object->unsettled)) return TAGS_NONE;
+        return txn_is_live(object, record_header(header)) ? TAGS_OURS : TAGS_UNKNOWN;
     }
-    return false;
+    return TAGS_UNKNOWN;
 }
 
 void settle_locks(struct coro *co, struct txn *txn)
@@ -133,10 +137,9 @@ void settle_locks(struct coro *co, struct txn *txn)
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         const struct schema *schema = &object->table->schema;
-        if (object->unsettled && !tags_known(co, txn, object)) {
-            crest_stop(txn);
-            object->unsettled = 0;
-        }
+        enum tags tags = object->unsettled ? tags_whose(co, txn, object) : TAGS_NONE;
+        if (tags == TAGS_UNKNOWN) crest_stop(txn);
+        if (tags != TAGS_OURS) object->unsettled = 0;
         for (uint32_t cell = 0; object->unsettled && cell < schema->cell_count; cell++) {
             uint64_t mask = lockword_mask(schema->tag_bits, lockword_ones(schema->tag_bits, 1u << cell));
             if (object->unsettled & mask)

@@ -92,9 +92,9 @@ struct txn {
     /* mode `crest` */
     struct local_writer *writer; /* what others of the CN see of it */
     struct logring ring;
-    uint64_t mark;                  /* of the attempt: its versions' without the number of the put */
-    uint64_t exec_ts;               /* TS_exec; 0: not yet */
-    struct local_version *versions; /* made by this attempt, newest first, linked by `mine` */
+    uint64_t mark;             /* of the attempt: its versions' without the number of the put */
+    struct local_entry *entry; /* counts its versions, once committable */
+    uint64_t log_reserved;     /* bytes that are known to fit into the log */
     struct local_ref *waits,
         *deps; /* who must be decided before v; whose entries this one's rests on. TXN_REFS_MAX each */
     uint32_t wait_count, dep_count;
@@ -102,6 +102,7 @@ struct txn {
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     uint32_t part_count, locked_count;
     uint32_t announced_count;
+    bool puts_late;        /* something was put that an earlier block fetched */
     bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
     uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
     bool lock_reads;       /* so often that tags are taken for reads too */

@@ -39,6 +39,7 @@ struct cells_txn {
     struct cells_access accesses[SIM_ACCESSES_MAX];
     uint32_t count;
     bool user_abort;
+    bool writes_last; /* all of them behind the last block, whichever block has fetched the record */
 };
 
 struct cells_table {
@@ -181,6 +182,14 @@ static int put_writes(struct cellar_txn *txn, struct cells_call *call, uint32_t 
     return 0;
 }
 
+static int put_all(struct cellar_txn *txn, struct cells_call *call, uint32_t first, uint32_t end)
+{
+    int code = 0;
+    for (uint32_t i = first; i < end && code == 0; i++)
+        if (call->txn->accesses[i].kind < CELLS_INSERT) code = put_writes(txn, call, i);
+    return code;
+}
+
 /* One block, [first, end): declare all, fetch, read all, then write all. */
 static int run_block(struct cellar_txn *txn, struct cells_call *call, uint32_t first, uint32_t end)
 {
@@ -190,9 +199,7 @@ static int run_block(struct cellar_txn *txn, struct cells_call *call, uint32_t f
     if (code == 0) code = cellar_fetch(txn);
     for (uint32_t i = first; i < end && code == 0; i++)
         if (accesses[i].kind != CELLS_INSERT) code = take_reads(txn, call, i);
-    for (uint32_t i = first; i < end && code == 0; i++)
-        if (accesses[i].kind < CELLS_INSERT) code = put_writes(txn, call, i);
-    return code;
+    return code == 0 && !call->txn->writes_last ? put_all(txn, call, first, end) : code;
 }
 
 static int run_txn(struct cellar_txn *txn, void *args)
@@ -207,6 +214,8 @@ static int run_txn(struct cellar_txn *txn, void *args)
         int code = run_block(txn, call, first, end);
         if (code != 0) return code;
     }
+    int code = todo->writes_last ? put_all(txn, call, 0, todo->count) : 0;
+    if (code != 0) return code;
     return todo->user_abort ? CELLAR_USER_ABORT : 0;
 }
 
@@ -311,6 +320,7 @@ static void draw_txn(const struct cells *cells, uint32_t client, uint32_t index,
             draw_access(cells, &prng, txn);
     }
     txn->user_abort = prng_below(&prng, 24) == 0;
+    txn->writes_last = prng_below(&prng, 4) == 0;
 }
 
 /* ---- tables ---- */

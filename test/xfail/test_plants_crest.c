@@ -37,6 +37,17 @@ static const struct plants_search searches[] = {
     {.plant = "crest_delete_shared", .method = PLANTS_PREEMPT, .template = "deletes_inside/crest-two-threads"},
     {.plant = "crest_tombstone_ignored", .method = PLANTS_PREEMPT, .template = "deletes_inside/crest-one-cn"},
     {.plant = "crest_generation_ignored", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two"},
+    /* objects in sole use */
+    {.plant = "crest_sole_put_ready",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 8, .txns = 8}},
+    {.plant = "crest_sole_unlooked", .method = PLANTS_PREEMPT, .template = "skew_inside/crest-two-threads"},
+    {.plant = "crest_sole_waits",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 8, .txns = 8}},
+    {.plant = "crest_undo_forgotten",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 8, .txns = 8}},
     /* what is applied */
     {.plant = "crest_record_applied", .method = PLANTS_PREEMPT, .template = "read_beside_write/crest"},
     {.plant = "crest_oldest_applied", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two"},

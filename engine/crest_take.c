@@ -1,0 +1,255 @@
+/*
+ * crest_take.c - the copies of a block's objects, and what was put into them: versions.
+ *
+ * The race it is built around: between the fetch and now others went on. Copies are taken under the lock, of whatever is newest; the
+ * objects to write stay locked until the block ends, so that reading and writing them is one step. Those in sole use need neither.
+ */
+#include "crest.h"
+
+#include "plant.h"
+
+#include <string.h>
+
+static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref ref)
+{
+    ref.mark = ref.mark >> LOCAL_PUTS_BITS << LOCAL_PUTS_BITS; /* whose, not which */
+    for (uint32_t i = *count > 64 ? *count - 64 : 0; i < *count; i++)
+        if (local_ref_same(refs[i], ref)) return true;
+    if (*count == TXN_REFS_MAX) return false;
+    refs[(*count)++] = ref;
+    return true;
+}
+
+/* Another one's version is met: this transaction is serialized behind it. Waiting for a later one could come full circle. */
+static enum crest_taken meet(struct txn *txn, const struct local_version *version, bool read)
+{
+    enum local_status status = local_status_of(version->ref);
+
+    if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return CREST_TAKEN;
+    if (local_undecided(status)) {
+        uint64_t own_ts = atomic_load_explicit(&txn->writer->exec_ts, memory_order_relaxed);
+        uint64_t exec_ts = atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed);
+        if (own_ts && exec_ts > own_ts && !PLANT(crest_later_awaited)) return CREST_TAKEN_LATER;
+        bool awaited = !read || !PLANT(crest_read_unawaited);
+        if (awaited && !ref_add(txn->waits, &txn->wait_count, version->ref)) return CREST_TAKEN_TOO_MANY;
+    }
+    if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
+        !ref_add(txn->deps, &txn->dep_count, version->ref))
+        return CREST_TAKEN_TOO_MANY;
+    return CREST_TAKEN;
+}
+
+static struct local_version *newest(struct local_version *version)
+{
+    while (version && local_status_of(version->ref) == LOCAL_ABORTED) version = version->below;
+    return version;
+}
+
+/* The newest version of one cell, into the own copy. */
+static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, uint32_t number)
+{
+    const struct local_object *local = object->local;
+    const struct schema *schema = &object->table->schema;
+    const struct schema_cell *cell = &schema->cells[number];
+    const struct local_version *version = newest(local->tails[number]);
+    uint8_t *at = object->image + cell->offset;
+
+    if (version) {
+        bool deleted = version->tombstone && version->ref.writer != txn->writer;
+        if (deleted && !PLANT(crest_tombstone_ignored)) return CREST_TAKEN_DELETED;
+        enum crest_taken taken = meet(txn, version, true);
+        if (taken != CREST_TAKEN) return taken;
+        object->refs[number] = version->ref;
+        object->own_read = false;
+        memcpy(at, version->bytes, record_cell_bytes(cell));
+        uint16_t to_be = layout_en_next(record_header(local->image)->en[number]);
+        record_version_set(schema, object->image, number,
+                           PLANT(crest_en_to_be) ? layout_version_of(to_be, 0) : 0); /* known at v */
+    } else {
+        if (local->gone) return CREST_TAKEN_DELETED;
+        if (!(local->base_cells >> number & 1)) return CREST_TAKEN_MISSING;
+        object->refs[number] = local->origins[number];
+        if (!(object->fetched_cells >> number & 1) ||
+            record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
+            memcpy(at, local->image + cell->offset, record_cell_bytes(cell));
+            object->own_read = false;
+        }
+        record_header(object->image)->en[number] = record_header(local->image)->en[number];
+        if (object->refs[number].writer) object->own_read = false;
+    }
+    return CREST_TAKEN;
+}
+
+/* Everybody undecided below a version to be: they are decided before this transaction is. */
+static enum crest_taken order_behind(struct txn *txn, const struct local_version *version)
+{
+    enum crest_taken taken = CREST_TAKEN;
+    for (; version && taken == CREST_TAKEN; version = version->below) taken = meet(txn, version, false);
+    return taken;
+}
+
+/* Under the lock: the declared cells that it has not taken yet. */
+static enum crest_taken object_take(struct txn *txn, struct cache_object *object)
+{
+    uint32_t cells = crest_cells_declared(object) & ~object->ref_cells;
+    enum crest_taken taken = CREST_TAKEN;
+
+    fabric_work(txn->home->ep, 1);
+    for (uint32_t left = cells; left && taken == CREST_TAKEN; left &= left - 1)
+        taken = cell_take(txn, object, (uint32_t)__builtin_ctz(left));
+    for (uint32_t left = crest_cells_to_lock(txn, object); left && taken == CREST_TAKEN; left &= left - 1)
+        taken = order_behind(txn, object->local->tails[__builtin_ctz(left)]);
+    if (taken == CREST_TAKEN) {
+        object->ref_cells |= cells;
+        object->fetched_cells |= cells;
+        object->state = CACHE_PRESENT;
+        /* Another worker may have fetched it: this one is to find it alone next time. */
+        if (!object->hinted) addrcache_put(txn->home->addrs, object->table->id, object->key, object->local->addr);
+        object->hinted = true;
+    }
+    return taken;
+}
+
+static void sort_by_slot(struct cache_object **objects, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            struct cache_object *object = objects[i];
+            uint32_t at = i;
+            for (; at >= gap && objects[at - gap]->local->slot > object->local->slot; at -= gap)
+                objects[at] = objects[at - gap];
+            objects[at] = object;
+        }
+}
+
+void crest_unlock_slots(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->locked_count; i++) {
+        txn->locked[i]->locked = false;
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_unlock(txn->home->local, txn->locked[i]->local);
+    }
+    txn->locked_count = 0;
+}
+
+static void lock_slots(struct txn *txn)
+{
+    sort_by_slot(txn->locked, txn->locked_count);
+    for (uint32_t i = 0; i < txn->locked_count; i++) {
+        txn->locked[i]->locked = true;
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
+    }
+}
+
+enum crest_taken crest_take(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    enum crest_taken taken = CREST_TAKEN;
+    bool shared = false;
+
+    /* Objects to read one by one; then those to write, all locked, until the block ends. */
+    for (uint32_t i = 0; i < txn->part_count && taken == CREST_TAKEN; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (!object->local || object->busy || !crest_is_shared(object)) continue;
+        shared = true;
+        if (object->announced) {
+            txn->locked[txn->locked_count++] = object;
+            continue;
+        }
+        local_lock(home->local, object->local, home->ep);
+        taken = object_take(txn, object);
+        local_unlock(home->local, object->local);
+    }
+    if (taken != CREST_TAKEN) txn->locked_count = 0;
+    if (taken != CREST_TAKEN || !shared) return taken;
+    lock_slots(txn);
+    for (uint32_t i = 0; i < txn->locked_count && taken == CREST_TAKEN; i++) taken = object_take(txn, txn->locked[i]);
+    if (taken != CREST_TAKEN) crest_unlock_slots(txn);
+    if (taken == CREST_TAKEN) local_exec_ts_take(home->local, txn->writer);
+    return taken;
+}
+
+/* ---- the end of a block ---- */
+
+/* Under the lock. False without memory. */
+static bool version_put(struct txn *txn, struct cache_object *object, uint32_t number)
+{
+    struct txn_home *home = txn->home;
+    struct local_object *local = object->local;
+
+    if (object->puts == (1 << LOCAL_PUTS_BITS) - 1) return false;
+    struct local_ref ref = {txn->writer, txn->mark + object->puts + 1};
+    struct local_version *version =
+        local_version_new(home->local, &home->magazine, &object->table->schema.cells[number], object->image, ref);
+    if (!version) return false;
+    version->tombstone = object->kind == CACHE_DELETE;
+    version->below = local->tails[number];
+    local->tails[number] = version;
+    object->version_count++;
+    return true;
+}
+
+static bool versions_put(struct txn *txn, struct cache_object *object)
+{
+    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->put_cells;
+    bool all = true;
+
+    object->put_cells = 0;
+    for (; cells && all; cells &= cells - 1) all = version_put(txn, object, (uint32_t)__builtin_ctz(cells));
+    object->puts++;
+    return all;
+}
+
+/* Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there. */
+static enum crest_taken put_late(struct txn *txn, struct cache_object *object)
+{
+    struct txn_home *home = txn->home;
+    enum crest_taken taken = CREST_TAKEN;
+
+    local_lock(home->local, object->local, home->ep);
+    for (uint32_t cells = object->put_cells; cells && taken == CREST_TAKEN; cells &= cells - 1)
+        taken = order_behind(txn, object->local->tails[__builtin_ctz(cells)]);
+    if (taken == CREST_TAKEN && !versions_put(txn, object)) taken = CREST_TAKEN_TOO_MANY;
+    local_unlock(home->local, object->local);
+    return taken;
+}
+
+/* What was put into objects of earlier blocks. */
+static int block_end_late(struct coro *co, struct txn *txn)
+{
+    txn->puts_late = false;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (object->busy && !crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+        if (!object->put_cells || !crest_is_shared(object)) continue;
+        enum crest_taken taken = put_late(txn, object);
+        if (taken == CREST_TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+        if (taken != CREST_TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);
+    }
+    return 0;
+}
+
+int crest_block_end(struct coro *co, struct txn *txn)
+{
+    bool memory = true;
+
+    for (uint32_t i = 0; i < txn->locked_count; i++) {
+        struct cache_object *object = txn->locked[i];
+        if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
+            memory = versions_put(txn, object) && memory;
+    }
+    if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
+    for (uint32_t i = 0; i < txn->part_count && memory; i++)
+        if (txn->parts[i]->busy) memory = crest_sole_ready(txn, txn->parts[i]);
+    if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+    return txn->puts_late ? block_end_late(co, txn) : 0;
+}
+
+void crest_block_drop(struct txn *txn)
+{
+    crest_unlock_slots(txn);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->busy) crest_sole_drop(txn, object);
+}
