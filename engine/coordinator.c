@@ -13,6 +13,8 @@
 #define BACKOFF_ATTEMPTS_SLOW 8  /* from there on it doubles with each so many attempts only, */
 #define BACKOFF_DOUBLINGS_MAX 16 /* so often in all */
 #define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
+/* Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call ends TOO_LARGE. */
+#define CACHE_OUTGROWN_MAX 3
 
 struct cellar_session {
     struct coordinator *coordinator;
@@ -108,12 +110,19 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
     if (waited_ns > stats->tag_wait_ns) __atomic_store_n(&stats->tag_wait_ns, waited_ns, __ATOMIC_RELAXED);
 }
 
+/* Did this attempt exhaust the record cache, and did nobody else? */
+static bool cache_outgrown(const struct txn *txn)
+{
+    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->local &&
+           arena_in_use(&txn->home->local->arena) < ARENA_CLASS_BYTES / 4;
+}
+
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = &coordinator->txn;
-    uint32_t node_failures = 0;
+    uint32_t node_failures = 0, outgrown = 0;
     uint64_t begin_ns = 0;
     struct tag_wait wait = {.cn = -1};
 
@@ -131,6 +140,11 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             break;
         }
         tag_met(co, coordinator, &wait);
+        outgrown = cache_outgrown(txn) ? outgrown + 1 : 0;
+        if (outgrown == CACHE_OUTGROWN_MAX) {
+            result->code = -CELLAR_ERR_TOO_LARGE;
+            break;
+        }
         back_off(co, coordinator, options, result->attempts, begin_ns);
         int rc = call_allowed(options, fabric_now_ns(worker->ep), begin_ns);
         if (rc) {

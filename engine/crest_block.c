@@ -341,7 +341,164 @@ static int block_fetch(struct coro *co, struct txn *txn)
     return txn_abort(co, txn, CELLAR_ABORT_LOCK_BUSY);
 }
 
+<<<<<<< HEAD
 /* ---- a block ---- */
+=======
+/* ---- taking copies ---- */
+
+static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref ref)
+{
+    ref.mark = ref.mark >> LOCAL_PUTS_BITS << LOCAL_PUTS_BITS; /* whose, not which */
+    for (uint32_t i = *count > 64 ? *count - 64 : 0; i < *count; i++)
+        if (local_ref_same(refs[i], ref)) return true;
+    if (*count == TXN_REFS_MAX) return false;
+    refs[(*count)++] = ref;
+    return true;
+}
+
+enum taken { TAKEN, TAKEN_MISSING, TAKEN_LATER, TAKEN_DELETED, TAKEN_TOO_MANY };
+
+/* Another one's version is met: this transaction is serialized behind it. Waiting for a later one could come full circle. */
+static enum taken meet(struct txn *txn, const struct local_version *version, bool read)
+{
+    enum local_status status = local_status_of(version->ref);
+
+    if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return TAKEN;
+    if (local_undecided(status)) {
+        uint64_t exec_ts = atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed);
+        if (txn->exec_ts && exec_ts > txn->exec_ts && !PLANT(crest_later_awaited)) return TAKEN_LATER;
+        bool awaited = !read || !PLANT(crest_read_unawaited);
+        if (awaited && !ref_add(txn->waits, &txn->wait_count, version->ref)) return TAKEN_TOO_MANY;
+    }
+    if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
+        !ref_add(txn->deps, &txn->dep_count, version->ref))
+        return TAKEN_TOO_MANY;
+    return TAKEN;
+}
+
+static struct local_version *newest(struct local_version *version)
+{
+    while (version && local_status_of(version->ref) == LOCAL_ABORTED) version = version->below;
+    return version;
+}
+
+/* The newest version of one cell, into the own copy. */
+static enum taken cell_take(struct txn *txn, struct cache_object *object, uint32_t number)
+{
+    const struct local_object *local = object->local;
+    const struct schema *schema = &object->table->schema;
+    const struct schema_cell *cell = &schema->cells[number];
+    const struct local_version *version = newest(local->tails[number]);
+    uint8_t *at = object->image + cell->offset;
+
+    if (version) {
+        bool deleted = version->tombstone && version->ref.writer != txn->writer;
+        if (deleted && !PLANT(crest_tombstone_ignored)) return TAKEN_DELETED;
+        enum taken taken = meet(txn, version, true);
+        if (taken != TAKEN) return taken;
+        object->refs[number] = version->ref;
+        object->own_read = false;
+        memcpy(at, version->bytes, record_cell_bytes(cell));
+        uint16_t to_be = layout_en_next(record_header(local->image)->en[number]);
+        record_version_set(schema, object->image, number,
+                           PLANT(crest_en_to_be) ? layout_version_of(to_be, 0) : 0); /* known at v */
+    } else {
+        if (local->gone) return TAKEN_DELETED;
+        if (!(local->base_cells >> number & 1)) return TAKEN_MISSING;
+        object->refs[number] = local->origins[number];
+        if (!(object->fetched_cells >> number & 1) ||
+            record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
+            memcpy(at, local->image + cell->offset, record_cell_bytes(cell));
+            object->own_read = false;
+        }
+        record_header(object->image)->en[number] = record_header(local->image)->en[number];
+        if (object->refs[number].writer) object->own_read = false;
+    }
+    return TAKEN;
+}
+
+/* Everybody undecided below a version to be: they are decided before this transaction is. Those below an own one are known. */
+static enum taken order_behind(struct txn *txn, const struct local_version *version)
+{
+    enum taken taken = TAKEN;
+    for (; version && version->ref.writer != txn->writer && taken == TAKEN; version = version->below)
+        taken = meet(txn, version, false);
+    return taken;
+}
+
+/* Under the lock: the declared cells that it has not taken yet. */
+static enum taken object_take(struct txn *txn, struct cache_object *object)
+{
+    uint32_t cells = cells_declared(object) & ~object->ref_cells;
+    enum taken taken = TAKEN;
+
+    fabric_work(txn->home->ep, 1);
+    for (uint32_t left = cells; left && taken == TAKEN; left &= left - 1)
+        taken = cell_take(txn, object, (uint32_t)__builtin_ctz(left));
+    for (uint32_t left = cells_to_lock(txn, object); left && taken == TAKEN; left &= left - 1)
+        taken = order_behind(txn, object->local->tails[__builtin_ctz(left)]);
+    if (taken == TAKEN) {
+        object->ref_cells |= cells;
+        object->fetched_cells |= cells;
+        object->state = CACHE_PRESENT;
+    }
+    return taken;
+}
+
+static void sort_by_slot(struct cache_object **objects, uint32_t count)
+{
+    for (uint32_t gap = count / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < count; i++) {
+            struct cache_object *object = objects[i];
+            uint32_t at = i;
+            for (; at >= gap && objects[at - gap]->local->slot > object->local->slot; at -= gap)
+                objects[at] = objects[at - gap];
+            objects[at] = object;
+        }
+}
+
+void crest_unlock_slots(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->locked_count; i++)
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_unlock(txn->home->local, txn->locked[i]->local);
+    txn->locked_count = 0;
+}
+
+static void lock_slots(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        if (txn->parts[i]->announced && is_shared(txn->parts[i])) txn->locked[txn->locked_count++] = txn->parts[i];
+    sort_by_slot(txn->locked, txn->locked_count);
+    for (uint32_t i = 0; i < txn->locked_count; i++)
+        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+            local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
+}
+
+/* Objects to read one by one; then those to write, all locked, until the block ends. */
+static enum taken block_take(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    enum taken taken = TAKEN;
+
+    for (uint32_t i = 0; i < txn->part_count && taken == TAKEN; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (!object->local || object->announced || !is_shared(object)) continue;
+        local_lock(home->local, object->local, home->ep);
+        taken = object_take(txn, object);
+        local_unlock(home->local, object->local);
+    }
+    if (taken != TAKEN) return taken;
+    lock_slots(txn);
+    for (uint32_t i = 0; i < txn->locked_count && taken == TAKEN; i++) taken = object_take(txn, txn->locked[i]);
+    if (taken != TAKEN) crest_unlock_slots(txn);
+    if (taken == TAKEN && !txn->exec_ts) {
+        txn->exec_ts = atomic_fetch_add(&home->local->exec_ts, 1) + 1;
+        atomic_store(&txn->writer->exec_ts, txn->exec_ts);
+    }
+    return taken;
+}
+>>>>>>> 1663e47 (End a call TOO_LARGE that outgrows the record cache by itself, instead of trying for ever)
 
 /* Room for the versions that are read: of the base where nothing is noted. */
 static int refs_make(struct txn *txn)

@@ -56,7 +56,7 @@ enum local_status {
     LOCAL_LOST, /* committable, but nobody knows whether it is in the log: the CN stops */
 };
 #define LOCAL_STATUS_BITS 3
-#define LOCAL_PUTS_BITS 8 /* versions that one transaction makes of one cell */
+#define LOCAL_PUTS_BITS 16 /* versions that one transaction makes of one cell */
 
 /* One for each coordinator; a generation for each attempt. */
 struct local_writer {

@@ -687,6 +687,70 @@ static void more_than_declared_is_too_large(void **state)
     api_close(&api);
 }
 
+/* ---- more versions than the record cache holds ---- */
+
+#define AGAIN_RECORDS 3u
+
+struct again {
+    struct api_call call;
+    uint32_t blocks;
+    uint64_t seen; /* of the last record */
+};
+
+/* Each block writes every cell once more: in mode crest versions that others may have seen. */
+static int put_again(struct cellar_txn *txn, struct api_call *call)
+{
+    const struct again *again = (const struct again *)(const void *)call;
+    struct item item = {0};
+    int refs[AGAIN_RECORDS];
+    for (uint64_t key = 0; key < AGAIN_RECORDS; key++)
+        TRY(refs[key] = cellar_access(txn, call->items, key, CELLAR_ALL, CELLAR_ALL, 0));
+    for (item.a = 1; item.a <= again->blocks; item.a++) {
+        TRY(cellar_fetch(txn));
+        for (uint32_t i = 0; i < AGAIN_RECORDS; i++) TRY(cellar_put_row(txn, refs[i], &item));
+    }
+    return 0;
+}
+
+static int look_after(struct cellar_txn *txn, struct api_call *call)
+{
+    struct again *again = (struct again *)(void *)call;
+    int ref;
+    TRY(ref = cellar_access(txn, call->items, AGAIN_RECORDS - 1, CELL_A, 0, 0));
+    TRY(cellar_fetch(txn));
+    return cellar_get(txn, ref, ITEM_A, &again->seen);
+}
+
+static uint64_t last_a(struct api *api)
+{
+    struct again again = {0};
+    assert_code(api_run(api, look_after, &again), 0);
+    return again.seen;
+}
+
+static void a_record_cache_outgrown_is_too_large(void **state)
+{
+    struct api api;
+    struct again few = {.blocks = 300}, many = {.blocks = 60000};
+    struct cellar_stats stats;
+    const struct api_variant *variant = *state;
+    if (variant->cc != CELLAR_CC_CREST) return;
+    api_open_with(&api, variant, (struct cellar_config){.coros = 2});
+    api_load(&api, 0, 10);
+    assert_code(api_run(&api, put_again, &few), 0);
+    assert_int_equal(last_a(&api), 300);
+    assert_code(api_run(&api, put_again, &many), -CELLAR_ERR_TOO_LARGE);
+    cellar_stats_read(api.db, &stats);
+    assert_true(stats.aborts[CELLAR_ABORT_CACHE_FULL] >= 2);
+    assert_int_equal(arena_in_use(&api.db->locals[0].arena), 0); /* all of it was given back, */
+    assert_int_equal(last_a(&api), 300);                         /* and nothing was changed */
+    many.blocks = 20000;
+    assert_code(api_run(&api, put_again, &many), 0);
+    assert_int_equal(last_a(&api), 20000);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 /* ---- slots used again ---- */
 
 struct reader {
@@ -786,6 +850,7 @@ int main(int argc, char **argv)
         API_TEST(a_user_abort_leaves_nothing),
         API_TEST(retry_cannot_be_ignored),
         API_TEST(more_than_declared_is_too_large),
+        API_TEST_SHM(a_record_cache_outgrown_is_too_large),
         API_TEST(a_slot_used_again_is_another_version),
     };
     return api_main("api_txn", tests, sizeof tests / sizeof *tests, argc, argv);
