@@ -204,6 +204,16 @@
     X(failover_log_short, "a log entry counts as durable when its primary does not answer")                            \
     X(failover_epoch_stale, "a compute node goes on with the configuration that it knew")                              \
     X(failover_back_unwritten, "the last pieces of a fresh node are not copied while all stand still")                 \
+    /* locks: MCS, RMA-RW, N-CoSED */                                                                                  \
+    X(mcs_grant_unawaited, "who follows another does not wait for its message")                                        \
+    X(mcs_successor_forgotten, "who releases passes nothing on when another has just come")                            \
+    X(rmarw_drain_once, "a writer does not wait for readers that came before its flag")                                \
+    X(rmarw_hands_over_open, "a writer that has let readers in hands the lock over as if it had not")                  \
+    X(rmarw_flag_ignored, "a reader does not look at the flag")                                                        \
+    X(ncosed_replaces_readers, "a writer that replaces readers in the word does not wait for them")                    \
+    X(ncosed_comes_between, "a writer queues behind one that readers wait for")                                        \
+    X(ncosed_left_twice, "readers whose count the home is clearing from the word count for a writer, too")             \
+    X(ncosed_home_hurries, "the home grants before all readers have left")                                             \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

@@ -17,6 +17,9 @@
     X(dslr_plus)                                                                                                       \
     X(declock_flat)                                                                                                    \
     X(declock)                                                                                                         \
+    X(mcs)                                                                                                             \
+    X(ncosed)                                                                                                          \
+    X(rmarw)                                                                                                           \
     X(shiftlock)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
