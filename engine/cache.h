@@ -63,17 +63,13 @@ struct cache_object {
     uint32_t ref_cells;            /* read, hence to be validated */
     uint32_t want_read, want_lock; /* what this transaction, as its only fetcher, fetches and locks for all */
     uint32_t put_cells;            /* put since the end of the last block */
-<<<<<<< HEAD
     uint32_t version_count; /* versions made, those to be made at this block's end of an object in sole use included */
     uint8_t *undo;          /* in sole use: what undo_cells held before they were put, at their places of the record */
     uint32_t undo_cells;
-    uint8_t puts;                  /* blocks that have put versions */
+    uint16_t puts;                 /* blocks that have put versions */
     bool sole;                     /* in sole use, unless another one has come since */
     bool busy;                     /* in sole use, and nobody else looks at this copy (LOCAL_BUSY) */
     bool locked;                   /* its slot is locked until the block ends */
-=======
-    uint16_t puts;                 /* versions made */
->>>>>>> 1663e47 (End a call TOO_LARGE that outgrows the record cache by itself, instead of trying for ever)
     bool announced;                /* counts among the object's writers */
     bool claimed;                  /* this transaction is the object's fetcher */
     bool own_read;                 /* all that was read is what this transaction has just fetched itself */

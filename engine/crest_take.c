@@ -80,11 +80,12 @@ static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, 
     return CREST_TAKEN;
 }
 
-/* Everybody undecided below a version to be: they are decided before this transaction is. */
+/* Everybody undecided below a version to be: they are decided before this transaction is. Those below an own one are known. */
 static enum crest_taken order_behind(struct txn *txn, const struct local_version *version)
 {
     enum crest_taken taken = CREST_TAKEN;
-    for (; version && taken == CREST_TAKEN; version = version->below) taken = meet(txn, version, false);
+    for (; version && version->ref.writer != txn->writer && taken == CREST_TAKEN; version = version->below)
+        taken = meet(txn, version, false);
     return taken;
 }
 
