@@ -131,7 +131,6 @@
     X(recover_half_applied, "a cell with the TS of an entry is taken for applied")                                     \
     X(recover_en_kept, "a redone cell keeps its epoch number")                                                         \
     X(recover_header_en_missed, "a redone cell's epoch number is not written to the header")                           \
-    X(recover_order_reversed, "log entries are redone newest first")                                                   \
     X(recover_buckets_skipped, "index buckets are not redone")                                                         \
     X(recover_bucket_version_kept, "a redone bucket keeps its version")                                                \
     X(recover_deleted_unset, "a redone delete does not set DELETED in the lock word")                                  \

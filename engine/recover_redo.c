@@ -1,5 +1,5 @@
 /*
- * recover_redo.c - what is due is written again, change by change, in TS order, to all replicas.
+ * recover_redo.c - what is due is written again, change by change, to all replicas.
  *
  * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is newer than the entry. An
  * insert's record has no tag of its own: it is redone under its bucket's, and only as long as it is not whole, when nobody can have reached it.
@@ -309,45 +309,26 @@ static int redo_write(struct recover *run, const struct log_write_wire *write, u
 
 /* ---- all that is due ---- */
 
-static int by_ts(const void *left, const void *right)
+static int entry_redo(struct recover *run, const struct log_entry_wire *wire)
 {
-    const struct log_entry_wire *a = (*(const struct recover_entry *const *)left)->wire;
-    const struct log_entry_wire *b = (*(const struct recover_entry *const *)right)->wire;
-    if (a->ts != b->ts) return a->ts < b->ts ? -1 : 1;
-    return (a->coordinator > b->coordinator) - (a->coordinator < b->coordinator);
-}
-
-static int entries_redo(struct recover *run, const struct recover_entry **entries, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        const struct log_entry_wire *wire = entries[i]->wire;
-        for (const struct log_write_wire *write = NULL; (write = logseg_next_write(wire, write));) {
-            int rc = redo_write(run, write, wire->ts);
-            if (rc == 0) continue;
-            if (rc == -CELLAR_ERR_CORRUPT) return rc;
-            return err_set(run->error, (enum cellar_error_code)(-rc), "redoing a change of compute node %u: %s",
-                           run->dead, cellar_error_text(rc));
-        }
+    for (const struct log_write_wire *write = NULL; (write = logseg_next_write(wire, write));) {
+        int rc = redo_write(run, write, wire->ts);
+        if (rc == 0) continue;
+        if (rc == -CELLAR_ERR_CORRUPT) return rc;
+        return err_set(run->error, (enum cellar_error_code)(-rc), "redoing a change of compute node %u: %s", run->dead,
+                       cellar_error_text(rc));
     }
     return 0;
 }
 
+/*
+ * In any order: of two changes to a cell or a bucket the older one finds the newer one's TS and is left out, and inserts and deletes are applied
+ * before anybody else of their node may change the record.
+ */
 int recover_redo(struct recover *run)
 {
-    uint32_t count = 0;
-    if (run->log.count == 0) return 0;
-    const struct recover_entry **due = malloc(run->log.count * sizeof *due);
-    if (!due) return err_set(run->error, CELLAR_ERR_NOMEM, "no memory for %u log entries", run->log.count);
-    for (uint32_t i = 0; i < run->log.count; i++)
-        if (run->log.entries[i].due) due[count++] = &run->log.entries[i];
-    if (count) qsort(due, count, sizeof *due, by_ts);
-    if (PLANT(recover_order_reversed))
-        for (uint32_t i = 0; i < count / 2; i++) {
-            const struct recover_entry *other = due[i];
-            due[i] = due[count - 1 - i];
-            due[count - 1 - i] = other;
-        }
-    int rc = entries_redo(run, due, count);
-    free(due);
+    int rc = 0;
+    for (uint32_t i = 0; i < run->log.count && rc == 0; i++)
+        if (run->log.entries[i].due) rc = entry_redo(run, run->log.entries[i].wire);
     return rc;
 }

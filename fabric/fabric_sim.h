@@ -27,6 +27,7 @@ struct fabric_sim_choice {
     uint64_t time_ns;           /* when time alone would have it */
     uint64_t now_ns;            /* the time; it jumps ahead to time_ns when this is chosen */
     const struct fabric_ep *ep; /* whose worker, operation or completion it is */
+    const struct fabric_op *op; /* that operation; NULL: a worker */
 };
 
 /*

@@ -177,7 +177,8 @@ static void order_pieces(struct fabric_sim *sim, struct fabric_sim_event *event)
                                                 .flow = event->conn->flow,
                                                 .time_ns = sim->now_ns,
                                                 .now_ns = sim->now_ns,
-                                                .ep = &event->ep->ep};
+                                                .ep = &event->ep->ep,
+                                                .op = event->op};
     }
     uint32_t way = sim->config.choose(sim->config.choose_arg, choices, ways);
     must(way < ways);
@@ -427,7 +428,8 @@ static const struct fabric_sim_choice *show_candidates(struct fabric_sim *sim, u
                                        .flow = flow_of(candidate),
                                        .time_ns = candidate->time_ns,
                                        .now_ns = sim->now_ns,
-                                       .ep = candidate->worker ? &candidate->worker->ep : &candidate->event->ep->ep};
+                                       .ep = candidate->worker ? &candidate->worker->ep : &candidate->event->ep->ep,
+                                       .op = candidate->worker ? NULL : candidate->event->op};
     }
     return sim->choices;
 }

@@ -218,6 +218,13 @@ static bool is_lost(const struct lab *lab, uint32_t cn)
     return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->gates[cn].failed);
 }
 
+static bool any_unrecovered(const struct lab *lab)
+{
+    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
+        if (is_lost(lab, cn) && !lab->recovered[cn]) return true;
+    return false;
+}
+
 static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t txn)
 {
     struct call call = {.lab = lab, .txn = txn};
@@ -254,13 +261,6 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 }
 
 /* ---- spare nodes ---- */
-
-static bool any_unrecovered(const struct lab *lab)
-{
-    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
-        if (is_lost(lab, cn) && !lab->recovered[cn]) return true;
-    return false;
-}
 
 static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *coordinator, uint32_t cn)
 {

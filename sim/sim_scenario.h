@@ -63,8 +63,7 @@ struct sim_scenario_options {
     bool history;        /* a second judge: what the engine did is recorded, and history_check.h must say the same */
     uint32_t spares;     /* further compute nodes, without clients, that recover whoever is lost; 0: nobody does */
     uint64_t suspect_ns; /* then the first spare one takes node 0 for dead, and recovers it; 0: never */
-    bool
-        crowd; /* clients of node 0 repeat their transactions until all others have ended; with ends_only: they may not starve those */
+    bool crowd;          /* clients of node 0 repeat their transactions until all others have ended; with ends_only */
     uint32_t log_bytes_max; /* of a transaction's log entry, as declared; 0: computed */
 };
 

@@ -51,10 +51,11 @@ check quick fails commit_crash 13 2 crest_versions_uncounted
 # one cell, its replicas, two recoverers, a zombie
 check quick holds recover 0 0 -
 for rule in recover_half_applied recover_en_kept recover_ts_ignored recover_unfenced recover_claim_shared recover_uncopied \
-    recover_one_replica recover_tags_first recover_header_en_missed unlock_before_backups unlogged_backup; do
+    recover_one_replica recover_tags_first recover_header_en_missed unlock_before_backups unlogged_backup \
+    recover_tags_unasked; do
     check quick fails recover 0 0 $rule
 done
-for rule in en_always_next recover_deps_ignored recover_unerased primary_lines_only; do
+for rule in en_always_next recover_deps_ignored recover_unerased primary_lines_only redo_newest_first; do
     check full holds recover 0 0 $rule
 done
 

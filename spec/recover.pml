@@ -34,6 +34,8 @@ byte removed;
 #define unlogged_backup 13        /* durable when one replica of the log has it */
 #define recover_unerased 14
 #define primary_lines_only 15     /* the backup's lines are not asked for TS and epoch number */
+#define redo_newest_first 16
+#define recover_tags_unasked 17
 
 byte line_ts[4] = 1, line_en[4] = 1; /* replica * 2 + line */
 byte header_en[2] = 1, tag = DEAD;
@@ -133,10 +135,12 @@ inline redo_read()
        en++
     fi;
     if
-    :: tag != DEAD || (most > ts && !WITHOUT(recover_ts_ignored)) || (most == ts && WITHOUT(recover_half_applied)) -> ts = 0
+    :: (tag != DEAD && !WITHOUT(recover_tags_unasked)) || (most > ts && !WITHOUT(recover_ts_ignored)) || (most == ts && WITHOUT(recover_half_applied)) -> ts = 0
     :: else
     fi
 }
+
+#define FIRST(due) ((due) & 1 && !(WITHOUT(redo_newest_first) && (due) & 2)) /* of what is due, TS 5 is next */
 
 proctype Recoverer(byte id)
 {
@@ -168,8 +172,8 @@ proctype Recoverer(byte id)
         if :: copied[1] -> log[1] = log[1] | due :: else fi;
         copied[0] = 0;
         copied[1] = 0;
-        do /* redo, in TS order */
-        :: atomic { due != 0 && ts == 0 -> ts = (due & 1 -> 5 : 6); due = due & ~(due & 1 -> 1 : 2); d_step { redo_read(); primary = 0; backup = 0; most = 0; had = 0 } }
+        do /* redo */
+        :: atomic { due != 0 && ts == 0 -> ts = (FIRST(due) -> 5 : 6); due = due & ~(FIRST(due) -> 1 : 2); d_step { redo_read(); primary = 0; backup = 0; most = 0; had = 0 } }
         :: atomic { ts != 0 && primary < 3 -> d_step { write_step(0, primary, ts, en) } }
         :: atomic { ts != 0 && backup < 3 -> d_step { write_step(1, backup, ts, en) } }
         :: atomic { ts != 0 && primary == 3 && backup == 3 -> ts = 0; primary = 0; backup = 0; en = 0 }

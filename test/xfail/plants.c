@@ -117,7 +117,7 @@ static void run_standing(const struct plants_search *search, uint64_t seed, stru
     run_held(&template, &options, &holding, found);
 }
 
-/* A node dies at any operation, or at one of the first behind the standstill, or amid its log. */
+/* A node dies at any operation, or at one of the first behind the standstill. */
 static void run_standing_crash(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
@@ -126,19 +126,14 @@ static void run_standing_crash(const struct plants_search *search, uint64_t seed
     struct plants_holding holding;
     struct prng prng;
     prng_seed(&prng, seed);
+    options.spares = 1;
     plants_hold(&holding, seed, &template.scenario, &options);
     bool behind = prng_below(&prng, 2);
     dying.behind = behind ? &holding : NULL;
     dying.at = prng_below(&prng, behind ? CRASH_BEHIND : CRASH_OPS);
     dying.how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3);
-    if (search->torn_log) {
-        dying.of_log = true;
-        dying.at = search->torn_log - 1;
-        dying.how = FABRIC_SIM_CRASH_AMID;
-    }
     options.fault = plants_dying_fault;
     options.fault_arg = &dying;
-    options.spares = 1;
     run_held(&template, &options, &holding, found);
 }
 
@@ -154,6 +149,34 @@ static void run_muted(const struct plants_search *search, uint64_t seed, struct 
     options.spares = 1;
     plants_hold(&holding, seed, &template.scenario, &options);
     run_held(&template, &options, &holding, found);
+}
+
+static void run_reused(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct plants_reusing reusing = {.choices = 0};
+    options.seed = seed;
+    options.fault = plants_reusing_fault;
+    options.choose = plants_reusing_choose;
+    options.fault_arg = options.choose_arg = &reusing;
+    options.unheld = options.history = true;
+    options.spares = 1;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
+static void run_overtaken(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_overtaking overtaking;
+    options.spares = 1;
+    plants_overtake(&overtaking, seed, &template.scenario, &options);
+    options.fault = plants_overtaking_fault;
+    options.fault_arg = &overtaking;
+    run_held(&template, &options, &overtaking.holding, found);
 }
 
 /* Node 0 is taken for dead while it is alive. */
@@ -352,6 +375,12 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
     case PLANTS_MUTED:
         run_muted(search, seed, found);
         break;
+    case PLANTS_OVERTAKEN:
+        run_overtaken(search, seed, found);
+        break;
+    case PLANTS_REUSED:
+        run_reused(search, seed, found);
+        break;
     case PLANTS_SUSPECTED:
         run_suspected(search, seed, found);
         break;
@@ -465,6 +494,8 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_STANDING] = "some stand still",
         [PLANTS_STANDING_CRASH] = "some stand still, a node dies",
         [PLANTS_MUTED] = "log WRITEs without replies",
+        [PLANTS_OVERTAKEN] = "its recoverer overtaken",
+        [PLANTS_REUSED] = "log space used again",
         [PLANTS_SUSPECTED] = "taken for dead",
         [PLANTS_RING] = "two incarnations",
         [PLANTS_ENTRY] = "cut short",

@@ -20,10 +20,12 @@ enum plants_method {
     PLANTS_STANDING,       /* a template in which some workers stand still for a while (plants_adversary.h) */
     PLANTS_STANDING_CRASH, /* likewise, and a compute node dies at an operation and is recovered */
     PLANTS_MUTED,          /* likewise, and a worker of node 0 gets no replies to its log WRITEs for a while */
-    PLANTS_SUSPECTED,      /* likewise, and node 0 is recovered while it is alive */
-    PLANTS_RING,           /* each seed is a ring of log that two incarnations of a node wrote to */
-    PLANTS_ENTRY,          /* each seed is an entry of the log of which a line was never written */
-    PLANTS_LOCKS,          /* each seed is a cluster of lock clients (lock_run.h) */
+    PLANTS_OVERTAKEN,      /* a template in which node 1 dies, and node 0 changes what its recoverer has read already */
+    PLANTS_REUSED, /* a template of four workers, one of which writes its log over an entry that another one rests on */
+    PLANTS_SUSPECTED, /* likewise, and node 0 is recovered while it is alive */
+    PLANTS_RING,      /* each seed is a ring of log that two incarnations of a node wrote to */
+    PLANTS_ENTRY,     /* each seed is an entry of the log of which a line was never written */
+    PLANTS_LOCKS,     /* each seed is a cluster of lock clients (lock_run.h) */
 };
 
 struct plants_search {

@@ -3,6 +3,10 @@
 #define FAULTS_MAX 3 /* of one schedule */
 #define HOLD_EVENTS 8
 #define HOLD_EVENTS_BITS 3
+#define READS 64 /* of a recovery of a small pool */
+#define REUSING_CHOICES 2000
+#define OVERTAKING_NS 60000
+#define STANDING_NS 5000000
 #define HOLD_NS 4000    /* two round trips */
 #define HOLD_NS_BITS 12 /* far below the deadline of a call */
 #define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
@@ -61,18 +65,12 @@ enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struc
 
 /* ---- nodes that die ---- */
 
-static bool is_counted(const struct plants_dying *dying, const struct fabric_ep *ep, const struct fabric_op *op)
-{
-    if (dying->of_log) return ep->cn == 0 && ep->worker == 0 && op->phase == CELLAR_PHASE_LOG;
-    return !dying->behind || plants_holding_over(dying->behind);
-}
-
 enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                          const struct fabric_op *op)
 {
     struct plants_dying *dying = arg;
-    (void)index;
-    if (ep->cn < dying->client_cns && !is_counted(dying, ep, op)) return FABRIC_SIM_NONE;
+    (void)index, (void)op;
+    if (dying->behind && !plants_holding_over(dying->behind)) return FABRIC_SIM_NONE;
     if (ep->cn < dying->client_cns) return dying->asked++ == dying->at ? dying->how : FABRIC_SIM_NONE;
     if (ep->cn > dying->client_cns) return FABRIC_SIM_NONE;
     return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
@@ -134,10 +132,83 @@ uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choice
     if (choices[0].kind == FABRIC_SIM_ORDER) return (uint32_t)prng_below(&holding->prng, count);
     if (!holding->start_ns) holding->start_ns = choices[0].now_ns;
     holding->now_ns = choices[0].now_ns;
-    uint32_t chosen = 0;
-    while (chosen < count && held(holding, &choices[chosen])) chosen++;
+    uint32_t chosen = count;
+    for (uint32_t i = 0; i < count; i++)
+        if (!held(holding, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
     if (chosen == count) chosen = 0;
     for (uint32_t i = 0; i < holding->count; i++)
         holding->holds[i].events += is_of(&holding->holds[i], &choices[chosen]);
     return chosen;
+}
+
+/* ---- who recovers is overtaken ---- */
+
+void plants_overtake(struct plants_overtaking *overtaking, uint64_t seed, const struct sim_scenario *scenario,
+                     const struct sim_scenario_options *options)
+{
+    *overtaking = (struct plants_overtaking){.spare = plants_client_cns(scenario, options)};
+    struct plants_holding *holding = &overtaking->holding;
+    prng_seed(&holding->prng, seed);
+    overtaking->unlock = prng_below(&holding->prng, 2);
+    overtaking->read = prng_below(&holding->prng, READS);
+    holding->count = 2;
+    holding->holds[0] = (struct plants_hold){.until_ns = STANDING_NS};
+    holding->holds[1] = (struct plants_hold){.cn = overtaking->spare, .wires = true, .from = UINT64_MAX};
+}
+
+enum fabric_sim_fault plants_overtaking_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op)
+{
+    struct plants_overtaking *overtaking = arg;
+    struct plants_holding *holding = &overtaking->holding;
+    (void)index;
+    if (ep->cn == 1 && op->kind == FABRIC_MASKED_CAS && op->phase == CELLAR_PHASE_APPLY)
+        return overtaking->unlocks++ == overtaking->unlock ? FABRIC_SIM_CRASH_AFTER : FABRIC_SIM_NONE;
+    if (ep->cn == overtaking->spare && op->kind == FABRIC_READ && overtaking->unlocks > overtaking->unlock &&
+        overtaking->reads++ == overtaking->read) {
+        holding->holds[0].until_ns = 0;
+        holding->holds[1].from = 0;
+        holding->holds[1].until_ns = holding->now_ns - holding->start_ns + OVERTAKING_NS;
+    }
+    return FABRIC_SIM_NONE;
+}
+
+/* ---- log space is used again ---- */
+
+enum fabric_sim_fault plants_reusing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op)
+{
+    struct plants_reusing *reusing = arg;
+    (void)index;
+    if (ep->cn != 0 || op->phase != CELLAR_PHASE_LOG) return FABRIC_SIM_NONE;
+    return ++reusing->logs[ep->worker] == 3 && ep->worker == 0 ? FABRIC_SIM_CRASH_AMID : FABRIC_SIM_NONE;
+}
+
+static bool stands(const struct plants_reusing *reusing, const struct fabric_sim_choice *choice)
+{
+    bool deliver = choice->kind == FABRIC_SIM_DELIVER || choice->kind == FABRIC_SIM_PASS;
+    if (!deliver || choice->ep->cn != 0 || choice->op->phase != CELLAR_PHASE_LOG) return false;
+    if (reusing->choices > REUSING_CHOICES) return false;
+    switch (choice->ep->worker) {
+    case 0:
+        return reusing->logs[0] == 0 && reusing->logs[1] == 0;
+    case 2:
+        return reusing->logs[0] < 2;
+    case 3:
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_reusing *reusing = arg;
+    uint32_t chosen = count;
+    reusing->choices++;
+    for (uint32_t i = 0; i < count; i++)
+        if (!stands(reusing, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
+    return chosen == count ? 0 : chosen;
 }

@@ -30,7 +30,7 @@ enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struc
 
 /*
  * A node with clients dies at one operation, and perhaps the first of those that recover it at one of its own. What is counted: all operations of such
- * nodes; or those from when nobody stands still any more; or WRITEs to the log by node 0's first worker.
+ * nodes, or those from when nobody stands still any more.
  */
 struct plants_holding;
 struct plants_dying {
@@ -38,7 +38,6 @@ struct plants_dying {
     enum fabric_sim_fault how;
     uint32_t client_cns;
     const struct plants_holding *behind; /* NULL: from the start */
-    bool of_log;
 };
 enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                          const struct fabric_op *op);
@@ -65,3 +64,30 @@ void plants_hold(struct plants_holding *holding, uint64_t seed, const struct sim
 /* Does nobody stand still any more? */
 bool plants_holding_over(const struct plants_holding *holding);
 uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
+
+/*
+ * Node 1 dies as soon as it has cleared a tag. Node 0 stands still until whoever recovers has read something: then that one does, until node 0 has
+ * had its way with what was read.
+ */
+struct plants_overtaking {
+    struct plants_holding holding; /* of node 0, and of who recovers */
+    uint64_t unlock, read;         /* which one by node 1, and which one behind its death */
+    uint64_t unlocks, reads;       /* so far */
+    uint32_t spare;
+};
+void plants_overtake(struct plants_overtaking *overtaking, uint64_t seed, const struct sim_scenario *scenario,
+                     const struct sim_scenario_options *options);
+enum fabric_sim_fault plants_overtaking_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op);
+
+/*
+ * On node 0: log WRITEs of workers 0, 2 and 3 stand still until worker 1 has written an entry that rests on worker 0's; until worker 0 has written a second
+ * one; for good. The node dies amid worker 0's third one. So that one comes over an entry which is applied, but on which another one still rests.
+ */
+struct plants_reusing {
+    uint32_t logs[4]; /* executed so far */
+    uint64_t choices;
+};
+enum fabric_sim_fault plants_reusing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op);
+uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);

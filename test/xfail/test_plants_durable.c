@@ -4,6 +4,7 @@
 static const struct plants_search searches[] = {
     {.plant = "crest_apply_early", .method = PLANTS_STANDING_CRASH, .template = "log_chain/crest-one-cn-threads"},
     {.plant = "crest_fail_undurable", .method = PLANTS_STANDING_CRASH, .template = "log_error/crest-one-cn-threads"},
+    {.plant = "crest_ring_unwatched", .method = PLANTS_REUSED, .template = "ring_reused/crest-ring", .ring_bytes = 256},
     {.plant = "crest_log_reserved_late",
      .method = PLANTS_STANDING,
      .template = "ring_kept/crest-ring",
@@ -16,6 +17,7 @@ static const struct plants_search searches[] = {
     {.plant = "log_lost_aborted", .method = PLANTS_MUTED, .template = "log_chain/crest-one-cn-threads"},
     {.plant = "recover_deps_ignored", .method = PLANTS_STANDING_CRASH, .template = "log_chain/crest-one-cn-threads"},
     {.plant = "recover_unerased", .method = PLANTS_STANDING_CRASH, .template = "log_chain/crest-one-cn-threads"},
+    {.plant = "recover_tags_unasked", .method = PLANTS_OVERTAKEN, .template = "lost_update/cell"},
     {.plant = "recover_unfenced", .method = PLANTS_SUSPECTED, .template = "lost_update_three/crest-two"},
     {.plant = "recover_any_incarnation", .method = PLANTS_RING},
 };
