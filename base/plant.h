@@ -155,6 +155,7 @@
     X(lockmgr_dslr_full_unseen, "dslr: tickets beyond the last one count")                                             \
     X(lockmgr_dslr_never_passed_over, "dslr: nobody passes over the dead")                                             \
     X(lockmgr_dslr_skip_unseen, "dslr: who was passed over goes on waiting")                                           \
+    X(lockmgr_dslr_known_late, "dslr: a lease counts from the READ that showed the turn")                              \
     X(lockmgr_dslr_skips_in_place, "dslr: who passes over a dead reader takes its turn itself")                        \
     /* locks: cooperative queues */                                                                                    \
     X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \

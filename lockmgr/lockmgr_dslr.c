@@ -47,7 +47,7 @@ enum { SHARED_TAKEN = 0, EXCLUSIVE_TAKEN = 16, SHARED_DONE = 32, EXCLUSIVE_DONE 
 
 enum policy { BY_FIELDS, PLAIN };
 enum turn { COMES, IS_THERE, PASSED };
-/* Of lockmgr_hold.words. KNOWN_NS: when the lock was last known not to be ours. */
+/* Of lockmgr_hold.words. KNOWN_NS: when the lock was last known not to be ours: the last READ that showed so, not the one that showed the turn. */
 enum { T_X, T_S, KNOWN_NS, SEEN, STALLED_NS, POLLED_NS };
 /* Of lockmgr_client.words, for dslr+. */
 enum { BOUND_NS, LOOKED_NS, POLLS, ROUNDS };
@@ -170,6 +170,34 @@ static int pass_over(struct coro *co, struct lockmgr_hold *hold)
     return 0;
 }
 
+/* ---- giving up a turn ---- */
+
+/* Half a lease is over since the lock was last known not to be ours: others may pass over us by and by. */
+static bool is_late(const struct lockmgr_hold *hold)
+{
+    uint64_t lease_ns = lease_of(hold);
+    return lease_ns && lockmgr_now_ns(hold->client) - hold->words[KNOWN_NS] > lease_ns / 2;
+}
+
+/* By masked CASes, which say whether the turn was still there; readers that leave together try again. */
+static int release_late(struct coro *co, struct lockmgr_hold *hold)
+{
+    bool shared = hold->mode == LOCKMGR_SHARED;
+    uint16_t done = counter(hold->words[SEEN], SHARED_DONE), t_x = (uint16_t)hold->words[T_X];
+    uint64_t exclusive_mask = FIELD << EXCLUSIVE_DONE, mask = exclusive_mask | (shared ? FIELD << SHARED_DONE : 0);
+    for (;;) {
+        uint64_t compare = with(with(0, EXCLUSIVE_DONE, t_x), SHARED_DONE, shared ? done : 0);
+        uint64_t swap = with(compare, shared ? SHARED_DONE : EXCLUSIVE_DONE, (uint16_t)((shared ? done : t_x) + 1));
+        struct fabric_op op = fabric_op_masked_cas(hold->lock, &hold->client->old[0], compare, mask, swap, mask);
+        int code = lockmgr_do(co, hold->client, &op, 1);
+        uint64_t old = hold->client->old[0];
+        if (code || ((old ^ compare) & mask) == 0) return code;
+        if (counter(old, EXCLUSIVE_DONE) != t_x) return -CELLAR_ERR_FENCED;
+        hold->client->stats.retries++;
+        done = counter(old, SHARED_DONE);
+    }
+}
+
 /* ---- waiting ---- */
 
 typedef void (*wait_fn)(struct coro *co, struct lockmgr_hold *hold, uint64_t word, uint32_t polls);
@@ -190,7 +218,8 @@ static int await_turn(struct coro *co, struct lockmgr_hold *hold, wait_fn wait, 
         }
         int code = lockmgr_read_words(co, hold, 0, &word, 1);
         if (code) return code;
-        hold->words[KNOWN_NS] = posted_ns;
+        bool comes = turn_of(hold, word) == COMES || PLANT(lockmgr_dslr_known_late);
+        if (comes) hold->words[KNOWN_NS] = posted_ns;
         if (is_stalled(hold, word, lease_ns)) code = pass_over(co, hold);
         if (code) return code;
     }
@@ -230,30 +259,14 @@ static int take_turn(struct coro *co, struct lockmgr_hold *hold, wait_fn wait)
         enum turn turn = turn_of(hold, word);
         hold->client->stats.immediate += first && turn == IS_THERE;
         code = await_turn(co, hold, wait, &turn);
-        if (code || turn == IS_THERE) return code;
+        if (code || (turn == IS_THERE && !is_late(hold))) return code;
+        hold->client->stats.resets += turn == IS_THERE; /* it comes too late: others may be about to pass over it */
+        if (turn == IS_THERE) code = release_late(co, hold);
+        if (code && code != -CELLAR_ERR_FENCED) return code;
     }
 }
 
 /* ---- leaving ---- */
-
-/* By masked CASes, which say whether the turn was still there; readers that leave together try again. */
-static int release_late(struct coro *co, struct lockmgr_hold *hold)
-{
-    bool shared = hold->mode == LOCKMGR_SHARED;
-    uint16_t done = counter(hold->words[SEEN], SHARED_DONE), t_x = (uint16_t)hold->words[T_X];
-    uint64_t exclusive_mask = FIELD << EXCLUSIVE_DONE, mask = exclusive_mask | (shared ? FIELD << SHARED_DONE : 0);
-    for (;;) {
-        uint64_t compare = with(with(0, EXCLUSIVE_DONE, t_x), SHARED_DONE, shared ? done : 0);
-        uint64_t swap = with(compare, shared ? SHARED_DONE : EXCLUSIVE_DONE, (uint16_t)((shared ? done : t_x) + 1));
-        struct fabric_op op = fabric_op_masked_cas(hold->lock, &hold->client->old[0], compare, mask, swap, mask);
-        int code = lockmgr_do(co, hold->client, &op, 1);
-        uint64_t old = hold->client->old[0];
-        if (code || ((old ^ compare) & mask) == 0) return code;
-        if (counter(old, EXCLUSIVE_DONE) != t_x) return -CELLAR_ERR_FENCED;
-        hold->client->stats.retries++;
-        done = counter(old, SHARED_DONE);
-    }
-}
 
 /* Whoever had the last ticket that counts clears the word when all are done: later, as a client must not wait here for others. */
 static void leave_last(struct lockmgr_hold *hold)
@@ -278,7 +291,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     uint64_t old, lease_ns = lease_of(hold), held_ns = lockmgr_now_ns(hold->client) - hold->words[KNOWN_NS];
     if (lease_ns && held_ns > FORGOTTEN_LEASES * lease_ns) return -CELLAR_ERR_FENCED; /* somebody has, or will */
-    if (lease_ns && held_ns > lease_ns / 2 && !PLANT(lockmgr_dslr_undone_blindly)) return release_late(co, hold);
+    if (is_late(hold) && !PLANT(lockmgr_dslr_undone_blindly)) return release_late(co, hold);
     int code = add(co, hold, hold->mode == LOCKMGR_SHARED ? SHARED_DONE : EXCLUSIVE_DONE, &old);
     if (code == 0 && is_plain(hold)) leave_last(hold);
     return code;

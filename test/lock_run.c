@@ -9,13 +9,15 @@
 
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
-#define BASE 4096u         /* where locks begin: address 0 is no address */
-#define CLOCK 2048u        /* where compute nodes agree on a time */
-#define DATA_BYTES 64u     /* of the word that a lock guards */
-#define LOOK_NS 20000      /* between two looks of the membership service */
-#define SETTLE_NS 2000000  /* for what nobody waits for, behind the last release */
-#define QUIET_NS 100000000 /* ... and this long at most, if there is still something to do for others */
-#define PATIENCE_NS 100000 /* with a chooser: who spins must not stop the others for long */
+#define STREAM_WORKERS 0x3a11e275ull
+#define BASE 4096u           /* where locks begin: address 0 is no address */
+#define CLOCK 2048u          /* where compute nodes agree on a time */
+#define DATA_BYTES 64u       /* of the word that a lock guards */
+#define LOOK_NS 20000        /* between two looks of the membership service */
+#define SETTLE_NS 2000000    /* for what nobody waits for, behind the last release */
+#define QUIET_NS 100000000   /* ... and this long at most, if there is still something to do for others */
+#define PATIENCE_NS 100000   /* with a chooser: who spins must not stop the others for long */
+#define STANDING_ONE_IN 1000 /* rounds of a worker's loop, where holders dawdle */
 #define STEPS_MAX 6000000
 
 struct client {
@@ -40,6 +42,7 @@ struct worker {
     struct lockmgr_worker *locks;
     struct client *clients;
     struct coro *tend_co;
+    struct prng prng;
     struct sched_task tend_task;
     uint32_t phase;
     bool gone; /* its node was lost, and it has seen that */
@@ -280,11 +283,21 @@ static bool begin_phase(struct worker *worker)
     return true;
 }
 
+/* The thread loses its processor for up to four leases: operations go on, what comes back is looked at late. */
+static void stand_still(struct worker *worker)
+{
+    const struct lock_run_plan *plan = worker->run->plan;
+    if (!plan->dawdle_percent || prng_below(&worker->prng, STANDING_ONE_IN)) return;
+    uint64_t away_ns = prng_below(&worker->prng, 4 * plan->lease_ns);
+    fabric_work(worker->ep, (uint32_t)(away_ns / fabric_sim_profile_at(0)->access_ns));
+}
+
 static void worker_main(void *arg)
 {
     struct worker *worker = arg;
     struct run *run = worker->run;
     while (!run->stop && !cn_lost(run, worker->cn)) {
+        stand_still(worker);
         bool any = sched_round(&worker->sched);
         any = receive(worker) || any;
         any = begin_phase(worker) || any;
@@ -367,6 +380,7 @@ static int start_worker(struct run *run, uint32_t cn, uint32_t i, uint32_t clien
     int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
     if (code) return code;
     sched_init(&worker->sched, worker->ep);
+    prng_seed_stream(&worker->prng, run->plan->seed, STREAM_WORKERS + number);
     code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
     if (code) return code;
     worker->tend_co = coro_new(STACK_BYTES, tend_main, worker);
@@ -548,7 +562,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
     must(code == 0);
     run->stride = (lockmgr_lock_bytes(&run->config) + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
     if (run->stride == 0) run->stride = LOCKMGR_LOCK_ALIGN;
-    run->config.clock = fabric_addr_of(0, BASE / 2);
+    run->config.clock = fabric_addr_of(0, CLOCK);
     run->watch.promises = lockmgr_promises(&run->config);
     run->watch.lease_ns = plan->lease_ns;
     run->watch.cn_lost = cn_lost;

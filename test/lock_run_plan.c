@@ -6,8 +6,8 @@
 #define STREAM_PLAN 0x10c4b1a2ull
 #define CLIENTS_MAX 24
 #define RTT_NS 1500
-#define LEASE_PROMPT_NS 200000      /* where virtual time is true */
-#define LEASE_CHOSEN_NS 20000000ull /* where choosers hold clients up for a millisecond at a time */
+#define LEASE_PROMPT_NS 200000     /* where virtual time is true */
+#define LEASE_CHOSEN_NS 2000000ull /* where choosers hold clients up for tenths of a millisecond at a time */
 
 void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config)
 {

@@ -14,6 +14,7 @@ static const struct plants_search searches[] = {
     {.plant = "lockmgr_dslr_full_unseen", .method = PLANTS_LOCKS, .lock = "dslr+", .policy = "plain"},
     {.plant = "lockmgr_dslr_never_passed_over", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
     {.plant = "lockmgr_dslr_skip_unseen", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
+    {.plant = "lockmgr_dslr_known_late", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
     {.plant = "lockmgr_dslr_skips_in_place", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
 };
 
