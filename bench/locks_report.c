@@ -158,6 +158,8 @@ void locks_report_print(const struct locks_report *report, FILE *out)
             " resets\n",
             per(stats->retries, stats->acquires), 100 * per(stats->immediate, stats->acquires),
             100 * per(stats->local, stats->acquires), stats->resets);
+    if (stats->reset_ns)
+        fprintf(out, "  a reset            %.1f us on average\n", per(stats->reset_ns, stats->resets) / 1000);
     print_times(report, out);
     if (result->nic_utilization >= 0)
         fprintf(out, "  memory NIC         %.1f %% of its units\n", 100 * result->nic_utilization);
@@ -232,6 +234,7 @@ static void add_figures(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "immediate", json_real(per(stats->immediate, stats->acquires)));
     json_object_set_new(root, "local", json_real(per(stats->local, stats->acquires)));
     json_object_set_new(root, "resets", json_integer((json_int_t)stats->resets));
+    json_object_set_new(root, "reset_us", json_real(per(stats->reset_ns, stats->resets) / 1000));
     json_object_set_new(root, "latency_us",
                         json_pack("{s:o, s:o, s:o, s:o}", "acquire", latency_json(&total->acquire), "shared",
                                   latency_json(&total->shared), "exclusive", latency_json(&total->exclusive), "round",

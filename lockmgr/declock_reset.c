@@ -331,9 +331,12 @@ static int lead(struct coro *co, struct reset *reset)
     int code = take_lead(co, reset, &led);
     if (code || !led) return code;
     reset->client->stats.resets++;
+    uint64_t since_ns = lockmgr_now_ns(reset->client);
     if ((code = collect_all(co, reset))) return code;
     if ((code = write_entries(co, reset))) return code;
-    return clear_header(co, reset);
+    code = clear_header(co, reset);
+    reset->client->stats.reset_ns += lockmgr_now_ns(reset->client) - since_ns;
+    return code;
 }
 
 /* One client of a CN leads at most. */

@@ -107,7 +107,7 @@ struct lockmgr_stats {
     uint64_t local;              /* granted by another client of the CN, without an operation */
     uint64_t retries;            /* operations that had to be tried again: CAS, polls, refetches of entries */
     uint64_t timeouts, failures; /* acquires that gave up; that ended with an error */
-    uint64_t resets;             /* begun by this client */
+    uint64_t resets, reset_ns;   /* led by this client, and how long they took, all together */
     uint64_t messages;           /* sent */
     uint64_t times_ns[LOCKMGR_TIMES];
     uint64_t acquire_ops[FABRIC_KINDS], release_ops[FABRIC_KINDS];
