@@ -167,7 +167,6 @@
     X(declock_ack_holding, "a compute node acknowledges a reset while it holds the lock")                              \
     X(declock_ack_writing, "... while its WRITE of an entry is on its way")                                            \
     X(declock_waiters_kept, "a reset does not abort those who wait")                                                   \
-    X(declock_generation_ignored, "a grant of any generation counts")                                                  \
     X(declock_reset_unawaited, "a reset does not wait for acknowledgements")                                           \
     X(declock_dead_awaited, "a reset waits for the acknowledgement of dead compute nodes, too")                        \
     X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \

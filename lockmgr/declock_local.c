@@ -60,11 +60,6 @@ bool declock_void(const struct declock_seat *seat)
     return seat->record->reset_known && cql_older(seat->ticket.generation, seat->record->reset_to);
 }
 
-static bool by_stamps(const struct declock *declock)
-{
-    return declock->policy == DECLOCK_TS_TF || declock->policy == DECLOCK_TS_PF;
-}
-
 /* A remote one is known to have waited for longer than this one of the node. */
 static bool remote_before(const struct declock_seat *seat, const struct lockmgr_hold *hold)
 {
@@ -77,7 +72,7 @@ bool declock_local_joins(const struct declock *declock, const struct declock_sea
     if (seat->state != DECLOCK_HELD || seat->holders == 0 || seat->first) return false;
     if (seat->mode != LOCKMGR_SHARED || hold->mode != LOCKMGR_SHARED) return false;
     if (declock_void(seat)) return false;
-    if (by_stamps(declock) && remote_before(seat, hold)) return false;
+    if (declock->policy == DECLOCK_TS_TF && remote_before(seat, hold)) return false;
     return seat->joins < JOINS_MAX || declock->policy == DECLOCK_LOCAL_PREFER;
 }
 
