@@ -8,8 +8,11 @@ check quick holds commit 8 2 - DRAINING=1
 for template in 7 9 10 11; do
     check quick holds commit $template 2 -
 done
-for template in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do
+for template in 1 3 5 7 8 9 10 11 12 13 14; do
     check full holds commit $template 3 - DRAINING=1
+done
+for template in 2 4 6; do
+    check full bounded commit $template 3 - DRAINING=1
 done
 for template in 1 4 5 12 13; do
     check full holds commit $template 2 - DRAINING=1

@@ -1,0 +1,23 @@
+#!/bin/bash
+# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in base/plant.h.
+set -eu
+cd "$(dirname "$0")/../.."
+failed=0
+missing() { echo "$1 names $2, which $3 does not have"; failed=1; }
+
+# The table of spec/README.md: | steps of the model | functions |
+while IFS='|' read -r _ steps functions _; do
+    for name in $(grep -o '`[a-z_]*`' <<<"$steps" | tr -d '\`'); do
+        grep -qw "$name" spec/*.pml || missing spec/README.md "$name" "spec/*.pml"
+    done
+    for name in $(grep -o '`[a-z_]*`' <<<"$functions" | tr -d '\`'); do
+        grep -qE "\b$name\(" engine/*.c storage/*.c lockmgr/*.c || missing spec/README.md "$name" "the code"
+    done
+done < <(sed -n '/^| step of the model/,/^$/p' spec/README.md)
+
+# docs/testing.md: what stands for what
+for name in $(sed -n '/^### What stands for what/,/^##/p' docs/testing.md | grep -o '`[a-z_]*`' | tr -d '\`' | sort -u); do
+    grep -q "^    X($name," base/plant.h || missing docs/testing.md "$name" base/plant.h
+done
+
+exit $failed
