@@ -19,7 +19,8 @@ struct main_watch {
     bool terminal;
     pthread_t thread;
     pthread_mutex_t mutex; /* of what follows */
-    bool running, drawn;
+    pthread_cond_t began;
+    bool up, running, drawn;
     struct watch_phase phase;
     uint64_t phase_start_ns;
 };
@@ -80,6 +81,10 @@ static void *serve(void *arg)
     const struct timespec period = {.tv_nsec = DRAW_NS};
     sigset_t set;
     signals_watched(&set);
+    pthread_mutex_lock(&self->mutex);
+    self->up = true;
+    pthread_cond_signal(&self->began);
+    pthread_mutex_unlock(&self->mutex);
     for (;;) {
         int number = self->terminal ? sigtimedwait(&set, NULL, &period) : sigwaitinfo(&set, NULL);
         if (number == SIGUSR1) return NULL;
@@ -119,6 +124,7 @@ int main_watch_start(const char *name, struct watch **out)
     self->name = name;
     self->terminal = isatty(STDERR_FILENO);
     pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->began, NULL);
     sigset_t set;
     signals_watched(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -127,6 +133,10 @@ int main_watch_start(const char *name, struct watch **out)
         free(self);
         return -code;
     }
+    /* Not before: a process forked while a thread begins inherits the sanitizers' locks that it holds, and hangs. */
+    pthread_mutex_lock(&self->mutex);
+    while (!self->up) pthread_cond_wait(&self->began, &self->mutex);
+    pthread_mutex_unlock(&self->mutex);
     *out = &self->watch;
     return 0;
 }
@@ -136,6 +146,7 @@ void main_watch_stop(struct watch *watch)
     struct main_watch *self = (struct main_watch *)watch;
     pthread_kill(self->thread, SIGUSR1);
     pthread_join(self->thread, NULL);
+    pthread_cond_destroy(&self->began);
     pthread_mutex_destroy(&self->mutex);
     free(self);
 }
