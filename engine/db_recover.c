@@ -37,6 +37,8 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
 
     if (atomic_load(&db->gates[own].failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
+    if (atomic_load(&db->gates[own].halted)) /* what is dead is recovered there, if that cannot wait */
+        return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
     if (atomic_flag_test_and_set(&db->recovering[own]))
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);

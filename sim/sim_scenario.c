@@ -262,6 +262,14 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 
 /* ---- spare nodes ---- */
 
+static bool node_lost(const struct lab *lab, uint32_t *node)
+{
+    bool lost = false;
+    for (uint32_t i = 0; i < lab->db->config.mns && !lost; i++)
+        if ((lost = fabric_sim_mn_lost(lab->fabric, i))) *node = i;
+    return lost;
+}
+
 static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *coordinator, uint32_t cn)
 {
     struct recover_report report;
@@ -274,8 +282,42 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
         lab->report->recovered++;
         if (lost_ns != UINT64_MAX && took_ns > lab->report->recovery_ns) lab->report->recovery_ns = took_ns;
     }
-    if (code != 0 && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED && !is_lost(lab, coordinator->worker->cn))
+    uint32_t node;
+    bool waits = code == -CELLAR_ERR_UNREACHABLE && lab->options->refill && node_lost(lab, &node);
+    if (code != 0 && !waits && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED &&
+        !is_lost(lab, coordinator->worker->cn))
         (void)fail(lab, "compute node %u is not recovered: %s", cn, error.text);
+}
+
+/* ---- memory nodes that are lost and replaced ---- */
+
+/* As this compute node knows it. */
+static bool unfilled(const struct lab *lab, uint32_t cn)
+{
+    uint32_t node;
+    return lab->options->refill && (node_lost(lab, &node) || lab->db->halts[cn].now.state != CONFIGURATION_STEADY);
+}
+
+static bool refiller(const struct lab *lab, uint32_t cn)
+{
+    uint32_t first = lab->db->config.cns - lab->options->spares;
+    while (first < cn && is_lost(lab, first)) first++;
+    return first == cn;
+}
+
+static void refill(struct lab *lab, struct coro *co, struct coordinator *coordinator)
+{
+    struct halt *halt = &lab->db->halts[coordinator->worker->cn];
+    struct cellar_error error;
+    uint32_t node = 0;
+    if (node_lost(lab, &node)) {
+        if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node)
+            fabric_sim_mn_replace(lab->fabric, node);
+        else
+            halt_suspect(halt, node); /* perhaps nobody has gone there since */
+    } else if (halt->now.state != CONFIGURATION_STEADY) {
+        lab->report->refilled += db_replace(co, coordinator, (uint32_t)halt->now.away, &error) == 0;
+    }
 }
 
 /* Looks after the others until all clients have ended and nobody is left to be recovered. */
@@ -287,7 +329,9 @@ static int run_spare(struct coro *co, struct coordinator *coordinator, void *arg
         sched_sleep(co, &worker->sched, &coordinator->task, lab->options->suspect_ns);
         recover_lost(lab, co, coordinator, 0);
     }
-    while ((lab->clients_left || any_unrecovered(lab)) && !is_lost(lab, worker->cn) && !lab->report->verdict[0]) {
+    while ((lab->clients_left || any_unrecovered(lab) || unfilled(lab, worker->cn)) && !is_lost(lab, worker->cn) &&
+           !lab->report->verdict[0]) {
+        if (refiller(lab, worker->cn) && unfilled(lab, worker->cn)) refill(lab, co, coordinator);
         for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
             if (cn != worker->cn && is_lost(lab, cn) && !lab->recovered[cn]) recover_lost(lab, co, coordinator, cn);
         sched_sleep(co, &worker->sched, &coordinator->task, WATCH_NS);
@@ -318,6 +362,9 @@ static const char *run_clients(struct lab *lab)
         submit(lab, &requests[lab->client_count + i], (lab->db->config.cns - spares + i) * per_cn, run_spare, &pending);
     int code = lab->fabric->ops->wait(lab->fabric, &pending);
     lab->armed = false;
+    for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
+        if (lab->db->agents[cn].report.stop_ns > lab->report->halt_ns)
+            lab->report->halt_ns = lab->db->agents[cn].report.stop_ns;
     lab->report->elapsed_ns = fabric_sim_now_ns(lab->fabric) - begin_ns;
     lab->report->ops = lab->faults_asked;
     return code ? fail(lab, "%u clients never end", pending) : NULL;
