@@ -24,7 +24,7 @@ static void routes_set(struct halt *halt, const struct configuration *now)
         halt->routes[i] = (struct fabric_route){.mn_count = halt->catalog->mn_count,
                                                 .away = (uint32_t)now->away,
                                                 .area_bytes = halt->catalog->area_bytes,
-                                                .fresh = i == ROUTE_JOINING,
+                                                .fresh = i == ROUTE_JOINING && !PLANT(failover_fresh_unwritten),
                                                 .promoted = i != ROUTE_DRAINING};
 }
 
