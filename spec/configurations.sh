@@ -82,3 +82,14 @@ done
 check full fails declock 6 1 declock_resetter_lost
 check full fails declock 5 1 cql_version_unchecked
 check full holds declock 2 1 cql_overflow_unseen
+
+# a memory node is lost and replaced; a compute node may die
+check quick holds failover 0 0 -
+for rule in failover_unawaited failover_undrained failover_dead_unredone failover_fresh_unwritten failover_copy_undrained \
+    failover_copy_once failover_back_unwritten; do
+    check quick fails failover 0 0 $rule
+done
+check full fails failover 0 0 failover_tags_asked
+# not needed for safety: the entry is on the backup; the stop behind the copying is enough
+check full holds failover 0 0 failover_log_short
+check full holds failover 0 0 failover_joining_unawaited
