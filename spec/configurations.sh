@@ -93,3 +93,16 @@ check full fails failover 0 0 failover_tags_asked
 # not needed for safety: the entry is on the backup; the stop behind the copying is enough
 check full holds failover 0 0 failover_log_short
 check full holds failover 0 0 failover_joining_unawaited
+
+# tickets with leases; template: which clients read (0 none, 1 the third, 2 the last two, 3 the first two), 4 more: the first may die
+check quick holds dslr 0 1 -
+check full holds dslr 1 1 -
+check full holds dslr 2 1 -
+check full holds dslr 3 1 -
+check quick holds dslr 4 1 -
+check full holds dslr 5 1 -
+check full holds dslr 6 1 -
+for rule in lockmgr_dslr_readers_unasked lockmgr_dslr_undone_blindly lockmgr_dslr_known_late lockmgr_dslr_skips_in_place \
+    lockmgr_dslr_skip_unseen lockmgr_dslr_late_turn_taken; do
+    check quick fails dslr 2 1 $rule
+done

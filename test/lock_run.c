@@ -562,7 +562,6 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
     must(code == 0);
     run->stride = (lockmgr_lock_bytes(&run->config) + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
     if (run->stride == 0) run->stride = LOCKMGR_LOCK_ALIGN;
-    run->config.clock = fabric_addr_of(0, CLOCK);
     run->watch.promises = lockmgr_promises(&run->config);
     run->watch.lease_ns = plan->lease_ns;
     run->watch.cn_lost = cn_lost;
