@@ -41,7 +41,7 @@ check() {
     [[ $line =~ $only ]] || return 0
     number=0
     if [ "$rule" != - ]; then
-        number=$(awk -v rule="$rule" '$1 == "#define" && $2 == rule { print $3 }' ./"${model%%_*}".pml)
+        number=$(awk -v rule="$rule" '$1 == "#define" && $2 == rule { print $3 }' ./"${model%%_*}"*.pml)
         [ -n "$number" ] || { echo "no such rule: $rule"; failed=1; return; }
     fi
     local store=HC4 bits=$hash_bits
