@@ -128,10 +128,12 @@ static void take_back(struct coro *co, struct txn *txn)
     txn_apply(co, txn, 0);
 }
 
-static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before)
+/* *alone: all that exists is in this transaction's sole use. */
+static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before, bool *alone)
 {
     for (;;) {
         struct cache_object *closed = NULL;
+        *alone = true;
         for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
             if (txn->parts[i]->state == CACHE_ABSENT) continue;
             if (!crest_is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
@@ -139,6 +141,7 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
             if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
             if (joined == CLOSED) closed = txn->parts[i];
+            *alone = *alone && txn->parts[i]->busy;
         }
         if (!closed) return 0;
         bool more = holds_more(txn, announced_before) && !PLANT(crest_waits_announced);
@@ -357,6 +360,23 @@ static int refs_make(struct txn *txn)
     return 0;
 }
 
+/* Nobody to wait for, and nothing to take from others: as in mode `cell`. */
+static int fetch_alone(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (object->state != CACHE_DECLARED) continue;
+        object->pending = true;
+        txn->block[txn->block_count++] = object;
+    }
+    int rc = txn_fetch_rounds(co, txn);
+    if (txn->doomed) return rc;
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        if (txn->parts[i]->busy) keep(txn, txn->parts[i]);
+    if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    return txn->error;
+}
+
 static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
 {
     return txn_abort(co, txn, taken == CREST_TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
@@ -364,18 +384,21 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
 
 int crest_fetch(struct coro *co, struct txn *txn)
 {
-    int rc = crest_block_end(co, txn);
+    int rc = txn->later_block ? crest_block_end(co, txn) : 0;
     uint32_t announced_before = txn->announced_count;
+    bool alone;
 
     if (rc) return rc;
-    if (txn->part_count) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
+    if (txn->later_block) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
+    txn->later_block = true;
     txn->part_count = txn->block_count;
     for (uint32_t i = 0; i < txn->part_count; i++) {
         txn->parts[i] = txn->block[i];
         txn->parts[i]->pending = false;
     }
     txn->block_count = 0;
-    rc = block_join(co, txn, announced_before);
+    rc = block_join(co, txn, announced_before, &alone);
+    if (rc == 0 && alone) return fetch_alone(co, txn);
     for (uint32_t rounds = 0; rc == 0; rounds++) {
         rc = block_fetch(co, txn);
         if (rc == 0 && !txn->error) rc = refs_make(txn);

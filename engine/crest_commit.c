@@ -64,7 +64,7 @@ static int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
 int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
     txn->mark = local_attempt(txn->writer);
-    txn->ending = txn->puts_late = false;
+    txn->ending = txn->puts_late = txn->later_block = false;
     txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
     txn->reads_failed = attempts == 1 ? 0 : txn->reads_failed + reads_failed;

@@ -244,11 +244,17 @@ void crest_sole_close(struct txn *txn, struct cache_object *object)
     object->version_count = 0;
 }
 
-/* Others wait for what has become of it. Under the lock. */
-static void tell(struct txn *txn, struct cache_object *object, bool applied)
+/* Others have it, too, and wait for what has become of it if it is BUSY. Under the lock. */
+static void hand_over(struct txn *txn, struct cache_object *object, bool applied)
 {
     struct local_object *local = object->local;
 
+    if (object->announced) local->writers--;
+    if (!local->writers && !local->tagged_cells) {
+        local->phase = LOCAL_OPEN;
+        local->exclusive = false;
+    }
+    if (!object->busy) return;
     object->undo_cells = 0;
     if (applied) base_copy(local, object);
     for (uint32_t cells = applied ? object->written_cells : 0; cells; cells &= cells - 1)
@@ -264,19 +270,11 @@ void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
     uint32_t slot = local->slot;
 
     local_lock_slot(home->local, slot, home->ep);
-    bool alone = atomic_load_explicit(&local->sole, memory_order_relaxed) != 0;
-    if (object->announced) {
-        object->announced = false;
-        txn->announced_count--;
-        local->writers--;
-    }
-    if (!alone && object->busy) tell(txn, object, applied);
-    if (!alone && !local->writers && !local->tagged_cells) {
-        local->phase = LOCAL_OPEN;
-        local->exclusive = false;
-    }
+    if (!atomic_load_explicit(&local->sole, memory_order_relaxed)) hand_over(txn, object, applied);
     local_unpin(home->local, &home->magazine, local);
     local_unlock_slot(home->local, slot);
+    if (object->announced) txn->announced_count--;
+    object->announced = false;
     if (applied && object->busy && object->version_count)
         atomic_fetch_sub_explicit(&txn->entry->versions, object->version_count, memory_order_release);
     object->local = NULL;

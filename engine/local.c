@@ -97,7 +97,7 @@ bool local_expand(struct local *local, struct arena_magazine *magazine, struct l
 
 void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object)
 {
-    if (object->image) arena_free(&local->arena, magazine, object->image);
+    arena_free(&local->arena, magazine, object->image);
     object->image = NULL;
 }
 
@@ -114,8 +114,11 @@ void local_unpin(struct local *local, struct arena_magazine *magazine, struct lo
 {
     if (--object->pins) return;
     must(object->tagged_cells == 0 && !object->waiters && !object->fetching);
-    local_forget(local, object);
-    local_contract(local, magazine, object);
+    if (local->slots[object->slot].first == object)
+        local->slots[object->slot].first = object->next;
+    else
+        local_forget(local, object);
+    if (object->image) local_contract(local, magazine, object);
     arena_free(&local->arena, magazine, object);
 }
 
@@ -175,13 +178,8 @@ uint64_t local_attempt(struct local_writer *writer)
     return generation << LOCAL_PUTS_BITS;
 }
 
-void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from)
+void local_status_tell(struct local_writer *writer, struct sched *from)
 {
-    uint64_t state = atomic_load_explicit(&writer->state, memory_order_relaxed);
-    atomic_store(&writer->state, state >> LOCAL_STATUS_BITS << LOCAL_STATUS_BITS | (uint64_t)status);
-    fabric_preempt(from->ep);
-    /* A waiter is on the list before it looks at the status a last time. */
-    if (!atomic_load(&writer->waiters)) return;
     local_lock_word(&writer->lock, from->ep);
     struct local_waiter *waiters = atomic_exchange(&writer->waiters, NULL);
     atomic_store_explicit(&writer->lock, 0, memory_order_release);

@@ -216,8 +216,17 @@ void local_wait(struct coro *co, struct local *local, struct local_object *objec
 /* Under the lock: everybody who waits for this object looks again. */
 void local_wake_all(struct local_object *object, struct sched *from);
 
+/* Whoever waits for that attempt looks again. */
+void local_status_tell(struct local_writer *writer, struct sched *from);
 /* The attempt's next status; wakes whoever waits for it. */
-void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from);
+static inline void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from)
+{
+    uint64_t state = atomic_load_explicit(&writer->state, memory_order_relaxed);
+    atomic_store(&writer->state, state >> LOCAL_STATUS_BITS << LOCAL_STATUS_BITS | (uint64_t)status);
+    fabric_preempt(from->ep);
+    /* A waiter is on the list before it looks at the status a last time. */
+    if (__builtin_expect(atomic_load(&writer->waiters) != NULL, 0)) local_status_tell(writer, from);
+}
 /* A new attempt of that coordinator: EXECUTING. Returns its mark (of put number 0). */
 uint64_t local_attempt(struct local_writer *writer);
 /* Suspends until that attempt is decided (or also durable, or lost); returns what it is then. */

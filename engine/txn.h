@@ -102,6 +102,7 @@ struct txn {
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     uint32_t part_count, locked_count;
     uint32_t announced_count;
+    bool later_block;      /* the next one is not the first */
     bool puts_late;        /* something was put that an earlier block fetched */
     bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
     uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
