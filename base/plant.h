@@ -185,8 +185,6 @@
     X(shiftlock_ignores_readers, "a writer that follows nobody does not wait for readers")                             \
     X(shiftlock_drain_too_few, "a writer waits for one reader too few")                                                \
     X(shiftlock_leave_no_flip, "the last writer does not let waiting readers in")                                      \
-    X(shiftlock_give_up_after_flip, "a reader that gives up does not see that it was let in")                          \
-    X(shiftlock_give_up_forgets, "a writer that gives up stays in the queue and passes nothing on")                    \
     X(shiftlock_ghost_hurries, "a place that was given up is left before earlier readers are gone")                    \
     X(shiftlock_no_limit, "writers never let readers in as long as others follow")                                     \
     /* failover of a memory node */                                                                                    \

@@ -181,7 +181,7 @@ static int reader_gives_up(struct coro *co, struct lockmgr_hold *hold, struct sh
 {
     for (;;) {
         if (is_over(hold, entry, shiftlock_era(first))) return -CELLAR_ERR_DEADLINE;
-        if ((entry.word[0] ^ first.word[0]) & SHIFTLOCK_EPOCH && !PLANT(shiftlock_give_up_after_flip)) return 0;
+        if ((entry.word[0] ^ first.word[0]) & SHIFTLOCK_EPOCH) return 0;
         struct fabric_wide wide = {
             .compare = {entry.word[0], entry.word[1]},
             .compare_mask = {SHIFTLOCK_EPOCH | SHIFTLOCK_READERS, SHIFTLOCK_ERA},
@@ -346,7 +346,6 @@ static int enqueue(struct coro *co, struct lockmgr_hold *hold, struct shiftlock_
 static int writer_gives_up(struct lockmgr_hold *hold, int code)
 {
     const struct shiftlock_place *place = shiftlock_place(hold);
-    if (PLANT(shiftlock_give_up_forgets)) return code;
     bool made = shiftlock_ghost_new(hold->client, hold->lock, tail_of(hold->client, place->ticket), place) != NULL;
     return made ? code : -CELLAR_ERR_INDETERMINATE;
 }

@@ -106,3 +106,17 @@ for rule in lockmgr_dslr_readers_unasked lockmgr_dslr_undone_blindly lockmgr_dsl
     lockmgr_dslr_skip_unseen lockmgr_dslr_late_turn_taken; do
     check quick fails dslr 2 1 $rule
 done
+
+# ShiftLock: handover, readers let in, give-ups, resets that ask everybody; template: the scenario, then the rounds of client 0
+for template in 1 2 4; do
+    check quick holds shiftlock $template 1 -
+done
+check full holds shiftlock 3 1 -
+check full bounded shiftlock 5 1 -
+for rule in shiftlock_ignores_readers shiftlock_drain_too_few shiftlock_leave_no_flip; do
+    check quick fails shiftlock 1 1 $rule
+done
+check quick fails shiftlock 2 1 shiftlock_ghost_hurries
+for rule in shiftlock_resets_unasked shiftlock_frozen_at_once shiftlock_takes_frozen shiftlock_takes_thawed; do
+    check quick fails shiftlock 3 1 $rule
+done
