@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEDS 150 /* of each policy */
+#define SEEDS 100 /* of each policy */
 
 struct sum {
     uint64_t runs, failed, grants, timeouts, expired, lost, resets;
