@@ -52,3 +52,20 @@ int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, 
                         cellar_error_text(rc))
               : 0;
 }
+
+struct replace_call {
+    uint32_t node;
+    struct cellar_error *error;
+};
+
+static int replace_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct replace_call *call = arg;
+    return db_replace(co, coordinator, call->node, call->error);
+}
+
+int cellar_replace(struct cellar *db, uint32_t node, struct cellar_error *error)
+{
+    struct replace_call call = {node, error};
+    return db_call_on(db, 0, replace_fn, &call, error);
+}

@@ -109,6 +109,13 @@ static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabr
     } while (settle_shows(co, txn, addr, tags, mask));
 }
 
+/* Is it worth asking again? A lost memory node's failover is waited for, where there are backups. */
+static bool patient(const struct txn *txn, const struct settle_patience *patience, uint64_t begin_ns)
+{
+    if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
+    return txn->home->catalog->replicas && fabric_now_ns(txn->home->ep) - begin_ns < SETTLE_FAILOVER_NS;
+}
+
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
@@ -121,7 +128,9 @@ static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache
     struct settle_patience patience = {0};
     if (!txn->home->local || PLANT(crest_tag_assumed)) return TAGS_OURS;
     uint8_t *header = cache_alloc(&txn->cache, LAYOUT_LINE);
-    while (header && patience.refusals < SETTLE_REFUSALS_MAX) {
+    uint64_t begin_ns = fabric_now_ns(txn->home->ep);
+    while (header && patient(txn, &patience, begin_ns)) {
+        if (halt_tags_lost(txn->home->ep, object->unsettled_addr)) return TAGS_NONE;
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->unsettled_addr, header, LAYOUT_LINE);
         if (!settle_await(co, txn, &patience)) continue;
         if (!(record_header(header)->lock & object->unsettled)) return TAGS_NONE;

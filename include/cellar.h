@@ -171,6 +171,13 @@ void cellar_close(struct cellar *db);
  */
 CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
 
+/*
+ * A memory node was lost, its backups have taken over (which happens by itself), and a fresh one, empty, listens in its place: fills it while
+ * transactions run, and waits until it has all that the lost one had. NOT_FOUND: that node is not away, or its loss was not noticed yet.
+ * UNREACHABLE: no fresh one is there. EXISTS: somebody is at it. FENCED: this compute node has stopped.
+ */
+CELLAR_NODISCARD int cellar_replace(struct cellar *db, uint32_t node, struct cellar_error *error);
+
 enum cellar_fate {
     CELLAR_FATE_UNKNOWN, /* nobody can tell: its compute node is not recovered yet, or its log entry may have been overwritten since */
     CELLAR_FATE_COMMITTED, /* it had its effect */
