@@ -2,10 +2,10 @@
  * lockmgr_mcs.c - MCS over the network, as ShiftLock's evaluation has it: one swap enters the queue, one CAS leaves it, and between clients
  * the lock goes from hand to hand. Exclusive only.
  *
- *     word 0   the last client in the queue, as a tail (lockmgr_chain.h); 0: free
+ *     word 0   the last client in the queue, as a tail (chain.h); 0: free
  *     word 1   releases that handed over: written by those who hold, for whoever wants to know whether anything moves
  */
-#include "lockmgr_chain.h"
+#include "chain.h"
 
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return 2 * sizeof(uint64_t); }
 

@@ -3,12 +3,12 @@
  * and out; a flag keeps readers out while writers have the lock, which they hand over so many times in a row. A reader that comes in vain
  * counts itself out again.
  *
- *     word 0   the last writer in the queue, as a tail (lockmgr_chain.h)
+ *     word 0   the last writer in the queue, as a tail (chain.h)
  *     word 1   arrived 31 | flag 1 | departed 32
  *
  * Readers go first: as long as they overlap no writer gets in, until READERS_IN_A_ROW have come.
  */
-#include "lockmgr_chain.h"
+#include "chain.h"
 #include "plant.h"
 
 #define POLL_NS 1862

@@ -1,13 +1,13 @@
 /*
- * lockmgr_shiftlock_server.c - ShiftLock's server: resets a lock that stands still (section 3.6), once for each era, after everybody who
- * lives has let go of it (lockmgr_shiftlock_recovery.c says why).
+ * shiftlock_server.c - ShiftLock's server: resets a lock that stands still (section 3.6), once for each era, after everybody who
+ * lives has let go of it (shiftlock_recovery.c says why).
  *
  *     waiter ── RECOVER: nothing moves ──> server ── FREEZE ──> every worker ── FROZEN: none of mine holds it ──> server
  *     server: CAS of the whole entry to { era + 1, nobody } ── THAW ──> every worker: begin again
  *
  * A request of an era that is over, or that has seen other words than are there now, is void: somebody else has asked, or something moves.
  */
-#include "lockmgr_shiftlock.h"
+#include "shiftlock.h"
 
 #include "must.h"
 #include "plant.h"

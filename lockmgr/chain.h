@@ -1,5 +1,5 @@
 /*
- * lockmgr_chain.h - the queue of MCS over the network: a word names the last client, each client learns by message who follows it and hands
+ * chain.h - the queue of MCS over the network: a word names the last client, each client learns by message who follows it and hands
  * over by message. Nobody leaves it but by releasing. The place is in the hold's words.
  */
 #pragma once

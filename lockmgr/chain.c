@@ -1,4 +1,4 @@
-#include "lockmgr_chain.h"
+#include "chain.h"
 
 #include "plant.h"
 

@@ -1,5 +1,5 @@
 /*
- * lockmgr_shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. docs/locks.md draws it.
+ * shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. docs/locks.md draws it.
  *
  *     word 0   epoch 1 | readers 23 | tail 40: client 24, ticket 16        word 1   released 40 | beat 8 | era 16
  */
@@ -116,7 +116,7 @@ static inline uint64_t shiftlock_lease_ns(const struct lockmgr_config *config)
     return config->lease_ns ? config->lease_ns : SHIFTLOCK_LEASE_NS;
 }
 
-/* ---- lockmgr_shiftlock_recovery.c ---- */
+/* ---- shiftlock_recovery.c ---- */
 
 /* Does nothing of that era count any more? */
 bool shiftlock_is_frozen(const struct lockmgr_worker *worker, struct fabric_addr lock, uint16_t era);
@@ -133,7 +133,7 @@ void shiftlock_deliver(struct lockmgr_worker *worker, const struct fabric_messag
                        const struct lockmgr_message_wire *wire);
 uint64_t shiftlock_tend(struct coro *co, struct lockmgr_worker *worker);
 
-/* ---- lockmgr_shiftlock_server.c ---- */
+/* ---- shiftlock_server.c ---- */
 
 int shiftlock_server_open(struct lockmgr_worker *worker, struct cellar_error *error);
 void shiftlock_server_close(struct lockmgr_worker *worker);
@@ -141,7 +141,7 @@ void shiftlock_server_deliver(struct lockmgr_worker *worker, const struct fabric
                               const struct lockmgr_message_wire *wire);
 uint64_t shiftlock_server_tend(struct coro *co, struct lockmgr_worker *worker);
 
-/* ---- lockmgr_shiftlock.c ---- */
+/* ---- shiftlock.c ---- */
 
 static inline struct shiftlock_place *shiftlock_place(struct lockmgr_hold *hold)
 {
