@@ -67,6 +67,7 @@ static const struct plants_search searches[] = {
     {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_beside/crest-one-cn"},
     /* new and deleted records */
     {.plant = "crest_deleted_read", .method = PLANTS_PREEMPT, .template = "delete_then_look/crest-words-threads"},
+    {.plant = "crest_tag_assumed", .method = PLANTS_FAULTY, .template = "slot_retaken/crest-one-cn-replicas-threads"},
     {.plant = "crest_insert_found_early",
      .method = PLANTS_CLUSTER,
      .shape = {.crest = true, .faults = "none", .cns = 1, .threads = 4, .coros = 4}},
