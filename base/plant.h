@@ -160,7 +160,6 @@
     /* locks: cooperative queues */                                                                                    \
     X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \
     X(cql_overflow_unseen, "nobody sees that a queue is full")                                                         \
-    X(cql_version_wraps, "versions of entries come full circle without a reset")                                       \
     X(cql_version_unchecked, "an entry of any version is taken for the one looked for")                                \
     X(cql_refetch_missing, "an entry that is not yet written is not looked for again")                                 \
     X(cql_one_reader, "of readers that stand together only the first is notified")                                     \

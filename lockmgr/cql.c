@@ -88,7 +88,7 @@ enum cql_entered cql_entered(const struct cql *cql, uint64_t word, enum lockmgr_
     if (header.resetter && !PLANT(cql_enter_in_reset)) return CQL_RESETTING;
     *ticket = (struct cql_ticket){.index = header.head + header.size, .generation = header.generation};
     if (header.size >= cql->capacity && !PLANT(cql_overflow_unseen)) return CQL_EXHAUSTED;
-    if (ticket->index / cql->capacity + 1 > cql->version_last && !PLANT(cql_version_wraps)) return CQL_EXHAUSTED;
+    if (ticket->index / cql->capacity + 1 > cql->version_last) return CQL_EXHAUSTED;
     bool granted = header.size == 0 || (mode == LOCKMGR_SHARED && header.writers == 0);
     return granted ? CQL_GRANTED : CQL_WAITS;
 }
