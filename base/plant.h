@@ -169,7 +169,6 @@
     X(declock_reset_unawaited, "a reset does not wait for acknowledgements")                                           \
     X(declock_dead_awaited, "a reset waits for the acknowledgement of dead compute nodes, too")                        \
     X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \
-    X(declock_reset_by_write, "a reset clears the header by WRITE")                                                    \
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \

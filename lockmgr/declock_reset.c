@@ -308,11 +308,6 @@ static int clear_header(struct coro *co, struct reset *reset)
 {
     struct lockmgr_client *client = reset->client;
     uint64_t free_word = cql_free_word((uint8_t)(reset->generation + 1));
-    if (PLANT(declock_reset_by_write)) {
-        declock_client_of(client)->words[0] = free_word;
-        struct fabric_op op = fabric_op_write(reset->lock, declock_client_of(client)->words, sizeof(uint64_t));
-        return lockmgr_do(co, client, &op, 1);
-    }
     bool done = false;
     int code = 0;
     while (code == 0 && !done) {
