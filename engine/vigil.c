@@ -38,7 +38,7 @@ static void pulse_main(struct coro *co, void *arg)
     struct worker *worker = vigil->worker;
     while (!vigil->stopping) {
         vigil->busy++;
-        bool stopped = atomic_load(&worker->db->gates[worker->cn - worker->db->config.cn_index].failed);
+        bool stopped = atomic_load(&gate_of(vigil)->failed) || atomic_load(&gate_of(vigil)->halted);
         /* A renewal whose reply is lost will do, or the next one: nobody is suspected for one that is missing. */
         if (!stopped && !PLANT(lease_not_renewed)) (void)!member_renew(co, member_of(vigil), worker->ep);
         vigil->busy--;
@@ -116,7 +116,7 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
 bool vigil_still(struct vigil *vigil)
 {
     for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++) atomic_store(&vigil->taking[cn], false);
-    return atomic_load(&vigil->takers) == 0;
+    return vigil->busy == 0 && atomic_load(&vigil->takers) == 0;
 }
 
 void vigil_take_open(struct vigil *vigil, uint32_t dead) { atomic_store(&vigil->taking[dead], true); }
@@ -235,7 +235,10 @@ static void watcher_main(struct coro *co, void *arg)
         vigil->busy++;
         met_take(vigil);
         for (uint32_t cn = 0; cn < worker->db->catalog->cn_count && !vigil->stopping; cn++)
-            if (vigil->watches[cn].on || vigil->watches[cn].entered) look(co, vigil, cn);
+            if (atomic_load(&gate_of(vigil)->halted))
+                any = true; /* members' words may be at another place soon: it looks again then */
+            else if (vigil->watches[cn].on || vigil->watches[cn].entered)
+                look(co, vigil, cn);
         for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++)
             any = any || vigil->watches[cn].on || vigil->watches[cn].entered;
         vigil->busy--;

@@ -58,7 +58,8 @@ NODISCARD int vigil_begin(struct coro *co, struct vigil *vigil);
 void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task);
 
 /*
- * While the configuration changes (halt.h): no tags are taken over from now on. False: somebody is in the midst of it.
+ * While the configuration changes (halt.h): no tags are taken over and nobody is looked at from now on; by its worker. False: somebody is in
+ * the midst of it.
  */
 bool vigil_still(struct vigil *vigil);
 /*
