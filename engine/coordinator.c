@@ -49,9 +49,11 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
     sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
 }
 
-/* May a new attempt start? */
-static int call_allowed(const struct cellar_call_options *options, uint64_t now_ns, uint64_t begin_ns)
+/* May a new attempt start? While the database closes, none does: whoever closes waits for attempts, not for calls that cannot get through. */
+static int call_allowed(const struct cellar *db, const struct cellar_call_options *options, uint64_t now_ns,
+                        uint64_t begin_ns)
 {
+    if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return -CELLAR_ERR_CLOSED;
     if (!options) return 0;
     if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
     if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
@@ -128,7 +130,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     *result = (struct cellar_result){0};
-    if (options && (result->code = call_allowed(options, 0, 0)) != 0) return result->code;
+    if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
     for (;;) {
         result->attempts++;
         result->code = attempt(co, coordinator, proc, args, result->attempts);
@@ -146,7 +148,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             break;
         }
         back_off(co, coordinator, options, result->attempts, begin_ns);
-        int rc = call_allowed(options, fabric_now_ns(worker->ep), begin_ns);
+        int rc = call_allowed(worker->db, options, fabric_now_ns(worker->ep), begin_ns);
         if (rc) {
             result->code = rc;
             break;

@@ -299,6 +299,7 @@ static int redo_bucket(struct recover *run, const struct log_write_wire *write, 
 
 static int redo_write(struct recover *run, const struct log_write_wire *write, uint64_t ts)
 {
+    if (ts > LAYOUT_TS_MAX) return alien(run, write, "no transaction can be so late");
     if (write->kind == LAYOUT_LOG_BUCKET) return PLANT(recover_buckets_skipped) ? 0 : redo_bucket(run, write, ts);
     const struct cellar_table *table = table_of(run, write);
     if (!table) return alien(run, write, "this process knows no such table; recover from one that was opened later");

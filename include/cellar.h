@@ -160,7 +160,11 @@ struct cellar_config {
  * layout fingerprint and reads the catalog. On failure returns a negative code, fills *error if it is not NULL, leaves *out NULL.
  */
 CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
-/* Waits for running calls, refuses new ones, marks a pool file clean and frees everything. NULL is allowed. */
+/*
+ * Refuses new calls and waits for those that run: an attempt that has begun is finished, and its call has its result; a call that would have to try
+ * again ends with CLOSED and without effect, and so does each cellar_exec of a client function from then on. So whoever closes waits for no lock. Then
+ * leaves the pool, marks a pool file clean and frees everything. One thread does so, once. NULL is allowed.
+ */
 void cellar_close(struct cellar *db);
 
 /*

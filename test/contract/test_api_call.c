@@ -332,6 +332,54 @@ static void closing_waits_for_calls_and_refuses_new_ones(void **state)
     }
 }
 
+static int hold_item(struct cellar_txn *txn, struct api_call *call)
+{
+    int ref = cellar_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    return wait_for_release(txn, call);
+}
+
+static void *vain_main(void *arg)
+{
+    struct closing *closing = arg;
+    struct add args = add_args(closing->api, 1, 1);
+    struct cellar_result result;
+    closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
+    return NULL;
+}
+
+static void *holder_main(void *arg)
+{
+    struct closing *closing = arg;
+    struct held args = {.call = {.body = hold_item, .items = closing->api->items}, .closing = closing};
+    struct cellar_result result;
+    closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
+    return NULL;
+}
+
+/* One call has a lock, another one without a deadline wants it: the first one is waited for, the second one ends without effect. */
+static void closing_waits_for_no_lock(void **state)
+{
+    struct api api;
+    pthread_t holder_thread, vain_thread, closer;
+    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
+    api_load(&api, 0, 10);
+    struct closing holder = {.api = &api, .call_code = -1000}, vain = {.api = &api, .call_code = -1000};
+    assert_int_equal(pthread_create(&holder_thread, NULL, holder_main, &holder), 0);
+    while (!__atomic_load_n(&holder.running, __ATOMIC_SEQ_CST)) usleep(100);
+    assert_int_equal(pthread_create(&vain_thread, NULL, vain_main, &vain), 0);
+    usleep(20000); /* it has met the lock by then, or will be refused at once */
+    assert_int_equal(pthread_create(&closer, NULL, close_main, &holder), 0);
+    pthread_join(vain_thread, NULL);
+    assert_code(vain.call_code, -CELLAR_ERR_CLOSED);
+    assert_int_equal(holder.call_code, -1000);
+    __atomic_store_n(&holder.release, 1, __ATOMIC_SEQ_CST);
+    pthread_join(holder_thread, NULL);
+    pthread_join(closer, NULL);
+    assert_code(holder.call_code, 0);
+}
+
 /* ---- sessions ---- */
 
 #define SESSIONS 12
@@ -618,6 +666,7 @@ int main(int argc, char **argv)
         API_TEST(a_call_can_be_cancelled),
         API_TEST_SHM(another_thread_can_cancel),
         API_TEST_SHM(closing_waits_for_calls_and_refuses_new_ones),
+        API_TEST_SHM(closing_waits_for_no_lock),
         API_TEST(clients_run_once_on_every_coordinator),
         API_TEST_SHM(runs_and_calls_may_overlap),
         API_TEST_SHM(every_function_may_be_called_from_any_thread),
