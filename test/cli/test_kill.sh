@@ -21,7 +21,7 @@ fail() {
 
 # memnode NAME NODE: starts one of two and waits for its socket.
 memnode() {
-    "$cellar" memnode --socket "$folder/$1" --bytes 200M --node "$2" --mns 2 >"$folder/$1.out" 2>"$folder/$1.err" &
+    "$cellar" memnode --socket "$folder/$1" --bytes 400M --node "$2" --mns 2 >"$folder/$1.out" 2>"$folder/$1.err" &
     started+=("$!")
     for _ in $(seq 100); do
         [ -S "$folder/$1" ] && return
@@ -30,12 +30,12 @@ memnode() {
     fail "no socket of $1: $(cat "$folder/$1.err")"
 }
 
-# Has the process been at work, for some 0.08 s of its first worker's time? While it waits for the load it sleeps.
+# Has the process been at work, for some 0.05 s of its first worker's time? While it waits for the load it sleeps.
 works() {
     local stat
     for stat in /proc/"$1"/task/*/stat; do
         grep -q 'worker0)' "$stat" 2>/dev/null || continue
-        [ "$(sed 's/.*) //' "$stat" | awk '{print $12 + $13}')" -ge 8 ] && return
+        [ "$(sed 's/.*) //' "$stat" | awk '{print $12 + $13}')" -ge 5 ] && return
     done
     return 1
 }
@@ -60,7 +60,7 @@ dies() {
     memnode "$name-a" 0
     memnode "$name-b" 1
     for i in 0 1 2; do
-        "$cellar" bench tpcc --warehouses 1 --scale small --seconds 2 --warmup 0 --cc "$cc" --threads 1 --replicas "$replicas" \
+        "$cellar" bench tpcc --warehouses 1 --scale small --txns 30000 --cc "$cc" --threads 1 --replicas "$replicas" \
             --memnodes "$nodes" --process "$i/3" --survive --lease "$lease" --json "$folder/$name$i.json" \
             >"$folder/$name$i.out" 2>"$folder/$name$i.err" </dev/null &
         pids[i]=$!
@@ -79,6 +79,14 @@ dies() {
         done
         grep -q "compute node $victim was recovered by" "$folder/$name.recover" || fail "$name: cellar recover says: $(cat "$folder/$name.recover")"
     fi
+    for _ in $(seq 200); do # until somebody says that it was recovered, and a little longer
+        grep -qs "compute node $victim was recovered by" "$folder/$name"[0-2].err "$folder/$name.recover" && break
+        sleep 0.05
+    done
+    sleep 0.5
+    for i in 0 1 2; do
+        [ $i -eq $victim ] || kill -INT "${pids[i]}" # ends the run, in order
+    done
     for i in 0 1 2; do
         [ $i -eq $victim ] && continue
         ends "${pids[i]}" 0 || fail "$name: process $i: $(cat "$folder/$name$i.err" "$folder/$name$i.out")"
@@ -90,16 +98,20 @@ dies() {
     if [ "$lease" != off ]; then
         grep -q "compute node $victim was recovered by compute node" "$folder/$name"[0-2].err || fail "$name: no process says that it recovered number $victim"
     fi
-    kill -CONT "${pids[victim]}" 2>/dev/null && [ "$(ps -o stat= -p "${pids[victim]}" | cut -c1)" != Z ] &&
-        ! ends "${pids[victim]}" 137 && fail "$name: process $victim came back after it had been declared dead"
+    kill -CONT "${pids[victim]}" 2>/dev/null # too late: whoever declared it dead has ended it first
+    case $(sed 's/.*) //' "/proc/${pids[victim]}/stat" 2>/dev/null) in
+    "" | Z*) ;;
+    *) fail "$name: process $victim came back after it had been declared dead" ;;
+    esac
     rm -f "$folder/$name"-[ab]
+    [ $failures -eq 0 ]
 }
 
-dies killed cell 0 0.5 KILL 1
-dies backed crest 1 0.5 KILL 2
-dies operator crest 0 off KILL 1
-dies judge cell 1 off KILL 0
-dies zombie crest 1 0.3 STOP 1
+dies killed cell 0 0.5 KILL 1 || exit 1
+dies backed crest 1 0.5 KILL 2 || exit 1
+dies operator crest 0 off KILL 1 || exit 1
+dies judge cell 1 off KILL 0 || exit 1
+dies zombie crest 1 0.3 STOP 1 || exit 1
 
 # Who dies while it loads takes the others with it.
 memnode loading-a 0
