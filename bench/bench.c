@@ -250,7 +250,10 @@ static int load_together(struct run *run, struct cellar_error *error)
         code = processes_await(processes, 0, 1, PROCESSES_LOADED, true, 0, NULL, error);
     }
     if (code == 0) code = processes_arrive(processes, PROCESSES_READY, error);
-    return code < 0 ? code : processes_await(processes, 0, processes->count, PROCESSES_READY, true, 0, NULL, error);
+    if (code == 0) code = processes_await(processes, 0, processes->count, PROCESSES_READY, true, 0, NULL, error);
+    if (code == 0 && processes->survive) /* from here on one may die */
+        fprintf(stderr, "cellar bench: all %u processes run\n", processes->count);
+    return code;
 }
 
 static void note_lost(struct run *run)

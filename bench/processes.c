@@ -1,5 +1,6 @@
 #include "processes.h"
 
+#include "db.h"
 #include "must.h"
 
 #include <inttypes.h>
@@ -229,18 +230,21 @@ static void draw_waiting(void *arg, double elapsed_s, char *line, size_t bytes)
 }
 
 /* Has its process died? Then what it left is recovered, by whomever. */
-static bool dead(struct processes *processes, uint32_t of)
+static bool dead(struct processes *processes, uint32_t of, bool working)
 {
     bool dead = true;
-    for (uint32_t i = 0; i < processes->cns; i++)
-        dead = cellar_recover(processes->db, of * processes->cns + i, NULL) == 0 && dead;
+    for (uint32_t i = 0; i < processes->cns; i++) {
+        uint32_t cn = of * processes->cns + i;
+        if (working) db_watch(processes->db, cn); /* it may be there, and stand still for ever */
+        dead = cellar_recover(processes->db, cn, NULL) == 0 && dead;
+    }
     return dead;
 }
 
 /* One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is looked at once more. */
-static bool lose(struct processes *processes, uint32_t of, struct look_args *args)
+static bool lose(struct processes *processes, uint32_t of, bool working, struct look_args *args)
 {
-    if (!dead(processes, of) || look(processes, of, args, NULL) < 0) return false;
+    if (!dead(processes, of, working) || look(processes, of, args, NULL) < 0) return false;
     if (!processes->lost[of]) processes->cut_off[of] = args->row.stage < PROCESSES_DONE;
     processes->lost[of] = true;
     return true;
@@ -262,7 +266,8 @@ static int await_one(struct processes *processes, uint32_t of, enum processes_st
         int code = look(processes, of, &args, error);
         if (code < 0) return code;
         bool asked = processes->survive && args.row.stage < stage && polls % POLLS_TO_LOSE == 0;
-        if (asked && lose(processes, of, &args) && args.row.stage < stage) {
+        /* While it runs transactions it shows signs of life, but a load or a check may take longer than a lease. */
+        if (asked && lose(processes, of, stage == PROCESSES_DONE, &args) && args.row.stage < stage) {
             *reached = (enum processes_stage)args.row.stage;
             if (stage >= PROCESSES_DONE) return 0;
             return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died before all were ready", of,

@@ -132,6 +132,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
  */
 NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                          enum recover_how how, struct recover_report *report, struct cellar_error *error);
+/* Somebody waits for that compute node: it is watched like one whose lock is in the way. Nothing without leases. */
+void db_watch(struct cellar *db, uint32_t cn);
 /* As cellar_outcome, by this coordinator. */
 NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2],
                          enum cellar_fate *fate, struct cellar_error *error);

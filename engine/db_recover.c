@@ -68,6 +68,19 @@ int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
     return db_call_on(db, 0, recover_fn, &call, error);
 }
 
+static int watch_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct worker *worker = coordinator->worker;
+    (void)co;
+    if (worker->home.vigil) vigil_watch(worker->home.vigil, worker, *(const uint32_t *)arg);
+    return 0;
+}
+
+void db_watch(struct cellar *db, uint32_t cn)
+{
+    if (cn < db->catalog->cn_count) (void)!db_call_on(db, 0, watch_fn, &cn, NULL);
+}
+
 /* ---- what became of a call ---- */
 
 int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2], enum cellar_fate *fate,

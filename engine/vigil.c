@@ -51,8 +51,8 @@ static void pulse_main(struct coro *co, void *arg)
 
 static void watch_on(struct vigil *vigil, uint32_t cn)
 {
-    struct vigil_watch *watch = &vigil->watches[cn];
-    if (!watch->on) *watch = (struct vigil_watch){.on = true, .entered = watch->entered};
+    struct vigil_watched *watch = &vigil->watches[cn];
+    if (!watch->on) *watch = (struct vigil_watched){.on = true, .entered = watch->entered};
 }
 
 /* What coordinators have met since. */
@@ -86,7 +86,7 @@ static void watcher_rest(struct coro *co, struct vigil *vigil)
 /* No coordinator begins to any more; true when none is in the midst of it, and this node's entry is gone. */
 static bool entry_withdraw(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
-    struct vigil_watch *watch = &vigil->watches[cn];
+    struct vigil_watched *watch = &vigil->watches[cn];
     struct members_state now;
     atomic_store(&vigil->taking[cn], false);
     if (!watch->entered) return true;
@@ -98,7 +98,7 @@ static bool entry_withdraw(struct coro *co, struct vigil *vigil, uint32_t cn)
 /* Before the first of its tags is taken, and behind the last. Whatever fails is done at the next look. */
 static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state)
 {
-    struct vigil_watch *watch = &vigil->watches[cn];
+    struct vigil_watched *watch = &vigil->watches[cn];
     bool may = state->state == LAYOUT_MEMBER_REDONE || (PLANT(taken_unredone) && state->state == LAYOUT_MEMBER_FENCED);
     struct members_state now;
     if (!may) {
@@ -165,7 +165,7 @@ static bool claim_held(struct coro *co, struct vigil *vigil, const struct member
 }
 
 /* Counts how long it has been silent; true when that is too long. */
-static bool silence(struct vigil_watch *watch, const struct members_sign *sign, uint64_t now_ns)
+static bool silence(struct vigil_watched *watch, const struct members_sign *sign, uint64_t now_ns)
 {
     bool first = watch->looked_ns == 0;
     bool changed = sign->lease != watch->lease || sign->state.incarnation != watch->incarnation;
@@ -201,7 +201,7 @@ static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const s
 static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
     struct worker *worker = vigil->worker;
-    struct vigil_watch *watch = &vigil->watches[cn];
+    struct vigil_watched *watch = &vigil->watches[cn];
     struct members_sign sign;
     bool answered = member_sign(co, member_of(vigil), worker->ep, cn, &sign) == 0;
     uint64_t now_ns = fabric_now_ns(worker->ep);
@@ -266,18 +266,23 @@ static void tags_take(struct coro *co, struct worker *by, const struct vigil_met
     }
 }
 
-void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met)
+void vigil_watch(struct vigil *vigil, struct worker *by, uint32_t cn)
 {
-    uint32_t cn = (uint32_t)met->cn;
     uint64_t bit = 1ull << cn % 64;
     bool asleep = false;
-    atomic_fetch_add(&vigil->takers, 1);
-    if (atomic_load(&vigil->taking[cn])) tags_take(co, by, met);
-    atomic_fetch_sub(&vigil->takers, 1);
     if (atomic_load_explicit(&vigil->met[cn / 64], memory_order_relaxed) & bit) return;
     atomic_fetch_or(&vigil->met[cn / 64], bit);
     if (!atomic_load(&vigil->awake) && atomic_compare_exchange_strong(&vigil->awake, &asleep, true))
         sched_wake(&by->sched, &vigil->worker->sched, &vigil->watcher);
+}
+
+void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met)
+{
+    uint32_t cn = (uint32_t)met->cn;
+    atomic_fetch_add(&vigil->takers, 1);
+    if (atomic_load(&vigil->taking[cn])) tags_take(co, by, met);
+    atomic_fetch_sub(&vigil->takers, 1);
+    vigil_watch(vigil, by, cn);
 }
 
 /* ---- from begin to end ---- */

@@ -28,7 +28,7 @@ struct vigil_met {
 };
 
 /* What is known of one node that is being watched. */
-struct vigil_watch {
+struct vigil_watched {
     bool on;
     bool entered;                /* this node may be down as a taker of its tags */
     uint64_t incarnation, lease; /* as last seen */
@@ -46,7 +46,7 @@ struct vigil {
     _Atomic uint64_t met[4];            /* a bit for each node whose tag was met since the watcher last looked */
     atomic_bool taking[FABRIC_CNS_MAX]; /* tags of that one may be taken over */
     atomic_uint takers;                 /* coordinators that are about to */
-    struct vigil_watch watches[FABRIC_CNS_MAX];
+    struct vigil_watched watches[FABRIC_CNS_MAX];
 };
 
 /* For a worker's compute node; idle until vigil_begin. NULL without memory. */
@@ -67,6 +67,8 @@ bool vigil_still(struct vigil *vigil);
  * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
  */
 void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met);
+/* By any coordinator of the node: somebody waits for that one for another reason. Has it watched, until it shows a sign of life or is recovered. */
+void vigil_watch(struct vigil *vigil, struct worker *by, uint32_t cn);
 /*
  * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags, or must have done with it,
  * which is waited for.

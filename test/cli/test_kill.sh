@@ -30,16 +30,6 @@ memnode() {
     fail "no socket of $1: $(cat "$folder/$1.err")"
 }
 
-# Has the process been at work, for some 0.05 s of its first worker's time? While it waits for the load it sleeps.
-works() {
-    local stat
-    for stat in /proc/"$1"/task/*/stat; do
-        grep -q 'worker0)' "$stat" 2>/dev/null || continue
-        [ "$(sed 's/.*) //' "$stat" | awk '{print $12 + $13}')" -ge 5 ] && return
-    done
-    return 1
-}
-
 # Waits at most 60 s for a process, and tells whether it ended with that status.
 ends() {
     for _ in $(seq 600); do
@@ -67,10 +57,11 @@ dies() {
         started+=("$!")
     done
     disown "${pids[victim]}" # its end is no news for the shell
-    for _ in $(seq 300); do # number 0 loads before: then another one tells
-        works "${pids[victim == 0 ? 1 : victim]}" && break
+    for _ in $(seq 600); do
+        grep -qs "all 3 processes run" "$folder/$name$victim.err" && break
         sleep 0.05
     done
+    sleep 0.2
     kill "-$signal" "${pids[victim]}" || fail "$name: process $victim was gone already: $(cat "$folder/$name$victim.err")"
     if [ "$lease" = off ]; then
         for _ in $(seq 50); do # its memory nodes may take a moment to see that it is gone
@@ -79,14 +70,6 @@ dies() {
         done
         grep -q "compute node $victim was recovered by" "$folder/$name.recover" || fail "$name: cellar recover says: $(cat "$folder/$name.recover")"
     fi
-    for _ in $(seq 200); do # until somebody says that it was recovered, and a little longer
-        grep -qs "compute node $victim was recovered by" "$folder/$name"[0-2].err "$folder/$name.recover" && break
-        sleep 0.05
-    done
-    sleep 0.5
-    for i in 0 1 2; do
-        [ $i -eq $victim ] || kill -INT "${pids[i]}" # ends the run, in order
-    done
     for i in 0 1 2; do
         [ $i -eq $victim ] && continue
         ends "${pids[i]}" 0 || fail "$name: process $i: $(cat "$folder/$name$i.err" "$folder/$name$i.out")"
@@ -107,11 +90,11 @@ dies() {
     [ $failures -eq 0 ]
 }
 
-dies killed cell 0 0.5 KILL 1 || exit 1
-dies backed crest 1 0.5 KILL 2 || exit 1
+dies killed cell 0 2 KILL 1 || exit 1
+dies backed crest 1 2 KILL 2 || exit 1
 dies operator crest 0 off KILL 1 || exit 1
 dies judge cell 1 off KILL 0 || exit 1
-dies zombie crest 1 0.3 STOP 1 || exit 1
+dies zombie crest 1 2 STOP 1 || exit 1
 
 # Who dies while it loads takes the others with it.
 memnode loading-a 0
@@ -123,10 +106,11 @@ for i in 0 1; do
     started+=("$!")
 done
 disown "${pids[0]}"
-for _ in $(seq 300); do
-    works "${pids[0]}" && break
-    sleep 0.02
+for _ in $(seq 100); do # it has attached, and begun to load
+    grep -qsx "cn0-worker0" /proc/"${pids[0]}"/task/*/comm && break
+    sleep 0.1
 done
+sleep 0.3
 kill -KILL "${pids[0]}"
 ends "${pids[1]}" 2 || fail "loading: process 1 did not end with 2"
 grep -q "process 0 of 2 died before all were ready" "$folder/loading1.err" || fail "loading: $(cat "$folder/loading1.err")"
