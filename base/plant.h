@@ -140,7 +140,6 @@
     X(lease_never_over, "a compute node that shows no sign of life is waited for")                                     \
     X(taken_unredone, "tags of a dead node are taken over before its log is redone")                                   \
     X(scrub_once, "tags that are not as they were read stay, though only some of them were taken over")                \
-    X(taker_unawaited, "an index is freed while others may take over tags of it")                                      \
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
     /* locks of the lock layer */                                                                                      \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
