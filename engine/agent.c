@@ -31,7 +31,11 @@ static void pause_for(struct coro *co, struct agent *agent, struct sched_task *t
 static int look(struct coro *co, struct agent *agent, struct configuration *now)
 {
     const struct halt *halt = agent->halt;
-    int32_t lost = halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1;
+    struct fabric *fabric = agent->worker->ep->fabric;
+    struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = (uint32_t)halt->now.away, .only_dead = true};
+    /* A fresh one in its place may soon be the only one that knows. */
+    bool gone = halt->now.state == CONFIGURATION_LOST && fabric->ops->control(fabric, &control, NULL) == 0;
+    int32_t lost = gone ? halt->now.away : -1;
     return configuration_look(co, agent->worker->ep, agent->worker->db->catalog, lost, now);
 }
 
@@ -43,12 +47,23 @@ static void give_up(struct agent *agent)
     halt_end(halt, &halt->now);
 }
 
-static void go_on(struct agent *agent, const struct configuration *now)
+/*
+ * Even epochs last no longer than others need: a compute node that stands still may see an odd one, and then the next odd one. So it is not the
+ * word JOINING that tells it of a fresh node, but any that does not have the lost one lost any more (INV-FAILOVER-6).
+ */
+static void fresh_attach(const struct agent *agent, const struct configuration *now)
 {
     struct fabric *fabric = agent->worker->ep->fabric;
-    struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = (uint32_t)now->away};
+    int32_t was = agent->halt->now.away;
+    int32_t node = now->state != CONFIGURATION_LOST && now->away >= 0 ? now->away : was != now->away ? was : -1;
+    struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = (uint32_t)node};
     /* Should it fail the fresh node is lost again for this compute node, and soon for all. */
-    if (now->state == CONFIGURATION_JOINING) (void)!fabric->ops->control(fabric, &control, NULL);
+    if (node >= 0) (void)!fabric->ops->control(fabric, &control, NULL);
+}
+
+static void go_on(struct agent *agent, const struct configuration *now)
+{
+    fresh_attach(agent, now);
     halt_end(agent->halt, now);
 }
 
@@ -112,6 +127,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
             return;
         }
         if (next.epoch != now.epoch) {
+            fresh_attach(agent, &next);
             begin_ns = fabric_now_ns(ep);
             pause_ns = PAUSE_NS;
         }

@@ -8,9 +8,9 @@
 
 #define PAUSE_NS 5000 /* between two looks at who stands still; doubles with each further one */
 #define PAUSE_MAX_NS 200000
-#define DEAD_EVERY 8              /* looks, between two questions whether somebody is dead */
-#define ACK_MAX_NS 50000000ull    /* who does not stand still by then is declared dead */
-#define ACK_END_NS 20000000000ull /* and if that cannot be, as it is a thread of this process, nothing can be done */
+#define DEAD_EVERY 8 /* looks, between two questions whether somebody is dead */
+#define ACK_END_NS                                                                                                     \
+    20000000000ull /* who cannot be declared dead, as it is a thread of this process, is waited for so long */
 
 static void pause_for(struct failover *failover, uint64_t ns)
 {
@@ -91,7 +91,7 @@ static int await_all(struct failover *failover, uint64_t *dead)
         enum standing standing = cn == failover->home->recover.cn ? STANDING_STILL : STANDING_NOT;
         for (uint32_t looks = 0; standing == STANDING_NOT; looks++) {
             uint64_t waited_ns = fabric_now_ns(run->ep) - begin_ns;
-            int rc = look_at(failover, cn, looks, waited_ns > ACK_MAX_NS, &standing);
+            int rc = look_at(failover, cn, looks, waited_ns > run->ep->fabric->stall_max_ns, &standing);
             if (rc) return rc;
             if (standing != STANDING_NOT || PLANT(failover_unawaited)) break;
             if (waited_ns > ACK_END_NS)

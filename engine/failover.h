@@ -11,6 +11,7 @@
  *                 is left unredone.
  * INV-FAILOVER-4: a new primary's lock words hold no tag, and DELETED where the flags say so; its count of chunks covers all runs.
  * INV-FAILOVER-5: nothing is copied to a fresh node before all WRITEs reach it, and nothing but WRITEs of the workload since it was last compared.
+ * INV-FAILOVER-6: a compute node that goes on while a memory node is not LOST has attached to the one that is there now.
  */
 #pragma once
 

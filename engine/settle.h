@@ -11,7 +11,7 @@
 #define SETTLE_REFUSALS_MAX 16 /* operations that surely did not run: the node counts as dead, its locks with it */
 #define SETTLE_PAUSE_NS 1000   /* between two tries; doubles with each further one */
 #define SETTLE_PAUSE_DOUBLINGS_MAX 8
-#define SETTLE_FAILOVER_NS 200000000ull /* so long a lost memory node's failover may take */
+#define SETTLE_FAILOVER_STALLS 4 /* of stall_max_ns: so long a lost memory node's failover may take */
 
 /* A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. */
 struct settle_patience {

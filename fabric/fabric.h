@@ -210,6 +210,7 @@ struct fabric {
     bool fresh;        /* the memory was made, all zero, by this open */
     uint64_t
         apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
+    uint64_t stall_max_ns; /* whoever lives takes a step at least this often, however loaded its machine is */
     uint64_t seed;
 };
 

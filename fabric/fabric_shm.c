@@ -20,6 +20,7 @@
 #define SLEEP_MIN_NS 60000 /* the kernel cannot wake a thread more precisely: shorter waits are spun */
 #define APPLY_MIN_NS                                                                                                   \
     10 /* a cell is locked, applied and unlocked by at least two dependent locked instructions on one word */
+#define STALL_MAX_NS 2000000000ull /* a thread of a loaded machine is not run for a second, as has been seen */
 #define OFFSET_BYTES_MAX (1ull << 48)
 
 static struct fabric_shm *shm_of(struct fabric *fabric) { return (struct fabric_shm *)fabric; }
@@ -134,6 +135,8 @@ void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node)
 static int replace_node(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {
     if (node >= shm->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+    /* Others may have noticed its end before this process's watcher has. */
+    if (shm->attached && fabric_shm_hung_up(shm, node)) fabric_shm_node_stop(shm, node);
     if (__atomic_load_n(&shm->nodes[node].limit, __ATOMIC_SEQ_CST)) return 0;
     if (shm->attached) {
         int code = fabric_shm_reattach(shm, node, error);
@@ -414,8 +417,11 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
     struct fabric_shm *shm = calloc(1, sizeof *shm);
 
     if (!shm) return NULL;
-    shm->fabric =
-        (struct fabric){.ops = &shm_ops, .line_atomic = false, .apply_min_ns = APPLY_MIN_NS, .seed = config->seed};
+    shm->fabric = (struct fabric){.ops = &shm_ops,
+                                  .line_atomic = false,
+                                  .apply_min_ns = APPLY_MIN_NS,
+                                  .stall_max_ns = STALL_MAX_NS,
+                                  .seed = config->seed};
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
     shm->pool_fd = shm->watch_stop_fd = -1;

@@ -221,6 +221,12 @@ void fabric_shm_watch_end(struct fabric_shm *shm)
 
 /* ---- a fresh memory node in the place of a lost one ---- */
 
+bool fabric_shm_hung_up(const struct fabric_shm *shm, uint32_t node)
+{
+    struct pollfd poll_fd = {.fd = shm->sockets[node], .events = POLLIN};
+    return poll(&poll_fd, 1, 0) == 1;
+}
+
 static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {
     const char *path = shm->socket_paths[node];

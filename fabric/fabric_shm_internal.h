@@ -181,9 +181,11 @@ void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node);
 /* Connects to all memory-node processes and maps what they hand out. */
 NODISCARD int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config,
                                 struct cellar_error *error);
-/* Starts the thread that stops a node when its process dies. */
+/* Has the memory-node process ended to which this one is attached? */
+bool fabric_shm_hung_up(const struct fabric_shm *shm, uint32_t node);
 /* Attaches to the memory node that listens in the place of a lost one, and maps its region where that one's was. */
 NODISCARD int fabric_shm_reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error);
+/* Starts the thread that stops a node when its process dies. */
 NODISCARD int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *error);
 void fabric_shm_watch_end(struct fabric_shm *shm);
 /* Says good-bye and hangs up; nothing may be mapped any more, since our compute-node indexes are free from then on. */

@@ -20,6 +20,7 @@
 #define POLL_CPU_NS 50
 #define NOW_CPU_NS 5
 #define TIME_MAX_NS 1000000000ull
+#define STALL_MAX_NS 50000000ull
 #define VAIN_POLLS 2              /* with a chooser: so many polls in a row find nothing before others get a chance */
 #define VAIN_POLLS_BULK 64        /* and so many of a bulk endpoint, which must not spin out of time for ever */
 #define LARGE_BYTES (64ull << 20) /* of a memory node that is worth large pages: small ones are made by the thousand */
@@ -459,6 +460,7 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .apply_min_ns =
             config->profile
                 .rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
+        .stall_max_ns = STALL_MAX_NS,
         .seed = config->seed,
     };
     prng_seed_stream(&sim->prng, config->seed, 0);
