@@ -252,7 +252,7 @@ static void publish(struct txn *txn, struct cache_object *object)
     local->fetching = object->claimed = false;
     if (absent) {
         announcement_end(txn, object);
-        if (!local->writers && !local->tagged_cells) local->phase = LOCAL_OPEN;
+        local_reopen(local);
     }
     local_wake_all(local, home->sched);
     uint32_t slot = local->slot;

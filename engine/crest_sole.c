@@ -250,10 +250,7 @@ static void hand_over(struct txn *txn, struct cache_object *object, bool applied
     struct local_object *local = object->local;
 
     if (object->announced) local->writers--;
-    if (!local->writers && !local->tagged_cells) {
-        local->phase = LOCAL_OPEN;
-        local->exclusive = false;
-    }
+    local_reopen(local);
     if (!object->busy) return;
     object->undo_cells = 0;
     if (applied) base_copy(local, object);

@@ -559,10 +559,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
     memset(db->gates, 0, db->config.cns * sizeof *db->gates);
-    for (uint32_t i = 0; i < db->config.cns; i++) {
-        db->gates[i].worker_count = db->config.threads;
-        atomic_flag_clear(&db->recovering[i]);
-    }
+    for (uint32_t i = 0; i < db->config.cns; i++) db->gates[i].worker_count = db->config.threads;
     rc = locals_open(db, error);
     if (rc == 0 && db_halts_make(db)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for agents");
     if (rc == 0) rc = open_all(db, error);

@@ -78,7 +78,7 @@ struct cellar {
     struct member member;
     uint64_t incarnation;    /* of this opening */
     bool joined;             /* as members */
-    atomic_flag *recovering; /* of each compute node of this process: it recovers somebody */
+    atomic_bool *recovering; /* of each compute node of this process: it recovers somebody */
     struct gate *gates;      /* of each compute node of this process */
     struct local *locals;    /* likewise their record caches, in mode `crest` */
     struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */

@@ -1,7 +1,7 @@
 /* db_recover.c - recovery as a database does it: at open, for a caller, or because somebody was found dead. */
 #include "db.h"
 
-#define JOIN_WAIT_NS 1000000ull /* between two looks at somebody else's recovery of our index */
+#define JOIN_WAIT_NS 1000000ull /* between two looks at a recovery that is under way */
 #define JOIN_WAITS_MAX 5000
 
 static struct recover_home home_of(struct worker *worker, struct sched_task *task)
@@ -40,10 +40,10 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
     if (atomic_load(&db->gates[own].halted)) /* what is dead is recovered there, if that cannot wait */
         return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
-    if (atomic_flag_test_and_set(&db->recovering[own]))
+    if (atomic_exchange(&db->recovering[own], true))
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
-    atomic_flag_clear(&db->recovering[own]);
+    atomic_store(&db->recovering[own], false);
     if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
     if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
     return rc;
@@ -57,9 +57,14 @@ struct recover_call {
 static int recover_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct recover_call *call = arg;
+    struct worker *worker = coordinator->worker;
     struct recover_report report;
-    return db_recover(co, coordinator->worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report,
-                      call->error);
+
+    /* This compute node may be at it by itself, because it has noticed. */
+    atomic_bool *recovering = &worker->db->recovering[worker->cn - worker->db->config.cn_index];
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && atomic_load(recovering); waits++)
+        sched_sleep(co, &worker->sched, &coordinator->task, JOIN_WAIT_NS);
+    return db_recover(co, worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
 }
 
 int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)

@@ -43,7 +43,7 @@ bool halt_still(struct halt *halt, struct sched *sched)
 {
     if (!gate_still(halt->gate, sched) && !PLANT(failover_undrained)) return false;
     if (halt->vigil && !vigil_still(halt->vigil)) return false;
-    if (!halt->quiet) halt->quiet = !atomic_flag_test_and_set(halt->recovering);
+    if (!halt->quiet) halt->quiet = !atomic_exchange(halt->recovering, true);
     return halt->quiet || PLANT(failover_undrained);
 }
 
@@ -61,7 +61,7 @@ void halt_end(struct halt *halt, const struct configuration *now)
     bool stale = PLANT(failover_epoch_stale) && now->leader != (int32_t)halt->agent_ep->cn;
     if (!stale) halt_route(halt, now);
     halt->now = *now;
-    if (halt->quiet) atomic_flag_clear(halt->recovering);
+    if (halt->quiet) atomic_store(halt->recovering, false);
     halt->begun = halt->quiet = false;
     atomic_store(&halt->gate->halted, 0);
 }

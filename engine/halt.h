@@ -17,7 +17,7 @@
 
 struct halt {
     struct gate *gate;
-    atomic_flag *recovering; /* held while it stands still */
+    atomic_bool *recovering; /* held while it stands still */
     struct vigil *vigil;     /* NULL: without leases */
     struct fabric_ep **eps;  /* of its workers */
     uint32_t ep_count;

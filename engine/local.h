@@ -194,6 +194,14 @@ bool local_expand(struct local *local, struct arena_magazine *magazine, struct l
 void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: one pin less; without pins it is freed. */
 void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);
+/* Under the lock: once nobody writes it, tags are gone or were never taken, and no insert is being applied, writers may come again. */
+static inline void local_reopen(struct local_object *object)
+{
+    if (object->writers || object->tagged_cells) return;
+    if (object->phase == LOCAL_APPLYING && !PLANT(crest_insert_reopened)) return;
+    object->phase = LOCAL_OPEN;
+    object->exclusive = false;
+}
 /* Under the lock: nobody finds it any more; the next pin of its key makes a new one. */
 void local_forget(struct local *local, struct local_object *object);
 

@@ -234,7 +234,6 @@ static void bench_refusals(void **state)
         {"", "the workload comes first"},
         {"--seconds 5", "the workload comes first"},
         {"tpcd", "unknown workload 'tpcd'"},
-        {"lock", "not built yet"},
         {"smallbank --cc cellar", "--cc cellar is not built yet; built: record, cell, crest"},
         {"smallbank --cc cellar", "not built yet"},
         {"smallbank --fabric verbs", "--fabric verbs is not built yet; built: shm, sim"},

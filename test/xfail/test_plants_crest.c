@@ -74,6 +74,9 @@ static const struct plants_search searches[] = {
     {.plant = "crest_insert_unannounced",
      .method = PLANTS_CLUSTER,
      .shape = {.crest = true, .faults = "reply_lost=0.02", .cns = 1, .mns = 2, .replicas = 1, .txns = 30}},
+    {.plant = "crest_insert_reopened",
+     .method = PLANTS_CLUSTER,
+     .shape = {.crest = true, .faults = "reply_lost=0.02", .cns = 1, .mns = 2, .replicas = 1, .txns = 30}},
     {.plant = "crest_stop_unheard", .method = PLANTS_CLUSTER, .shape = {.crest = true}},
 };
 
