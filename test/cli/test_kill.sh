@@ -106,11 +106,10 @@ for i in 0 1; do
     started+=("$!")
 done
 disown "${pids[0]}"
-for _ in $(seq 100); do # it has attached, and begun to load
+for _ in $(seq 1000); do # it has attached, and begun to load
     grep -qsx "cn0-worker0" /proc/"${pids[0]}"/task/*/comm && break
-    sleep 0.1
+    sleep 0.01
 done
-sleep 0.3
 kill -KILL "${pids[0]}"
 ends "${pids[1]}" 2 || fail "loading: process 1 did not end with 2"
 grep -q "process 0 of 2 died before all were ready" "$folder/loading1.err" || fail "loading: $(cat "$folder/loading1.err")"
