@@ -584,14 +584,17 @@ static void simple_transactions_cost_little(void **state)
     api_open_with(&api, *state, (struct cellar_config){.coros = 1});
     api_load(&api, 0, 10);
     bool atomic = db_fabric(api.db)->line_atomic;
-    for (int round = 0; round < 2; round++) {
+    uint64_t cost = UINT64_MAX, least = atomic ? 1 : 2;
+    for (int round = 0; round < 10 && cost > least;
+         round++) { /* who is kept off the processor amid a read reads once more */
         args = add_args(&api, 3, 3);
         args.call.body = read_one;
         cellar_stats_reset(api.db);
         assert_code(cellar_call(api.db, api.any, &args, NULL, &api.result), 0);
         cellar_stats_read(api.db, &stats);
+        cost = sum_of(&stats.ops[0][0], CELLAR_PHASES * CELLAR_VERBS);
     }
-    assert_int_equal(sum_of(&stats.ops[0][0], CELLAR_PHASES * CELLAR_VERBS), atomic ? 1 : 2);
+    assert_int_equal(cost, least);
     assert_int_equal(stats.round_trips, atomic ? 1 : 2);
     cellar_stats_reset(api.db);
     assert_code(add_one(&api, 3, NULL), 0);
