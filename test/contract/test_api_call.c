@@ -585,8 +585,7 @@ static void simple_transactions_cost_little(void **state)
     api_load(&api, 0, 10);
     bool atomic = db_fabric(api.db)->line_atomic;
     uint64_t cost = UINT64_MAX, least = atomic ? 1 : 2;
-    for (int round = 0; round < 10 && cost > least;
-         round++) { /* who is kept off the processor amid a read reads once more */
+    for (int round = 0; round < 10 && cost > least; round++) { /* kept off the processor amid a read, it reads again */
         args = add_args(&api, 3, 3);
         args.call.body = read_one;
         cellar_stats_reset(api.db);
