@@ -92,6 +92,12 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
     if (config->cn_count == 0 || config->workers_per_cn == 0 || config->clients_per_worker == 0)
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lock needs compute nodes, workers and clients: at least one of each");
+    /* Ids of clients have 32 bits, and 0 is nobody's. */
+    uint64_t all_workers = (uint64_t)config->cn_count * config->workers_per_cn;
+    if (config->cn_count > FABRIC_CNS_MAX || all_workers > (UINT32_MAX - 1) / config->clients_per_worker)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "%u compute nodes of %u workers of %u clients: more than %u nodes, or than 32 bits can number",
+                       config->cn_count, config->workers_per_cn, config->clients_per_worker, FABRIC_CNS_MAX);
     if (config->lease_ns && config->lease_ns < config->rtt_ns)
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lease of %llu ns is shorter than a round trip of %llu ns: nobody could renew it",

@@ -78,6 +78,18 @@ static void shapes_that_hold_nobody_are_refused(void **state)
     is_refused(config, "at least one of each");
 }
 
+static void clients_that_cannot_be_numbered_are_refused(void **state)
+{
+    struct lockmgr_config config = config_of("cas", NULL);
+    config.cn_count = FABRIC_CNS_MAX + 1;
+    is_refused(config, "more than 255 nodes");
+    config = config_of("cas", NULL);
+    config.cn_count = 16;
+    config.workers_per_cn = 1 << 14;
+    config.clients_per_worker = 1 << 14; /* 2^32: the product of 32-bit numbers would be 0 */
+    is_refused(config, "32 bits");
+}
+
 static void leases_below_a_round_trip_are_refused(void **state)
 {
     const char *about, *name;
@@ -151,6 +163,7 @@ int main(void)
         cmocka_unit_test(every_algorithm_has_a_name_and_fits),
         cmocka_unit_test(unknown_names_are_refused),
         cmocka_unit_test(shapes_that_hold_nobody_are_refused),
+        cmocka_unit_test(clients_that_cannot_be_numbered_are_refused),
         cmocka_unit_test(leases_below_a_round_trip_are_refused),
         cmocka_unit_test(rooms_too_small_are_refused),
         cmocka_unit_test(a_number_tells_where_its_client_is),
