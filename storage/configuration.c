@@ -43,6 +43,15 @@ static int word_raise(struct coro *co, struct fabric_ep *ep, struct fabric_addr 
     return 0;
 }
 
+/* What a word read from a memory node says is about nodes that there are. */
+static int checked(const struct catalog *catalog, const struct configuration *now)
+{
+    bool sane = now->state < CONFIGURATION_STATES && now->from < CONFIGURATION_STATES &&
+                now->away < (int32_t)catalog->mn_count && now->leader < (int32_t)catalog->cn_count &&
+                (now->state == CONFIGURATION_STEADY || now->away >= 0);
+    return sane ? 0 : -CELLAR_ERR_CORRUPT;
+}
+
 int configuration_look(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, int32_t lost,
                        struct configuration *now)
 {
@@ -60,9 +69,7 @@ int configuration_look(struct coro *co, struct fabric_ep *ep, const struct catal
     if (!any) return rc;
     *now = configuration_of(newest);
     if (newest == 0) *now = (struct configuration){.away = -1, .leader = -1};
-    bool sane = now->state < CONFIGURATION_STATES && now->from < CONFIGURATION_STATES &&
-                now->away < (int32_t)catalog->mn_count && (now->state == CONFIGURATION_STEADY || now->away >= 0);
-    return sane ? 0 : -CELLAR_ERR_CORRUPT;
+    return checked(catalog, now);
 }
 
 static void copies_raise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog,
@@ -83,9 +90,10 @@ int configuration_move(struct coro *co, struct fabric_ep *ep, const struct catal
     int rc = expected ? word_raise(co, ep, word_at(seat), expected) : 0;
     if (rc == 0) rc = run_direct(co, ep, fabric_op_cas(word_at(seat), &old, expected, want));
     if (rc) return rc;
-    *now = old == expected || old == want ? *to : configuration_of(old);
-    if (old == expected || old == want) copies_raise(co, ep, catalog, to);
-    return 0;
+    bool moved = old == expected || old == want;
+    *now = moved ? *to : configuration_of(old);
+    if (moved) copies_raise(co, ep, catalog, to);
+    return moved ? 0 : checked(catalog, now);
 }
 
 int configuration_ack(struct coro *co, struct fabric_ep *ep, const struct configuration *now, uint32_t cn, bool stopped)
