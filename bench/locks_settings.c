@@ -1,0 +1,249 @@
+/* locks_settings.c - defaults, what a mix is unless the user says otherwise, and what excludes each other. */
+#include "locks_settings.h"
+
+#include "settings.h"
+
+#include <string.h>
+
+#define SECONDS_MAX 1e6
+#define CLIENTS_MAX 16384
+
+static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", NULL};
+
+#define AT(field) offsetof(struct locks_settings, field)
+
+static const struct option_def defs[] = {
+    {.group = "Lock",
+     .name = "lock",
+     .argument = "NAME",
+     .help = "the algorithm: see cellar list",
+     .fallback = "declock",
+     .kind = OPTION_TEXT,
+     .offset = AT(plan.lock.algorithm)},
+    {.name = "policy",
+     .argument = "NAME",
+     .help = "of algorithms that have several",
+     .fallback = "its first",
+     .kind = OPTION_TEXT,
+     .offset = AT(plan.lock.policy)},
+    {.name = "capacity",
+     .argument = "N",
+     .help = "waiters that a lock has room for",
+     .fallback = "what it needs",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.capacity),
+     .min = 1},
+    {.name = "lease-ns",
+     .argument = "N",
+     .help = "after so long without progress a holder counts as dead",
+     .fallback = "the algorithm's",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.lock.lease_ns),
+     .min = 1,
+     .max = 1e12},
+
+    {.group = "Load",
+     .name = "mix",
+     .help = "one lock and its object; an object store; transactions' locks",
+     .fallback = "micro",
+     .kind = OPTION_CHOICE,
+     .offset = AT(mix),
+     .choices = mixes},
+    {.name = "locks",
+     .argument = "N",
+     .help = "locks, each with an object",
+     .fallback = "100000; tatp 680236, tpcc 60490",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.locks),
+     .min = 1,
+     .max = 1e9},
+    {.name = "theta",
+     .argument = "T",
+     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
+     .fallback = "0.99",
+     .kind = OPTION_REAL,
+     .offset = AT(plan.theta),
+     .max = 1.999},
+    {.name = "read-ratio",
+     .argument = "R",
+     .help = "share of shared locks",
+     .fallback = "0.5; objects 0.65 and 0.89",
+     .kind = OPTION_REAL,
+     .offset = AT(plan.read_ratio),
+     .max = 1},
+    {.name = "cs-ops",
+     .argument = "N",
+     .help = "READs or WRITEs of the object while the lock is held",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.cs_ops),
+     .max = 1000},
+    {.name = "object-bytes",
+     .argument = "N",
+     .help = "of each",
+     .fallback = "8; objects 414 and 9213; transactions 64",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.object_bytes),
+     .min = 1,
+     .max = LOCKS_OBJECT_MAX},
+
+    {.group = "Cluster",
+     .name = "cns",
+     .argument = "N",
+     .help = "compute nodes",
+     .fallback = "8; shm 2",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.cn_count),
+     .min = 1,
+     .max = FABRIC_CNS_MAX - 2},
+    {.name = "threads",
+     .argument = "N",
+     .help = "worker threads of a compute node",
+     .fallback = "16; shm 1",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.workers_per_cn),
+     .min = 1,
+     .max = 1024},
+    {.name = "clients",
+     .argument = "N",
+     .help = "of all threads together, a multiple of their number",
+     .fallback = "two a thread; shm four",
+     .kind = OPTION_COUNT,
+     .offset = AT(clients),
+     .min = 1,
+     .max = CLIENTS_MAX},
+    {.name = "server-threads",
+     .argument = "N",
+     .help = "of the lock server, of algorithms that have one",
+     .fallback = "8; shm 1",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.server_workers),
+     .min = 1,
+     .max = 64},
+    {.name = "fabric",
+     .help = "how compute nodes reach the memory node",
+     .fallback = "sim",
+     .kind = OPTION_CHOICE,
+     .offset = AT(fabric),
+     .choices = settings_fabrics,
+     .not_built = settings_fabrics_not_built},
+    {.name = "nic",
+     .help = "sim: the NICs and CPUs that it models",
+     .fallback = "cx5",
+     .kind = OPTION_CHOICE,
+     .offset = AT(plan.nic),
+     .choices = settings_nics},
+    {.name = "rtt-ns",
+     .argument = "N",
+     .help = "shm: delay of each completion",
+     .fallback = "0",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.rtt_ns),
+     .max = 1e9},
+
+    {.group = "Run",
+     .name = "seconds",
+     .argument = "S",
+     .help = "measure for so long; virtual time in sim",
+     .fallback = "sim 0.02, shm 2",
+     .kind = OPTION_REAL,
+     .offset = AT(seconds),
+     .min = 1e-6,
+     .max = SECONDS_MAX},
+    {.name = "ops",
+     .argument = "N",
+     .help = "measure so many rounds of all clients instead",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.ops),
+     .min = 1,
+     .max = 1e12},
+    {.name = "warmup",
+     .argument = "S",
+     .help = "run unmeasured for so long first",
+     .fallback = "a tenth of --seconds; 0 with --ops",
+     .kind = OPTION_REAL,
+     .offset = AT(warmup),
+     .max = SECONDS_MAX},
+    {.name = "seed",
+     .argument = "N",
+     .help = "everything random follows from it",
+     .fallback = "1",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.seed),
+     .min = 1},
+    {.name = "json",
+     .argument = "FILE",
+     .help = "also write the report as one JSON object; - is standard output",
+     .kind = OPTION_TEXT,
+     .offset = AT(json)},
+};
+const struct options locks_settings_options = {
+    .program = "cellar bench lock", .defs = defs, .count = sizeof defs / sizeof defs[0]};
+
+static bool given_is(uint64_t given, const char *name) { return options_given(&locks_settings_options, given, name); }
+
+/* What a mix is, unless the user says otherwise. */
+static void apply_mix(struct locks_settings *settings, uint64_t given)
+{
+    struct locks_plan *plan = &settings->plan;
+    bool small = !strcmp(settings->mix, "objects-small"), large = !strcmp(settings->mix, "objects-large");
+    uint64_t locks = 100000;
+    uint32_t bytes = small ? 414 : large ? 9213 : 8;
+    double ratio = small ? 0.65 : large ? 0.89 : 0.5;
+    if (!strcmp(settings->mix, "tatp")) plan->mix = LOCKS_TATP, locks = LOCKS_TATP_LOCKS, plan->think_ns = 2800;
+    if (!strcmp(settings->mix, "tpcc")) plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, plan->think_ns = 7000;
+    if (plan->mix != LOCKS_MICRO) bytes = 64;
+    if (!given_is(given, "locks")) plan->locks = locks;
+    if (!given_is(given, "object-bytes")) plan->object_bytes = bytes;
+    if (!given_is(given, "read-ratio")) plan->read_ratio = ratio;
+}
+
+static int apply_shape(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
+{
+    struct locks_plan *plan = &settings->plan;
+    struct lockmgr_config *lock = &plan->lock;
+    plan->sim = !strcmp(settings->fabric, "sim");
+    if (!plan->sim && given_is(given, "nic"))
+        return err_set(error, CELLAR_ERR_INVALID, "--nic is for --fabric sim: shm is this machine");
+    if (plan->sim && given_is(given, "rtt-ns"))
+        return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: sim has the times of its --nic");
+    if (!lock->cn_count) lock->cn_count = plan->sim ? 8 : 2;
+    if (!lock->workers_per_cn) lock->workers_per_cn = plan->sim ? 16 : 1;
+    if (!plan->server_workers) plan->server_workers = plan->sim ? 8 : 1;
+    uint32_t threads = lock->cn_count * lock->workers_per_cn;
+    if (!settings->clients) settings->clients = threads * (plan->sim ? 2 : 4);
+    if (settings->clients % threads)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--clients %u is not a multiple of the %u threads (--cns x --threads)", settings->clients,
+                       threads);
+    lock->clients_per_worker = settings->clients / threads;
+    return 0;
+}
+
+static int apply_time(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
+{
+    struct locks_plan *plan = &settings->plan;
+    if (plan->ops && given_is(given, "seconds"))
+        return err_set(error, CELLAR_ERR_INVALID, "--ops and --seconds exclude each other");
+    if (plan->ops && settings->warmup > 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--ops and --warmup exclude each other");
+    if (!given_is(given, "seconds")) settings->seconds = plan->sim ? 0.02 : 2;
+    if (!given_is(given, "warmup")) settings->warmup = plan->ops ? 0 : settings->seconds / 10;
+    plan->window_ns = (uint64_t)(settings->seconds * 1e9);
+    plan->warmup_ns = (uint64_t)(settings->warmup * 1e9);
+    return 0;
+}
+
+int locks_settings_parse(int count, char *const *arguments, struct locks_settings *settings, struct cellar_error *error)
+{
+    uint64_t given;
+    *settings = (struct locks_settings){.fabric = "sim", .mix = "micro"};
+    settings->plan =
+        (struct locks_plan){.nic = "cx5", .seed = 1, .theta = 0.99, .cs_ops = 1, .lock.algorithm = "declock"};
+    int code = options_parse(&locks_settings_options, count, arguments, settings, &given, error);
+    if (code) return code;
+    apply_mix(settings, given);
+    code = apply_shape(settings, given, error);
+    if (code == 0) code = apply_time(settings, given, error);
+    return code ? code : locks_check(&settings->plan, error);
+}

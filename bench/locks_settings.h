@@ -1,0 +1,18 @@
+/* locks_settings.h - the options of `cellar bench lock`, and the plan that they make. */
+#pragma once
+
+#include "locks.h"
+#include "options.h"
+
+struct locks_settings {
+    struct locks_plan plan;
+    const char *fabric, *mix, *json;
+    double seconds, warmup;
+    uint32_t clients;
+};
+
+extern const struct options locks_settings_options;
+
+/* A checked plan; OPTIONS_HELP; or an error. The strings of `arguments` are used on. */
+NODISCARD int locks_settings_parse(int count, char *const *arguments, struct locks_settings *settings,
+                                   struct cellar_error *error);
