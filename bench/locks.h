@@ -20,6 +20,7 @@
 #define LOCKS_ORDERED (1u << 16) /* of so many locks, the first ones, the order of grants is watched */
 #define LOCKS_TPCC_LOCKS 60490   /* of ShiftLock's traces */
 #define LOCKS_TATP_LOCKS 680236
+#define LOCKS_SLICES 100 /* of the window, when a compute node dies in it */
 
 enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC };
 
@@ -35,7 +36,10 @@ struct locks_plan {
     uint64_t think_ns;
     uint32_t server_workers;
     uint64_t warmup_ns, window_ns;
-    uint64_t ops;   /* rounds of all clients instead of a window; 0: by time */
+    uint64_t ops; /* rounds of all clients instead of a window; 0: by time */
+    bool kills;   /* sim: compute node kill_cn dies kill_ns into the window, and all know detect_ns later */
+    uint32_t kill_cn;
+    uint64_t kill_ns, detect_ns;
     uint32_t *stop; /* NULL, or set when the user wants an end */
 };
 
@@ -45,8 +49,10 @@ struct locks_tally {
     uint64_t lost;                                 /* releases that found the lock lost: a lease had run out */
     uint64_t inversions, ordered;                  /* grants behind a later caller's; of how many */
     uint64_t violations;                           /* grants beside a holder */
+    uint64_t before, after;                        /* rounds before a compute node died, and from when all knew of it */
+    uint64_t slices[LOCKS_SLICES];                 /* rounds of each part of the window, when one dies */
     struct hist acquire, shared, exclusive, round; /* latencies in ns: of one lock; of a round */
-    struct lockmgr_stats stats, before;            /* before: when the window began */
+    struct lockmgr_stats stats, stats_before;      /* stats_before: when the window began */
 };
 
 struct locks_result {
@@ -57,7 +63,8 @@ struct locks_result {
     uint64_t trace_hash, virtual_ns, verbs;
     uint32_t promises;
     uint64_t lock_bytes;
-    char audit[128]; /* empty: no lock is held or waited for at the end */
+    uint64_t inherited; /* locks that clients of the dead compute node held or waited for, taken by others */
+    char audit[128];    /* empty: no lock is held or waited for at the end */
 };
 
 /* INVALID with one line where the plan cannot be run. Fills in what follows from it. */
@@ -95,6 +102,10 @@ struct locks_client {
     uint64_t rounds; /* in the window */
     uint64_t quota;  /* rounds still to be made; UINT64_MAX: by time */
     int failed;      /* an error that ended it */
+    bool ended;
+    /* When compute nodes die: by hold, the lock plus 1 that it holds or waits for, and whether the monitors count it as a holder. */
+    uint64_t wanted[LOCKS_TXN_MAX];
+    bool counted[LOCKS_TXN_MAX];
 };
 
 struct locks_run;
@@ -112,6 +123,13 @@ struct locks_worker {
     bool measuring;            /* the window has begun for it */
     bool quiet;                /* it has said so */
     struct locks_tally *tally;
+};
+
+/* A compute node's death (locks_death.c). */
+struct locks_death {
+    struct fabric_ep *service; /* whose loop kills it, and declares it dead */
+    bool declared;
+    uint64_t inherited;
 };
 
 struct locks_run {
@@ -132,7 +150,26 @@ struct locks_run {
     _Atomic uint32_t unquiet;
     uint32_t running;    /* workers; atomically */
     uint64_t busy_ns[2]; /* of the NIC when the window began, and when it ended */
+    struct locks_death death;
 };
+
+/* (locks_run.c) */
+void locks_wake_all(struct locks_run *run);
 
 /* A client's whole life. (locks_work.c) */
 void locks_work(struct coro *co, struct locks_client *client);
+/* One lock, exclusively, and back. False: the client has failed. */
+bool locks_take_once(struct coro *co, struct locks_client *client, uint64_t lock);
+/* The client's hold number `hold` counts as nobody's from now on. */
+void locks_forget_grant(struct locks_client *client, uint32_t hold);
+
+/* (locks_death.c) Without plan->kills nobody is gone, and nothing happens. */
+NODISCARD int locks_death_check(const struct locks_plan *plan, struct cellar_error *error);
+void locks_death_configure(struct locks_run *run);
+NODISCARD int locks_death_start(struct locks_run *run, struct cellar_error *error);
+bool locks_death_is_gone(const struct locks_run *run, uint32_t cn);
+/* The last thing that a worker of the dead compute node does. */
+void locks_death_leave(struct locks_worker *worker);
+/* Is it this client that takes the locks of the dead? */
+bool locks_death_is_heir(const struct locks_client *client);
+bool locks_death_inherit(struct coro *co, struct locks_client *heir);

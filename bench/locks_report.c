@@ -59,6 +59,17 @@ static double goodput(const struct locks_report *report)
     return result->elapsed_s > 0 ? (double)result->total->rounds / result->elapsed_s : 0;
 }
 
+/* In the parts of the window before a compute node died, and from when all knew of it: rounds a second. */
+static double goodput_before(const struct locks_report *report)
+{
+    return (double)report->result->total->before / ((double)report->plan->kill_ns * 1e-9);
+}
+static double goodput_after(const struct locks_report *report)
+{
+    const struct locks_plan *plan = report->plan;
+    return (double)report->result->total->after / ((double)(plan->window_ns - plan->kill_ns - plan->detect_ns) * 1e-9);
+}
+
 /* What DecLock's authors count: of acquiring, operations on the memory node. */
 static double ops_per_acquire(const struct locks_report *report)
 {
@@ -136,6 +147,17 @@ static void print_times(const struct locks_report *report, FILE *out)
         if (stats->times_ns[i]) fprintf(out, "  %-24s %9.3f us\n", times[i], mean_time_us(stats, (enum lockmgr_time)i));
 }
 
+static void print_death(const struct locks_report *report, FILE *out)
+{
+    char before[STYLE_BYTES], after[STYLE_BYTES];
+    if (!report->plan->kills) return;
+    fprintf(out,
+            "  node %u died        %s rounds/s before, %s after (%.1f %%); %" PRIu64 " locks were left to others\n",
+            report->plan->kill_cn, style_rate(before, goodput_before(report)), style_rate(after, goodput_after(report)),
+            goodput_before(report) > 0 ? 100 * goodput_after(report) / goodput_before(report) : 0,
+            report->result->inherited);
+}
+
 void locks_report_print(const struct locks_report *report, FILE *out)
 {
     const struct locks_result *result = report->result;
@@ -146,6 +168,7 @@ void locks_report_print(const struct locks_report *report, FILE *out)
     print_plan(report, out);
     fprintf(out, "\n  goodput            %s rounds/s: %s in %.3f s%s\n", style_rate(rate, goodput(report)),
             style_count(count, total->rounds), result->elapsed_s, report->plan->sim ? " of virtual time" : "");
+    print_death(report, out);
     print_latency(out, "acquire", &total->acquire);
     print_latency(out, "  shared", &total->shared);
     print_latency(out, "  exclusive", &total->exclusive);
@@ -248,6 +271,24 @@ static void add_figures(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "leases_lost", json_integer((json_int_t)total->lost));
 }
 
+static void add_death(json_t *root, const struct locks_report *report)
+{
+    const struct locks_plan *plan = report->plan;
+    double slice_s = (double)plan->window_ns * 1e-9 / LOCKS_SLICES;
+    json_t *slices = json_array(), *death = json_object();
+    for (int i = 0; i < LOCKS_SLICES; i++)
+        json_array_append_new(slices, json_real((double)report->result->total->slices[i] / slice_s));
+    json_object_set_new(death, "cn", json_integer(plan->kill_cn));
+    json_object_set_new(death, "at_s", json_real((double)plan->kill_ns * 1e-9));
+    json_object_set_new(death, "known_s", json_real((double)(plan->kill_ns + plan->detect_ns) * 1e-9));
+    json_object_set_new(death, "goodput_before", json_real(goodput_before(report)));
+    json_object_set_new(death, "goodput_after", json_real(goodput_after(report)));
+    json_object_set_new(death, "inherited", json_integer((json_int_t)report->result->inherited));
+    json_object_set_new(death, "slice_s", json_real(slice_s));
+    json_object_set_new(death, "goodput", slices);
+    json_object_set_new(root, "death", death);
+}
+
 static void add_simulation(json_t *root, const struct locks_report *report)
 {
     const struct locks_result *result = report->result;
@@ -266,6 +307,7 @@ int locks_report_json(const struct locks_report *report, const char *path, struc
     add_plan(root, report);
     add_figures(root, report);
     if (report->plan->sim) add_simulation(root, report);
+    if (report->plan->kills) add_death(root, report);
     snprintf(text, sizeof text, "%" PRIu64 " grants beside a holder", report->result->total->violations);
     json_object_set_new(checks, "exclusion", json_string(excluded(report) ? "ok" : text));
     json_object_set_new(checks, "idle", json_string(report->result->audit[0] ? report->result->audit : "ok"));

@@ -49,7 +49,7 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     if (region_bytes(plan) > RUN_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%llu locks with their objects take more than a terabyte",
                        (unsigned long long)plan->locks);
-    return 0;
+    return locks_death_check(plan, error);
 }
 
 /* ---- a worker ---- */
@@ -59,9 +59,10 @@ static uint64_t machine_ns(void *arg, struct fabric_ep *ep)
     return ((const struct locks_run *)arg)->plan->sim ? fabric_sim_true_ns(ep) : fabric_shm_machine_ns(ep);
 }
 
-static void wake_all(struct locks_run *run)
+void locks_wake_all(struct locks_run *run)
 {
     for (uint32_t i = 0; i < run->worker_count; i++) fabric_wake(run->fabric, run->workers[i].ep);
+    if (run->death.service) fabric_wake(run->fabric, run->death.service);
 }
 
 static void client_main(struct coro *co, void *arg)
@@ -70,7 +71,8 @@ static void client_main(struct coro *co, void *arg)
     struct locks_run *run = client->worker->run;
     sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, START_SPREAD_NS));
     locks_work(co, client);
-    if (atomic_fetch_sub(&run->active, 1) == 1) wake_all(run);
+    client->ended = true;
+    if (atomic_fetch_sub(&run->active, 1) == 1) locks_wake_all(run);
 }
 
 static void tend_main(struct coro *co, void *arg)
@@ -97,7 +99,7 @@ static bool leaves(struct locks_worker *worker)
     if (atomic_load(&run->active)) return false;
     if (!worker->quiet && lockmgr_quiet(worker->locks)) {
         worker->quiet = true;
-        if (atomic_fetch_sub(&run->unquiet, 1) == 1) wake_all(run);
+        if (atomic_fetch_sub(&run->unquiet, 1) == 1) locks_wake_all(run);
     }
     return atomic_load(&run->unquiet) == 0;
 }
@@ -118,12 +120,13 @@ static void worker_main(void *arg)
     const struct locks_plan *plan = run->plan;
     worker->start_ns = fabric_now_ns(worker->ep) + plan->warmup_ns;
     worker->end_ns = plan->ops ? UINT64_MAX : worker->start_ns + plan->window_ns;
-    while (!leaves(worker)) {
+    while (!leaves(worker) && !locks_death_is_gone(run, worker->cn)) {
         bool any = sched_round(&worker->sched);
         any = receive(worker) || any;
         if (worker == run->workers) watch_nic(worker);
         if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
     }
+    if (locks_death_is_gone(run, worker->cn)) locks_death_leave(worker);
     lockmgr_stats_add(&worker->tally->stats, worker->locks);
     if (plan->ops) worker->end_ns = fabric_now_ns(worker->ep);
     __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
@@ -226,6 +229,7 @@ static int start(struct locks_run *run, struct cellar_error *error)
         code = open_manager(run, cn, config->workers_per_cn, config->clients_per_worker, error);
     if (code == 0 && config->server_workers)
         code = open_manager(run, config->server_cn, config->server_workers, 0, error);
+    if (code == 0) code = locks_death_start(run, error);
     for (uint32_t i = 0; code == 0 && i < run->worker_count; i++)
         if (run->fabric->ops->spawn(run->fabric, run->workers[i].ep, worker_main, &run->workers[i]))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
@@ -291,7 +295,7 @@ static void add_tally(struct locks_tally *sum, const struct locks_tally *from)
     hist_merge(&sum->exclusive, &from->exclusive);
     hist_merge(&sum->round, &from->round);
     uint64_t *stats = (uint64_t *)&sum->stats;
-    const uint64_t *after = (const uint64_t *)&from->stats, *before = (const uint64_t *)&from->before;
+    const uint64_t *after = (const uint64_t *)&from->stats, *before = (const uint64_t *)&from->stats_before;
     for (size_t i = 0; i < sizeof from->stats / sizeof *stats; i++) stats[i] += after[i] - before[i];
 }
 
@@ -318,6 +322,7 @@ static void sum_up(struct locks_run *run, struct locks_result *result)
             longest_ns = worker->end_ns - worker->start_ns;
     }
     result->elapsed_s = (double)longest_ns * 1e-9;
+    result->inherited = run->death.inherited;
     measure_fairness(run, result);
     result->nic_utilization = -1;
     if (!run->plan->sim) return;
@@ -331,7 +336,7 @@ static void sum_up(struct locks_run *run, struct locks_result *result)
 static int first_failure(const struct locks_run *run, struct cellar_error *error)
 {
     for (uint32_t i = 0; i < run->client_count; i++)
-        if (run->clients[i].failed)
+        if (run->clients[i].failed && !locks_death_is_gone(run, run->clients[i].worker->cn))
             return err_set(error, (enum cellar_error_code) - run->clients[i].failed,
                            "client %u ended with an error: %s", i, cellar_error_text(run->clients[i].failed));
     return 0;
@@ -380,6 +385,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
     run.objects = ((plan->locks + 2) * run.stride + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
     run.config.common.now_ns = machine_ns;
     run.config.common.arg = &run;
+    locks_death_configure(&run);
     result->promises = lockmgr_promises(&plan->lock);
     result->lock_bytes = lockmgr_lock_bytes(&plan->lock);
     int code = zipf_init(&run.zipf, plan->locks, plan->theta);

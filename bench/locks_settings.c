@@ -7,6 +7,7 @@
 
 #define SECONDS_MAX 1e6
 #define CLIENTS_MAX 16384
+#define DETECT_NS 1000000
 
 static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", NULL};
 
@@ -164,6 +165,26 @@ static const struct option_def defs[] = {
      .kind = OPTION_REAL,
      .offset = AT(warmup),
      .max = SECONDS_MAX},
+    {.name = "kill-cn",
+     .argument = "I",
+     .help = "sim: compute node I dies amid the window",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.kill_cn),
+     .max = FABRIC_CNS_MAX},
+    {.name = "kill-at",
+     .argument = "S",
+     .help = "so long after the window's beginning",
+     .fallback = "half of it",
+     .kind = OPTION_REAL,
+     .offset = AT(kill_at),
+     .max = SECONDS_MAX},
+    {.name = "detect",
+     .argument = "S",
+     .help = "so long later the others know that it is dead",
+     .fallback = "0.001",
+     .kind = OPTION_REAL,
+     .offset = AT(detect),
+     .max = SECONDS_MAX},
     {.name = "seed",
      .argument = "N",
      .help = "everything random follows from it",
@@ -231,6 +252,11 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
     if (!given_is(given, "warmup")) settings->warmup = plan->ops ? 0 : settings->seconds / 10;
     plan->window_ns = (uint64_t)(settings->seconds * 1e9);
     plan->warmup_ns = (uint64_t)(settings->warmup * 1e9);
+    plan->kills = given_is(given, "kill-cn");
+    if (!plan->kills && (given_is(given, "kill-at") || given_is(given, "detect")))
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-at and --detect are for --kill-cn");
+    plan->kill_ns = given_is(given, "kill-at") ? (uint64_t)(settings->kill_at * 1e9) : plan->window_ns / 2;
+    plan->detect_ns = given_is(given, "detect") ? (uint64_t)(settings->detect * 1e9) : DETECT_NS;
     return 0;
 }
 

@@ -7,7 +7,7 @@
 struct locks_settings {
     struct locks_plan plan;
     const char *fabric, *mix, *json;
-    double seconds, warmup;
+    double seconds, warmup, kill_at, detect;
     uint32_t clients;
 };
 

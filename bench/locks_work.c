@@ -155,25 +155,34 @@ static uint32_t weight(const struct locks_client *client, enum lockmgr_mode mode
                                                                                                      : LOCKS_EXCLUSIVE;
 }
 
-static void watch_grant(struct locks_client *client, uint64_t lock, enum lockmgr_mode mode)
+static void watch_grant(struct locks_client *client, uint32_t at, uint64_t lock, enum lockmgr_mode mode)
 {
+    if (locks_death_is_gone(client->worker->run, client->worker->cn)) return;
+    client->counted[at] = true;
     uint32_t mine = weight(client, mode), old = atomic_fetch_add(&client->worker->run->states[lock].held, mine);
     client->worker->tally->violations += mine == LOCKS_EXCLUSIVE ? old != 0 : old >= LOCKS_EXCLUSIVE;
 }
 
+void locks_forget_grant(struct locks_client *client, uint32_t at)
+{
+    if (!client->counted[at]) return;
+    client->counted[at] = false;
+    atomic_fetch_sub(&client->worker->run->states[client->wanted[at] - 1].held, weight(client, client->holds[at].mode));
+}
+
 /* ---- a round ---- */
 
-static bool acquire(struct coro *co, struct locks_client *client, struct lockmgr_hold *hold, uint64_t lock,
-                    enum lockmgr_mode mode)
+static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, uint64_t lock, enum lockmgr_mode mode)
 {
     struct locks_run *run = client->worker->run;
     struct locks_tally *tally = client->worker->tally;
     struct locks_order *order = order_of(run, lock);
     uint64_t call = order ? atomic_fetch_add(&order->calls, 1) + 1 : 0, begin_ns = now_ns(client);
-    client->failed =
-        lockmgr_acquire(co, client->locks, hold, fabric_addr_of(0, run->stride * (lock + 1)), mode, LOCKMGR_FOREVER);
+    client->wanted[at] = lock + 1;
+    client->failed = lockmgr_acquire(co, client->locks, &client->holds[at], fabric_addr_of(0, run->stride * (lock + 1)),
+                                     mode, LOCKMGR_FOREVER);
     if (client->failed) return false;
-    watch_grant(client, lock, mode);
+    watch_grant(client, at, lock, mode);
     watch_order(client, lock, mode, call);
     uint64_t end_ns = now_ns(client);
     if (!counts(client, end_ns)) return true;
@@ -183,10 +192,11 @@ static bool acquire(struct coro *co, struct locks_client *client, struct lockmgr
     return true;
 }
 
-static bool release(struct coro *co, struct locks_client *client, struct lockmgr_hold *hold, uint64_t lock)
+static bool release(struct coro *co, struct locks_client *client, uint32_t at)
 {
-    atomic_fetch_sub(&client->worker->run->states[lock].held, weight(client, hold->mode));
-    int code = lockmgr_release(co, hold);
+    locks_forget_grant(client, at);
+    int code = lockmgr_release(co, &client->holds[at]);
+    if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
     client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
     if (code && code != -CELLAR_ERR_FENCED) client->failed = code;
     return code == 0 || code == -CELLAR_ERR_FENCED;
@@ -226,24 +236,39 @@ static bool use_objects(struct coro *co, struct locks_client *client, const stru
     return true;
 }
 
+bool locks_take_once(struct coro *co, struct locks_client *client, uint64_t lock)
+{
+    return acquire(co, client, 0, lock, LOCKMGR_EXCLUSIVE) && release(co, client, 0);
+}
+
+/* Of a run in which a compute node dies: at_ns since the window began. */
+static void count_slice(struct locks_tally *tally, const struct locks_plan *plan, uint64_t at_ns)
+{
+    tally->slices[at_ns * LOCKS_SLICES / plan->window_ns]++;
+    tally->before += at_ns < plan->kill_ns;
+    tally->after += at_ns >= plan->kill_ns + plan->detect_ns;
+}
+
 static bool one_round(struct coro *co, struct locks_client *client)
 {
     struct txn txn;
     uint32_t held = 0;
     draw(client, &txn);
     uint64_t begin_ns = now_ns(client);
-    while (held < txn.count && acquire(co, client, &client->holds[held], txn.locks[held].lock, txn.locks[held].mode))
-        held++;
+    while (held < txn.count && acquire(co, client, held, txn.locks[held].lock, txn.locks[held].mode)) held++;
     bool well = held == txn.count;
     if (well)
         well = client->worker->run->plan->mix == LOCKS_MICRO ? use_object(co, client, &txn)
                                                              : use_objects(co, client, &txn);
-    while (held-- > 0) well = release(co, client, &client->holds[held], txn.locks[held].lock) && well;
+    while (held-- > 0) well = release(co, client, held) && well;
     uint64_t end_ns = now_ns(client);
     if (!well || !counts(client, end_ns)) return well;
     client->rounds++;
-    client->worker->tally->rounds++;
-    hist_add(&client->worker->tally->round, end_ns - begin_ns);
+    struct locks_tally *tally = client->worker->tally;
+    tally->rounds++;
+    hist_add(&tally->round, end_ns - begin_ns);
+    if (client->worker->run->plan->kills)
+        count_slice(tally, client->worker->run->plan, end_ns - client->worker->start_ns);
     return true;
 }
 
@@ -251,7 +276,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
 static void begin_window(struct locks_worker *worker)
 {
     worker->measuring = true;
-    lockmgr_stats_add(&worker->tally->before, worker->locks);
+    lockmgr_stats_add(&worker->tally->stats_before, worker->locks);
 }
 
 static bool goes_on(struct locks_client *client)
@@ -272,4 +297,5 @@ void locks_work(struct coro *co, struct locks_client *client)
         /* Where operations are done at once, nothing else lets the other clients of the thread run. */
         if (!worker->run->plan->sim) sched_yield_task(co, &worker->sched, &client->task);
     }
+    if (locks_death_is_heir(client)) (void)locks_death_inherit(co, client);
 }

@@ -57,6 +57,13 @@ refused "--nic is for --fabric sim" --fabric shm --nic cx4
 refused "--rtt-ns is for --fabric shm" --rtt-ns 10
 refused "unexpected argument" cas
 
+refused "lock algorithm mcs does not survive dead compute nodes" --lock mcs --kill-cn 1
+refused "there are 8 compute nodes, and one must be left" --kill-cn 8
+refused "--kill-at and --detect are for --kill-cn" --kill-at 0.001
+refused "must lie within the window" --kill-cn 0 --kill-at 1
+refused "--ops excludes it" --kill-cn 0 --ops 10
+refused "--kill-cn is for --fabric sim" --fabric shm --kill-cn 0
+
 # ---- every algorithm -----------------------------------------------------------------------------------------------
 
 "$cellar" list --json >"$folder/list" || fail "cellar list --json"
@@ -95,5 +102,19 @@ runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 50
 [ "$first" = "$(grep trace_hash "$folder/json")" ] || fail "the same run gave another trace"
 runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 500 --seed 2
 [ "$first" != "$(grep trace_hash "$folder/json")" ] || fail "another seed gave the same trace"
+
+# ---- a compute node dies -------------------------------------------------------------------------------------------
+
+# A quarter of the clients is gone; what they left locked is taken over, so whoever is left gets on, and all locks are idle at the end.
+for name in cas drtm dslr declock shiftlock; do
+    runs --lock $name --cns 4 --threads 1 --clients 8 --locks 400 --theta 0 --lease-ns 200000 --seconds 0.02 --kill-cn 2 --kill-at 0.004 || continue
+    before=$(sed -n 's/^    "goodput_before": \(.*\),$/\1/p' "$folder/json") after=$(sed -n 's/^    "goodput_after": \(.*\),$/\1/p' "$folder/json")
+    holds "$after > 0.5 * $before && $after < 0.9 * $before" || fail "$name without a quarter of its clients: $before, then $after rounds a second"
+done
+# Nobody is told of the death for 8 ms: sooner or later everybody stands before a lock of the dead.
+runs --lock cas --cns 4 --threads 1 --clients 8 --locks 20 --theta 0 --cs-ops 20 --seconds 0.02 --kill-cn 1 --kill-at 0.004 --detect 0.008
+sed -n '/"goodput": \[/,/\]/p' "$folder/json" | tr -d ' ,' >"$folder/slices"
+holds "$(sed -n 52,61p "$folder/slices" | paste -sd +) == 0" || fail "locks of the dead were taken before anybody knew of the death"
+holds "$(sed -n 72,101p "$folder/slices" | paste -sd +) > 0" || fail "locks of the dead were never taken"
 
 exit $((failures > 0))
