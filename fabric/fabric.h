@@ -200,6 +200,13 @@ struct fabric_ops {
     void (*close)(struct fabric *fabric);
 };
 
+/* What a programmable switch of this fabric takes (fabric_switch.h): nothing but real time where it is a thread. */
+struct fabric_switch_times {
+    uint32_t pass_ns;        /* from port to port, or to the port that recirculates */
+    uint32_t recirculate_ps; /* that port's, for each packet */
+    uint32_t control_ns;     /* until the control plane sees a packet, and between two of its turns */
+};
+
 /* A fabric: made by fabric_shm_open or fabric_sim_open. Backends embed it as their first member. */
 struct fabric {
     const struct fabric_ops *ops;
@@ -212,6 +219,7 @@ struct fabric {
         apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
     uint64_t stall_max_ns; /* whoever lives takes a step at least this often, however loaded its machine is */
     uint64_t seed;
+    struct fabric_switch_times switch_times;
 };
 
 /* ---- calls, common to all backends (fabric.c, or inline over the table) ---- */

@@ -21,6 +21,7 @@
 #define APPLY_MIN_NS                                                                                                   \
     10 /* a cell is locked, applied and unlocked by at least two dependent locked instructions on one word */
 #define STALL_MAX_NS 2000000000ull /* a thread of a loaded machine is not run for a second, as has been seen */
+#define SWITCH_CONTROL_NS 10000    /* a turn of a switch's control plane; passes take what they take */
 #define OFFSET_BYTES_MAX (1ull << 48)
 
 static struct fabric_shm *shm_of(struct fabric *fabric) { return (struct fabric_shm *)fabric; }
@@ -421,7 +422,8 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
                                   .line_atomic = false,
                                   .apply_min_ns = APPLY_MIN_NS,
                                   .stall_max_ns = STALL_MAX_NS,
-                                  .seed = config->seed};
+                                  .seed = config->seed,
+                                  .switch_times = {.control_ns = SWITCH_CONTROL_NS}};
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
     shm->pool_fd = shm->watch_stop_fd = -1;

@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 
 #define WORKER_STACK_BYTES (256u << 10)
-#define POLL_CPU_NS 50
-#define NOW_CPU_NS 5
 #define TIME_MAX_NS 1000000000ull
 #define STALL_MAX_NS 50000000ull
 #define VAIN_POLLS 2              /* with a chooser: so many polls in a row find nothing before others get a chance */
@@ -73,10 +71,10 @@ static void sim_idle(struct fabric_ep *base, uint64_t shown_ns)
     struct fabric_sim *sim = sim_of(base->fabric);
     uint64_t until_ns = fabric_sim_clock_true(&sim->inject.cns[base->cn].clock, shown_ns);
     fabric_sim_cpu_catch_up(sim, ep);
-    fabric_sim_cpu_settle(sim, ep);
+    fabric_sim_cpu_settle(ep);
     ep->vain_polls = 0;
     if (!sim->config.choose) fabric_sim_post_deliver(sim, ep, ep->clock_ns);
-    if (until_ns <= ep->clock_ns) ep->clock_ns += POLL_CPU_NS;
+    if (until_ns <= ep->clock_ns) ep->clock_ns += fabric_sim_cpu_poll_ns(ep);
     if (!sim->running) {
         run_until(sim, ep, until_ns);
     } else if (!at_hand(ep)) {
@@ -97,7 +95,7 @@ static void poll_in_vain(struct fabric_sim *sim, struct fabric_sim_ep *ep)
         return;
     }
     if (ep->ep.bulk && ep->vain_polls < VAIN_POLLS_BULK) return;
-    ep->clock_ns += POLL_CPU_NS;
+    ep->clock_ns += fabric_sim_cpu_poll_ns(ep);
     uint32_t patience = sim->config.choose ? VAIN_POLLS : 1; /* the first one may be followed by idle */
     if (ep->vain_polls <= patience) return;
     if (!sim->config.choose && !fabric_sim_events_before(sim, ep->clock_ns)) return;
@@ -109,7 +107,7 @@ static struct fabric_wait *sim_poll(struct fabric_ep *base)
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
     fabric_sim_cpu_catch_up(sim, ep);
-    fabric_sim_cpu_settle(sim, ep);
+    fabric_sim_cpu_settle(ep);
     if (!sim->config.choose) fabric_sim_post_deliver(sim, ep, ep->clock_ns);
     if (!ep->done.head && !ep->received) poll_in_vain(sim, ep);
     if (ep->done.head || ep->received) ep->vain_polls = 0;
@@ -122,8 +120,8 @@ static uint64_t sim_now_ns(struct fabric_ep *base)
     struct fabric_sim_ep *ep = ep_of(base);
     struct fabric_sim *sim = sim_of(base->fabric);
     fabric_sim_cpu_catch_up(sim, ep);
-    fabric_sim_cpu_settle(sim, ep);
-    if (!base->bulk) ep->clock_ns += NOW_CPU_NS;
+    fabric_sim_cpu_settle(ep);
+    if (!base->bulk) ep->clock_ns += fabric_sim_cpu_now_ns(ep);
     return fabric_sim_clock_shown(&sim->inject.cns[base->cn].clock, ep->clock_ns);
 }
 
@@ -149,7 +147,7 @@ static void sim_preempt(struct fabric_ep *base)
     struct fabric_sim *sim = sim_of(base->fabric);
     uint64_t away_ns = 0;
     if (sim->running_ep != ep || base->bulk) return;
-    fabric_sim_cpu_settle(sim, ep);
+    fabric_sim_cpu_settle(ep);
     bool away = fabric_sim_inject_preempts(sim, ep, &away_ns);
     bool others = (sim->config.choose || fabric_sim_events_before(sim, ep->clock_ns)) && has_sibling(sim, ep);
     if (!away && !others) return;
@@ -248,6 +246,9 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
     ep->ep.worker = control->worker;
     prng_seed_stream(&ep->ep.prng, sim->fabric.seed, 1 + ((uint64_t)control->cn << 32 | control->worker));
     ep->ep.preempt = sim_preempt;
+    ep->is_switch = control->cn - sim->config.switch_cn < sim->config.switches;
+    ep->is_hub = ep->is_switch || (sim->config.hubs_from && control->cn >= sim->config.hubs_from);
+    ep->costs = ep->is_switch ? &sim->switch_costs : &sim->config.profile;
     ep->addr = addr;
     ep->index = sim->ep_count;
     ep->clock_ns = sim->now_ns;
@@ -404,10 +405,15 @@ static int check_config(const struct fabric_sim_config *config, struct cellar_er
         return err_set(error, CELLAR_ERR_INVALID, "%llu bytes a memory node: must be a multiple of 64 below 2^47",
                        (unsigned long long)config->mn_bytes);
     }
+    if (config->switches > config->cn_count || config->switch_cn > config->cn_count - config->switches)
+        return err_set(error, CELLAR_ERR_INVALID, "%u switches from compute node %u on: there are only %u nodes",
+                       config->switches, config->switch_cn, config->cn_count);
     const struct fabric_sim_profile *profile = &config->profile;
-    const uint64_t times_ns[] = {profile->rtt_ns,    profile->atomic_ns,  profile->miss_ns,       profile->read_ns,
-                                 profile->write_ns,  profile->message_ns, profile->post_ns,       profile->op_ns,
-                                 profile->access_ns, profile->switch_ns,  profile->completion_ns, profile->retarget_ns};
+    const uint64_t times_ns[] = {
+        profile->rtt_ns,      profile->atomic_ns,        profile->miss_ns,       profile->read_ns,
+        profile->write_ns,    profile->message_ns,       profile->post_ns,       profile->op_ns,
+        profile->access_ns,   profile->switch_ns,        profile->completion_ns, profile->retarget_ns,
+        profile->pipeline_ns, profile->control_plane_ns, profile->crossing_ns};
     for (uint32_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++) {
         if (times_ns[i] > TIME_MAX_NS) {
             return err_set(error, CELLAR_ERR_INVALID, "a time of %llu ns: must be at most one second",
@@ -462,7 +468,11 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
                 .rtt_ns, /* between two applies of a cell the second one's lock must travel to its CN and back */
         .stall_max_ns = STALL_MAX_NS,
         .seed = config->seed,
+        .switch_times = {.pass_ns = config->profile.pipeline_ns,
+                         .recirculate_ps = config->profile.recirculate_ps,
+                         .control_ns = config->profile.control_plane_ns},
     };
+    fabric_sim_profile_take_cpu(&sim->switch_costs, &config->profile);
     prng_seed_stream(&sim->prng, config->seed, 0);
     code = fabric_sim_inject_open(sim, error);
     if (code == 0) code = map_nodes(sim, error);

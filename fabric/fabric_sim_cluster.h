@@ -64,6 +64,7 @@ struct fabric_sim_conn {
     uint64_t arrive_ns, execute_ns;
     uint64_t write_arrive_ns, write_execute_ns;
     bool used;                    /* its memory node counts it */
+    bool to_switch, to_hub;       /* of a way to an inbox */
     uint32_t outstanding;         /* READs and atomics that have left and not been answered */
     struct fabric_sim_queue held; /* what waits at the sender until there are fewer */
     struct fabric_sim_queue
@@ -79,6 +80,8 @@ struct fabric_sim_ep {
     struct fabric_ep ep; /* first: the contract's part */
     struct fabric_addr addr;
     uint32_t index;
+    const struct fabric_sim_profile *costs; /* of its CPU: a switch has none */
+    bool is_switch, is_hub;
     uint64_t clock_ns, clock_rest_ps;
     uint32_t pending; /* operations posted and not reaped */
     uint64_t batch;   /* counts the posts */
@@ -132,6 +135,7 @@ struct fabric_sim_candidate {
 struct fabric_sim {
     struct fabric fabric; /* first: the contract's part */
     struct fabric_sim_config config;
+    struct fabric_sim_profile switch_costs; /* the same profile, without CPU */
     struct prng prng;
     uint64_t now_ns;
     uint64_t hash;

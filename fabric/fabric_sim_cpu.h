@@ -19,16 +19,20 @@ static inline void fabric_sim_cpu_catch_up(const struct fabric_sim *sim, struct 
 }
 
 /* What the engine did since it was last looked at; bulk work is free. */
-static inline void fabric_sim_cpu_settle(const struct fabric_sim *sim, struct fabric_sim_ep *ep)
+static inline void fabric_sim_cpu_settle(struct fabric_sim_ep *ep)
 {
-    if (!ep->ep.bulk) ep->clock_ns += (uint64_t)ep->ep.work * sim->config.profile.access_ns;
+    if (!ep->ep.bulk) ep->clock_ns += (uint64_t)ep->ep.work * ep->costs->access_ns;
     ep->ep.work = 0;
 }
 
 /* Copying so many bytes; fractions of a nanosecond add up. */
-static inline void fabric_sim_cpu_copy(const struct fabric_sim *sim, struct fabric_sim_ep *ep, uint64_t bytes)
+static inline void fabric_sim_cpu_copy(struct fabric_sim_ep *ep, uint64_t bytes)
 {
-    ep->clock_rest_ps += bytes * sim->config.profile.byte_ps;
+    ep->clock_rest_ps += bytes * ep->costs->byte_ps;
     ep->clock_ns += ep->clock_rest_ps / 1000;
     ep->clock_rest_ps %= 1000;
 }
+
+/* A poll that finds nothing; a look at the clock. A switch has no CPU, but its time must go on. */
+static inline uint64_t fabric_sim_cpu_poll_ns(const struct fabric_sim_ep *ep) { return ep->is_switch ? 1 : 50; }
+static inline uint64_t fabric_sim_cpu_now_ns(const struct fabric_sim_ep *ep) { return ep->is_switch ? 0 : 5; }

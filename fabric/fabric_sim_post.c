@@ -23,6 +23,8 @@ static struct fabric_sim_conn *peer_of(struct fabric_sim *sim, struct fabric_sim
         must(ep->peers[receiver]);
         ep->peers[receiver]->node = FABRIC_NODES_MAX + receiver;
         ep->peers[receiver]->flow = sim->flow_count++;
+        ep->peers[receiver]->to_switch = sim->eps[receiver]->is_switch;
+        ep->peers[receiver]->to_hub = sim->eps[receiver]->is_hub;
     }
     return ep->peers[receiver];
 }
@@ -56,8 +58,7 @@ static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fa
 }
 
 /* One doorbell for each memory node in the batch, and one for its messages; each operation; what is copied for the NIC. */
-static void charge_batch(const struct fabric_sim *sim, struct fabric_sim_ep *ep, const struct fabric_op *ops,
-                         uint32_t count)
+static void charge_batch(struct fabric_sim_ep *ep, const struct fabric_op *ops, uint32_t count)
 {
     _Static_assert(FABRIC_NODES_MAX <= 64, "a bit for each memory node");
     uint64_t nodes = 0, bytes = 0;
@@ -71,8 +72,8 @@ static void charge_batch(const struct fabric_sim *sim, struct fabric_sim_ep *ep,
         if (ops[i].kind == FABRIC_WRITE || ops[i].kind == FABRIC_SEND) bytes += ops[i].size_bytes;
     }
     uint64_t doorbells = (uint64_t)__builtin_popcountll(nodes) + messages;
-    ep->clock_ns += doorbells * sim->config.profile.post_ns + (uint64_t)count * sim->config.profile.op_ns;
-    fabric_sim_cpu_copy(sim, ep, bytes);
+    ep->clock_ns += doorbells * ep->costs->post_ns + (uint64_t)count * ep->costs->op_ns;
+    fabric_sim_cpu_copy(ep, bytes);
 }
 
 void fabric_sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
@@ -86,8 +87,8 @@ void fabric_sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
         return;
     }
     fabric_sim_cpu_catch_up(sim, ep);
-    fabric_sim_cpu_settle(sim, ep);
-    charge_batch(sim, ep, ops, count);
+    fabric_sim_cpu_settle(ep);
+    charge_batch(ep, ops, count);
     wait->pending += count;
     ep->batch++;
     for (uint32_t i = 0; i < count; i++) post_one(sim, ep, &ops[i], wait);
@@ -170,7 +171,7 @@ struct fabric_wait *fabric_sim_post_reap(struct fabric_sim *sim, struct fabric_s
         ep->pending--;
         wait->answered--;
         if (busy_ns < event->time_ns) busy_ns = event->time_ns;
-        busy_ns += sim->config.profile.completion_ns;
+        busy_ns += ep->costs->completion_ns;
         if (event->op->kind == FABRIC_READ) bytes += event->op->size_bytes;
         if (--wait->pending == 0) {
             wait->next = NULL;
@@ -181,8 +182,8 @@ struct fabric_wait *fabric_sim_post_reap(struct fabric_sim *sim, struct fabric_s
         fabric_sim_events_release(sim, event);
     }
     if (ep->clock_ns < busy_ns) ep->clock_ns = busy_ns;
-    ep->clock_ns += (uint64_t)messages * sim->config.profile.completion_ns;
-    ep->clock_ns += (uint64_t)resumed * sim->config.profile.switch_ns;
-    fabric_sim_cpu_copy(sim, ep, bytes);
+    ep->clock_ns += (uint64_t)messages * ep->costs->completion_ns;
+    ep->clock_ns += (uint64_t)resumed * ep->costs->switch_ns;
+    fabric_sim_cpu_copy(ep, bytes);
     return first;
 }

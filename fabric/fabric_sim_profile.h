@@ -36,6 +36,12 @@ struct fabric_sim_profile {
         uint32_t connections,
             percent; /* READ service by open connections to the node, interpolated in log2; 0 ends the list */
     } qp[FABRIC_SIM_QP_POINTS];
+    /* a programmable switch (fabric_switch.h) */
+    uint32_t crossing_ns;      /* of message_ns: through the ordinary switch that it takes the place of */
+    uint32_t pipeline_ns;      /* one pass, port to port */
+    uint32_t packet_ps;        /* between two packets, at the earliest */
+    uint32_t recirculate_ps;   /* between two that recirculate */
+    uint32_t control_plane_ns; /* a turn of its control plane */
     /* the posting thread's CPU */
     uint32_t post_ns;       /* a doorbell: each batch and memory node */
     uint32_t op_ns;         /* each operation in it */
@@ -49,3 +55,5 @@ struct fabric_sim_profile {
 const struct fabric_sim_profile *fabric_sim_profile_find(const char *name);
 /* The i-th profile, NULL behind the last one. */
 const struct fabric_sim_profile *fabric_sim_profile_at(uint32_t i);
+/* The same hardware, with a CPU that costs nothing. */
+void fabric_sim_profile_take_cpu(struct fabric_sim_profile *out, const struct fabric_sim_profile *profile);

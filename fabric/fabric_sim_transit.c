@@ -72,10 +72,21 @@ static bool sender_full(const struct fabric_sim *sim, const struct fabric_sim_co
     return limit && outstanding(op) && conn->outstanding >= limit;
 }
 
+/* One way of a message. A switch is in the middle, in the place of an ordinary one. */
+static uint64_t message_ns(const struct fabric_sim *sim, const struct fabric_sim_ep *ep,
+                           const struct fabric_sim_conn *conn)
+{
+    const struct fabric_sim_profile *profile = &sim->config.profile;
+    uint64_t crossing_ns = profile->crossing_ns < profile->message_ns ? profile->crossing_ns : profile->message_ns;
+    if (!ep->is_switch && !conn->to_switch) return profile->message_ns;
+    return (profile->message_ns - crossing_ns) / 2 + (ep->is_switch ? profile->pipeline_ns : 0);
+}
+
 /* When a SEND can go: a dynamically connected endpoint that changes its target lets what is under way arrive first. */
 static uint64_t target_ns(const struct fabric_sim *sim, struct fabric_sim_ep *ep, const struct fabric_sim_conn *conn,
                           uint64_t time_ns)
 {
+    if (ep->is_hub || conn->to_hub) return time_ns;
     if (ep->target != conn->node) {
         if (ep->target && ep->target_arrive_ns > time_ns) time_ns = ep->target_arrive_ns;
         time_ns += sim->config.profile.retarget_ns;
@@ -94,23 +105,25 @@ static void depart(struct fabric_sim *sim, struct fabric_sim_event *event, uint6
     const struct fabric_op *op = event->op;
     uint64_t way_ns = sim->config.profile.rtt_ns / 2;
     if (op->kind == FABRIC_SEND) {
-        way_ns = sim->config.profile.message_ns;
+        way_ns = message_ns(sim, event->ep, conn);
         time_ns = target_ns(sim, event->ep, conn, time_ns);
     }
     if (fabric_is_wide(op)) way_ns += sim->config.profile.wide_ns;
     conn->outstanding += outstanding(op);
     event->pass = fabric_sim_transit_may_pass(sim, op) && prng_below(&sim->prng, 2);
-    time_ns = through(sim, &sim->links[event->ep->ep.cn].out, time_ns, request_bytes(op)) + way_ns + jitter(sim);
+    if (!event->ep->is_switch) time_ns = through(sim, &sim->links[event->ep->ep.cn].out, time_ns, request_bytes(op));
+    time_ns += way_ns + jitter(sim);
     fabric_sim_events_forward(sim, event, FABRIC_SIM_ARRIVE,
                               in_order(&conn->arrive_ns, &conn->write_arrive_ns, op, event->pass, time_ns));
 }
 
 /* With a chooser: about when. */
-static uint64_t advised_ns(const struct fabric_sim *sim, const struct fabric_sim_ep *ep, const struct fabric_op *op)
+static uint64_t advised_ns(const struct fabric_sim *sim, const struct fabric_sim_ep *ep,
+                           const struct fabric_sim_conn *conn, const struct fabric_op *op)
 {
     const struct fabric_sim_profile *profile = &sim->config.profile;
     uint64_t arrive_ns = ep->clock_ns + profile->rtt_ns / 2;
-    if (op->kind == FABRIC_SEND) return ep->clock_ns + profile->message_ns;
+    if (op->kind == FABRIC_SEND) return ep->clock_ns + message_ns(sim, ep, conn);
     if (op->kind == FABRIC_READ) return arrive_ns + profile->read_ns;
     return arrive_ns + (op->kind == FABRIC_WRITE ? profile->write_ns : profile->atomic_ns);
 }
@@ -131,7 +144,7 @@ void fabric_sim_transit_send(struct fabric_sim *sim, struct fabric_sim_ep *ep, s
         fabric_sim_nic_connect(&sim->nodes[conn->node].nic);
     }
     if (sim->config.choose) {
-        fabric_sim_events_forward(sim, event, FABRIC_SIM_EXECUTE, advised_ns(sim, ep, op));
+        fabric_sim_events_forward(sim, event, FABRIC_SIM_EXECUTE, advised_ns(sim, ep, conn, op));
     } else if (conn->held.head || sender_full(sim, conn, op)) {
         fabric_sim_queue_append(&conn->held, event);
     } else {
@@ -144,7 +157,10 @@ static void arrive_message(struct fabric_sim *sim, struct fabric_sim_event *even
     struct fabric_sim_conn *conn = event->conn;
     const struct fabric_sim_ep *receiver = sim->eps[conn->node - FABRIC_NODES_MAX];
     uint64_t time_ns = sim->now_ns;
-    if (receiver) time_ns = through(sim, &sim->links[receiver->ep.cn].in, time_ns, request_bytes(event->op));
+    if (receiver && receiver->is_switch)
+        time_ns = fabric_sim_link_use(&sim->links[receiver->ep.cn].in, time_ns, sim->config.profile.packet_ps) / 1000;
+    else if (receiver)
+        time_ns = through(sim, &sim->links[receiver->ep.cn].in, time_ns, request_bytes(event->op));
     fabric_sim_events_forward(sim, event, FABRIC_SIM_EXECUTE,
                               in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, time_ns));
 }

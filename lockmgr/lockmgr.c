@@ -84,6 +84,21 @@ static int check_names(const struct lockmgr_config *config, const struct lockmgr
                    config->policy, list_names(names, sizeof names, name_of_policy, algorithm->policies));
 }
 
+static int check_switches(const struct lockmgr_config *config, const struct lockmgr_algorithm *algorithm,
+                          struct cellar_error *error)
+{
+    uint32_t first = config->switch_cn, count = config->switches;
+    if (count == 0 || count > algorithm->switches_max)
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s needs 1 to %u switches, not %u", algorithm->name,
+                       algorithm->switches_max, count);
+    if (first < config->cn_count || (config->server_workers && config->server_cn - first < count))
+        return err_set(error, CELLAR_ERR_INVALID, "a switch takes the place of a compute node or of the lock server");
+    if (config->lock_count == 0 || config->lock_stride == 0)
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s must be told where its locks are",
+                       algorithm->name);
+    return 0;
+}
+
 int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error)
 {
     const struct lockmgr_algorithm *algorithm = algorithm_of(config->algorithm);
@@ -105,7 +120,8 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
     if (config->server_workers && config->server_cn < config->cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
                        config->server_cn, config->cn_count);
-    return algorithm->check ? algorithm->check(config, error) : 0;
+    if (algorithm->switches_max) code = check_switches(config, algorithm, error);
+    return code == 0 && algorithm->check ? algorithm->check(config, error) : code;
 }
 
 uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config)
@@ -131,6 +147,20 @@ bool lockmgr_has_server(const char *name)
     return algorithm && algorithm->server_deliver;
 }
 
+uint32_t lockmgr_switches_max(const char *name)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(name);
+    return algorithm ? algorithm->switches_max : 0;
+}
+
+int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error)
+{
+    const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
+    if (worker->pipeline && algorithm->switch_audit) return algorithm->switch_audit(worker, lock, error);
+    if (worker->lockmgr->serves && algorithm->server_audit) return algorithm->server_audit(worker, lock, error);
+    return 0;
+}
+
 int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     return algorithm_of(config->algorithm)->audit(config, bytes, error);
@@ -147,17 +177,19 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     bool serves = config->server_workers && cn == config->server_cn;
     if (serves && !algorithm_of(config->algorithm)->server_deliver)
         return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no server", config->algorithm);
-    uint32_t workers = serves ? config->server_workers : config->workers_per_cn;
+    bool switches = algorithm_of(config->algorithm)->switches_max && cn - config->switch_cn < config->switches;
+    uint32_t workers = serves ? config->server_workers : switches ? 1 : config->workers_per_cn;
     struct lockmgr *lockmgr = calloc(1, sizeof *lockmgr);
     if (!lockmgr || !(lockmgr->workers = calloc(workers, sizeof *lockmgr->workers))) goto no_memory;
     lockmgr->config = *config;
     lockmgr->algorithm = algorithm_of(config->algorithm);
     lockmgr->serves = serves;
+    lockmgr->switches = switches;
     lockmgr->worker_count = workers;
     lockmgr->policy = (uint32_t)policy_of(lockmgr->algorithm, config->policy);
     lockmgr->cn = cn;
     lockmgr->fabric = fabric;
-    code = lockmgr->algorithm->open && !serves ? lockmgr->algorithm->open(lockmgr, error) : 0;
+    code = lockmgr->algorithm->open && !serves && !switches ? lockmgr->algorithm->open(lockmgr, error) : 0;
     if (code) goto out;
     *out = lockmgr;
     return 0;
@@ -173,14 +205,15 @@ void lockmgr_close(struct lockmgr *lockmgr)
 {
     if (!lockmgr) return;
     for (uint32_t i = 0; i < lockmgr->worker_count; i++) must(!lockmgr->workers[i]);
-    if (lockmgr->algorithm->close && !lockmgr->serves) lockmgr->algorithm->close(lockmgr);
+    if (lockmgr->algorithm->close && !lockmgr->serves && !lockmgr->switches) lockmgr->algorithm->close(lockmgr);
     free(lockmgr->workers);
     free(lockmgr);
 }
 
 static int open_clients(struct lockmgr_worker *worker, struct cellar_error *error)
 {
-    uint32_t count = worker->lockmgr->serves ? 0 : worker->lockmgr->config.clients_per_worker;
+    uint32_t count =
+        worker->lockmgr->serves || worker->lockmgr->switches ? 0 : worker->lockmgr->config.clients_per_worker;
     worker->client_count = count;
     worker->clients = calloc(count + 1ull, sizeof *worker->clients);
     uint64_t letters = (count + 1ull) * LOCKMGR_CLIENT_BYTES;
@@ -221,8 +254,9 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
     if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of the lock manager");
     *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
     int code = open_clients(worker, error);
-    int (*open)(struct lockmgr_worker *, struct cellar_error *) =
-        lockmgr->serves ? algorithm->server_open : algorithm->worker_open;
+    int (*open)(struct lockmgr_worker *, struct cellar_error *) = lockmgr->switches ? algorithm->switch_open
+                                                                  : lockmgr->serves ? algorithm->server_open
+                                                                                    : algorithm->worker_open;
     if (code == 0 && open) code = open(worker, error);
     if (code) {
         free_worker(worker);
@@ -237,9 +271,12 @@ void lockmgr_worker_close(struct lockmgr_worker *worker)
     if (!worker) return;
     struct lockmgr *lockmgr = worker->lockmgr;
     const struct lockmgr_algorithm *algorithm = lockmgr->algorithm;
-    void (*close)(struct lockmgr_worker *) = lockmgr->serves ? algorithm->server_close : algorithm->worker_close;
+    void (*close)(struct lockmgr_worker *) = lockmgr->switches ? algorithm->switch_close
+                                             : lockmgr->serves ? algorithm->server_close
+                                                               : algorithm->worker_close;
     for (uint32_t i = 0; i < worker->client_count; i++) must(!worker->clients[i].holds);
     if (close) close(worker);
+    fabric_switch_close(worker->pipeline);
     lockmgr->workers[worker->number] = NULL;
     free_worker(worker);
 }

@@ -27,6 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct fabric_switch_faults;
+
 #define LOCKMGR_LOCK_ALIGN 64
 #define LOCKMGR_HOLD_WORDS 12      /* what an algorithm may keep in a hold */
 #define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
@@ -78,6 +80,15 @@ struct lockmgr_config {
      * manager, opened for that CN, with workers that have a loop as all others, but no clients.
      */
     uint32_t server_cn, server_workers;
+    /*
+     * Programmable switches (fabric_switch.h), of those algorithms that lock in the network: `switches` CNs from switch_cn on, behind the
+     * clients'. Each is a lock manager, opened for that CN, of one worker without clients.
+     */
+    uint32_t switch_cn, switches;
+    const struct fabric_switch_faults *switch_faults; /* NULL: none */
+    /* Their registers are few and numbered: lock i is at first_lock + i x lock_stride, and there are lock_count. Others have no use for it. */
+    struct fabric_addr first_lock;
+    uint64_t lock_stride, lock_count;
     /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
     struct fabric_addr clock;
     struct lockmgr_view view;          /* dead may be NULL: nobody dies */
@@ -135,12 +146,13 @@ NODISCARD int lockmgr_check(const struct lockmgr_config *config, struct cellar_e
 uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
 uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
 bool lockmgr_has_server(const char *algorithm);
+uint32_t lockmgr_switches_max(const char *algorithm); /* 0: it needs none; else at least one, and at most so many */
 /* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
 /* The i-th policy of that algorithm; NULL behind the last, and of one that has none. */
 const char *lockmgr_policy_name(const char *algorithm, uint32_t i);
 
-/* The lock manager of one CN, of clients or (cn = server_cn) of servers. config is copied, its strings and view live on. */
+/* The lock manager of one CN, of clients, (cn = server_cn) of servers, or of a switch. config is copied, its strings and view live on. */
 NODISCARD int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn,
                            struct lockmgr **out, struct cellar_error *error);
 /* All its workers are closed. NULL is allowed. */
@@ -180,3 +192,6 @@ bool lockmgr_quiet(const struct lockmgr_worker *worker);
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
+/* The same of what a server's or a switch's worker keeps of that lock; nothing of it is under way. */
+NODISCARD int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock,
+                                   struct cellar_error *error);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "err.h"
+#include "fabric_switch.h"
 #include "lockmgr.h"
 
 /* Every algorithm: X(name of its symbol). In the order in which `cellar list` shows them. */
@@ -67,6 +68,13 @@ struct lockmgr_algorithm {
                            const struct lockmgr_message_wire *wire);
     uint64_t (*server_tend)(struct coro *co, struct lockmgr_worker *worker);
     uint32_t server_promises; /* only where a server runs */
+    /* 0 if that worker of the server keeps nothing of a lock at rest; NULL where lock bytes show all */
+    int (*server_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
+    /* Of a switch: switch_open makes worker->pipeline, which gets each message as a packet; see fabric_switch.h. */
+    uint32_t switches_max; /* 0: it needs none */
+    int (*switch_open)(struct lockmgr_worker *worker, struct cellar_error *error);
+    void (*switch_close)(struct lockmgr_worker *worker); /* the pipeline is closed behind it */
+    int (*switch_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 };
 
 #define X(name) extern const struct lockmgr_algorithm lockmgr_algorithm_##name;
@@ -78,7 +86,8 @@ struct lockmgr {
     const struct lockmgr_algorithm *algorithm;
     uint32_t policy; /* index among the algorithm's */
     uint32_t cn;
-    bool serves; /* it is the lock server's: no clients */
+    bool serves;   /* it is the lock server's: no clients */
+    bool switches; /* it is a switch: no clients either */
     uint32_t worker_count;
     struct fabric *fabric;
     void *shared;                    /* the algorithm's, for all workers of this CN */
@@ -124,8 +133,9 @@ struct lockmgr_worker {
     struct sched_task tender_task;
     struct lockmgr_outbox outbox;
     uint32_t client_count;
-    bool stirred; /* a message has come since tend last looked */
-    void *own;    /* the algorithm's */
+    bool stirred;                   /* a message has come since tend last looked */
+    void *own;                      /* the algorithm's */
+    struct fabric_switch *pipeline; /* of a switch */
 };
 
 /* ---- for algorithms ---- */
@@ -166,6 +176,8 @@ NODISCARD int lockmgr_outbox_open(struct lockmgr_worker *worker, uint8_t *bytes)
 void lockmgr_outbox_close(struct lockmgr_worker *worker);
 /* Which of the server's workers looks after that lock. */
 uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_addr lock);
+/* Which of config's locks it is, from 0: see lock_count. UINT64_MAX: none of them. */
+uint64_t lockmgr_index_of(const struct lockmgr_config *config, uint64_t lock);
 /* Where client `id` (see struct lockmgr_client) is. False: there is no such client. */
 bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *cn, uint32_t *worker, uint32_t *client);
 /* The hold of that lock of client number `client`; NULL: it has none. Check it: a message may be late, old or wrong. */

@@ -46,7 +46,9 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     if (wire.magic != LOCKMGR_MAGIC) return false;
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     lockmgr_stir(worker);
-    if (worker->lockmgr->serves)
+    if (worker->pipeline)
+        fabric_switch_receive(worker->pipeline, message);
+    else if (worker->lockmgr->serves)
         algorithm->server_deliver(worker, message, &wire);
     else if (algorithm->deliver)
         algorithm->deliver(worker, message, &wire);
@@ -161,10 +163,19 @@ uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_ad
     return (uint32_t)((lock.bits * 0x9e3779b97f4a7c15ull >> 32) % config->server_workers);
 }
 
+uint64_t lockmgr_index_of(const struct lockmgr_config *config, uint64_t lock)
+{
+    uint64_t bytes = lock - config->first_lock.bits;
+    bool one =
+        config->lock_stride && bytes % config->lock_stride == 0 && bytes / config->lock_stride < config->lock_count;
+    return one ? bytes / config->lock_stride : UINT64_MAX;
+}
+
 bool lockmgr_quiet(const struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     if (worker->outbox.head != worker->outbox.tail || worker->outbox.used || worker->stirred) return false;
+    if (worker->pipeline) return fabric_switch_quiet(worker->pipeline);
     return worker->lockmgr->serves || !algorithm->quiet || algorithm->quiet(worker);
 }
 
@@ -183,7 +194,10 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
     worker->tender_task.co = worker->tender.wait.co = co;
     do {
         worker->stirred = false;
-        if (tend) next_ns = tend(co, worker);
+        if (worker->pipeline)
+            next_ns = fabric_switch_run(worker->pipeline);
+        else if (tend)
+            next_ns = tend(co, worker);
     } while (worker->stirred);
     settle_letters(worker);
     post_waiting(worker);
