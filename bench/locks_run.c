@@ -14,6 +14,7 @@
 #define STREAM_CLIENTS 0x10c5be7cull
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
 #define SHM_RTT_NS 200       /* about: without delay, a post and its completion */
+#define NUMBERED_STRIDE 8    /* from lock to lock, where they are numbers in a switch */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
 
@@ -42,10 +43,21 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
         lock->server_cn = lock->cn_count;
         lock->server_workers = plan->server_workers;
     }
+    if (lock->algorithm && lockmgr_switches_max(lock->algorithm)) {
+        if (!lock->switches) lock->switches = 1;
+        lock->switch_cn = lock->cn_count + 2;
+        lock->lock_count = plan->locks;
+        lock->lock_stride = NUMBERED_STRIDE;
+        lock->first_lock = fabric_addr_of(0, lock->lock_stride);
+    } else if (lock->switches) {
+        return err_set(error, CELLAR_ERR_INVALID, "--switches is for locks that live in switches: see cellar list");
+    }
     int code = lockmgr_check(lock, error);
     if (code) return code;
-    if (lock->cn_count + 2 > FABRIC_CNS_MAX)
-        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count, FABRIC_CNS_MAX - 2);
+    uint32_t others = 2 + lock->switches;
+    if (lock->cn_count + others > FABRIC_CNS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count,
+                       FABRIC_CNS_MAX - others);
     if (region_bytes(plan) > RUN_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%llu locks with their objects take more than a terabyte",
                        (unsigned long long)plan->locks);
@@ -138,7 +150,7 @@ static void worker_main(void *arg)
 static int open_fabric(struct locks_run *run, struct cellar_error *error)
 {
     const struct locks_plan *plan = run->plan;
-    uint32_t cns = plan->lock.cn_count + 2; /* the server's, and one to audit from */
+    uint32_t cns = plan->lock.cn_count + 2 + plan->lock.switches; /* the server's, and one to audit from */
     if (plan->sim) {
         struct fabric_sim_config config;
         fabric_sim_config_default(&config);
@@ -146,6 +158,9 @@ static int open_fabric(struct locks_run *run, struct cellar_error *error)
         config.mn_bytes = region_bytes(plan);
         config.seed = plan->seed;
         config.profile = *fabric_sim_profile_find(plan->nic);
+        config.hubs_from = plan->lock.cn_count;
+        config.switch_cn = plan->lock.switch_cn;
+        config.switches = plan->lock.switches;
         return fabric_sim_open(&config, &run->fabric, error);
     }
     struct fabric_shm_config config = {
@@ -202,9 +217,9 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
 {
     const struct lockmgr_config *config = &run->config;
     const struct locks_plan *plan = run->plan;
-    uint32_t workers = config->cn_count * config->workers_per_cn + config->server_workers;
+    uint32_t workers = config->cn_count * config->workers_per_cn + config->server_workers + config->switches;
     run->client_count = config->cn_count * config->workers_per_cn * config->clients_per_worker;
-    run->managers = calloc(config->cn_count + 1, sizeof(struct lockmgr *));
+    run->managers = calloc(config->cn_count + 2 + config->switches, sizeof(struct lockmgr *));
     run->workers = calloc(workers, sizeof *run->workers);
     run->clients = calloc(run->client_count, sizeof *run->clients);
     run->buffers = calloc(run->client_count, LOCKS_OBJECT_MAX);
@@ -229,6 +244,8 @@ static int start(struct locks_run *run, struct cellar_error *error)
         code = open_manager(run, cn, config->workers_per_cn, config->clients_per_worker, error);
     if (code == 0 && config->server_workers)
         code = open_manager(run, config->server_cn, config->server_workers, 0, error);
+    for (uint32_t i = 0; code == 0 && i < config->switches; i++)
+        code = open_manager(run, config->switch_cn + i, 1, 0, error);
     if (code == 0) code = locks_death_start(run, error);
     for (uint32_t i = 0; code == 0 && i < run->worker_count; i++)
         if (run->fabric->ops->spawn(run->fabric, run->workers[i].ep, worker_main, &run->workers[i]))
@@ -263,6 +280,17 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
     }
     free(image);
     return code ? err_set(error, CELLAR_ERR_INDETERMINATE, "the locks could not be read back") : 0;
+}
+
+/* The same of what servers and switches keep. */
+static void audit_workers(const struct locks_run *run, struct locks_result *result)
+{
+    struct cellar_error reason;
+    for (uint32_t i = 0; i < run->worker_count; i++)
+        for (uint64_t lock = 0; run->workers[i].client_count == 0 && lock < run->plan->locks && !result->audit[0];
+             lock++)
+            if (lockmgr_worker_audit(run->workers[i].locks, fabric_addr_of(0, run->stride * (lock + 1)), &reason))
+                snprintf(result->audit, sizeof result->audit, "lock %llu: %s", (unsigned long long)lock, reason.text);
 }
 
 uint64_t locks_ops(const uint64_t ops[FABRIC_KINDS])
@@ -350,6 +378,7 @@ static int run_all(struct locks_run *run, struct locks_result *result, struct ce
         return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
     code = first_failure(run, error);
     if (code == 0) code = audit(run, result, error);
+    if (code == 0) audit_workers(run, result);
     if (code == 0) sum_up(run, result);
     return code;
 }

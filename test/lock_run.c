@@ -1,6 +1,7 @@
 #include "lock_run.h"
 
 #include "fabric_sim.h"
+#include "fabric_switch.h"
 #include "lockmgr_algorithm.h"
 #include "must.h"
 
@@ -10,7 +11,6 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
 #define STREAM_WORKERS 0x3a11e275ull
-#define BASE 4096u           /* where locks begin: address 0 is no address */
 #define CLOCK 2048u          /* where compute nodes agree on a time */
 #define DATA_BYTES 64u       /* of the word that a lock guards */
 #define LOOK_NS 20000        /* between two looks of the membership service */
@@ -36,7 +36,7 @@ struct client {
 
 struct worker {
     struct run *run;
-    uint32_t cn, client_count; /* 0: of the lock server */
+    uint32_t cn, client_count; /* 0: of the lock server, or a switch */
     struct fabric_ep *ep;
     struct sched sched;
     struct lockmgr_worker *locks;
@@ -66,6 +66,7 @@ struct run {
     struct fabric_ep *service;         /* the membership service's */
     uint32_t phase, left;              /* clients that have not ended it */
     uint32_t settling, running;        /* running: workers */
+    struct fabric_switch_faults switch_faults;
     bool stop;
 };
 
@@ -132,13 +133,14 @@ static void die(struct coro *co, struct client *client)
 
 static struct fabric_addr lock_addr(const struct run *run, uint32_t lock)
 {
-    return fabric_addr_of(0, BASE + lock * run->stride);
+    return fabric_addr_of(0, LOCK_RUN_BASE + lock * run->stride);
 }
 
 static void access_word(struct coro *co, struct client *client, uint32_t lock, bool write)
 {
     const struct run *run = client->run;
-    struct fabric_addr addr = fabric_addr_of(0, BASE + LOCK_WATCH_LOCKS * run->stride + (uint64_t)lock * DATA_BYTES);
+    struct fabric_addr addr =
+        fabric_addr_of(0, LOCK_RUN_BASE + LOCK_WATCH_LOCKS * run->stride + (uint64_t)lock * DATA_BYTES);
     struct fabric_op op = write ? fabric_op_write(addr, client->word, 8) : fabric_op_read(addr, client->word, 8);
     fabric_post(client->worker->ep, &op, 1, &client->wait);
     if (fabric_await(co, &client->wait)) die(co, client);
@@ -336,7 +338,9 @@ static int open_fabric(struct run *run, struct sim_schedule_state *schedule, str
     const struct lock_run_plan *plan = run->plan;
     struct fabric_sim_config config;
     fabric_sim_config_default(&config);
-    config.cn_count = plan->cns + 2;
+    config.cn_count = plan->cns + 2 + plan->switches;
+    config.switch_cn = plan->cns + 2;
+    config.switches = plan->switches;
     config.mn_bytes = 1 << 20;
     config.seed = plan->seed;
     config.torn = plan->schedule != SIM_SCHEDULE_TIME;
@@ -391,12 +395,20 @@ static int start_worker(struct run *run, uint32_t cn, uint32_t i, uint32_t clien
     return run->fabric->ops->spawn(run->fabric, worker->ep, worker_main, worker);
 }
 
-static int start_server(struct run *run, struct cellar_error *error)
+/* A node without clients. */
+static int start_server(struct run *run, uint32_t cn, uint32_t workers, struct cellar_error *error)
 {
-    uint32_t cn = run->config.server_cn;
-    if (run->config.server_workers == 0) return 0;
     int code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
-    for (uint32_t i = 0; code == 0 && i < run->config.server_workers; i++) code = start_worker(run, cn, i, 0, error);
+    for (uint32_t i = 0; code == 0 && i < workers; i++) code = start_worker(run, cn, i, 0, error);
+    return code;
+}
+
+static int start_servers(struct run *run, struct cellar_error *error)
+{
+    const struct lockmgr_config *config = &run->config;
+    int code = config->server_workers ? start_server(run, config->server_cn, config->server_workers, error) : 0;
+    for (uint32_t i = 0; code == 0 && i < config->switches; i++)
+        code = start_server(run, config->switch_cn + i, 1, error);
     return code;
 }
 
@@ -404,14 +416,15 @@ static int start(struct run *run, struct cellar_error *error)
 {
     const struct lock_run_plan *plan = run->plan;
     uint32_t workers = plan->cns * plan->workers, clients = workers * plan->clients;
-    run->managers = calloc(plan->cns + 2, sizeof(struct lockmgr *));
-    run->workers = calloc(workers + run->config.server_workers, sizeof *run->workers);
+    uint32_t serving = run->config.server_workers + run->config.switches;
+    run->managers = calloc(plan->cns + 2 + plan->switches, sizeof(struct lockmgr *));
+    run->workers = calloc(workers + serving, sizeof *run->workers);
     run->clients = calloc(clients + 1, sizeof *run->clients);
     run->words = calloc(clients, sizeof *run->words);
     must(run->managers && run->workers && run->clients && run->words);
     run->phase = 1;
     run->left = clients;
-    run->running = workers + run->config.server_workers + 1;
+    run->running = workers + serving + 1;
     run->watch.client_count = clients;
     lock_watch_begin(&run->watch);
     int code = fabric_register_local(run->fabric, run->words, clients * sizeof *run->words);
@@ -420,7 +433,7 @@ static int start(struct run *run, struct cellar_error *error)
         code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
         for (uint32_t i = 0; code == 0 && i < plan->workers; i++) code = start_worker(run, cn, i, plan->clients, error);
     }
-    if (code == 0) code = start_server(run, error);
+    if (code == 0) code = start_servers(run, error);
     return code ? code : run->fabric->ops->spawn(run->fabric, run->service, service_main, run);
 }
 
@@ -448,11 +461,23 @@ static bool next_phase(struct run *run, const char *name)
     return await(run, &run->left, name);
 }
 
+static void arm_switches(struct run *run, bool armed)
+{
+    const struct lock_run_plan *plan = run->plan;
+    struct fabric_switch_faults *faults = &run->switch_faults;
+    faults->stray_ns = faults->down_ns = plan->down_ns;
+    atomic_store(&faults->loss_ppm, armed ? plan->loss_ppm : 0);
+    atomic_store(&faults->twice_ppm, armed ? plan->twice_ppm : 0);
+    atomic_store(&faults->fail_ppm, armed ? plan->fail_ppm : 0);
+}
+
 static bool run_phases(struct run *run)
 {
     fabric_sim_arm(run->fabric);
+    arm_switches(run, true);
     if (!await(run, &run->left, "faulty phase")) return false;
     fabric_sim_heal(run->fabric);
+    arm_switches(run, false);
     if (!next_phase(run, "healed phase") || !next_phase(run, "sweep")) return false;
     run->settling = 1;
     wake_all(run);
@@ -484,11 +509,22 @@ static void audit(struct run *run)
     free(image);
 }
 
+/* What servers and switches keep. */
+static void audit_workers(struct run *run)
+{
+    struct cellar_error error;
+    for (uint32_t i = 0; i < run->worker_count; i++)
+        for (uint32_t lock = 0; run->workers[i].client_count == 0 && lock < run->plan->locks; lock++)
+            if (lockmgr_worker_audit(run->workers[i].locks, lock_addr(run, lock), &error))
+                lock_watch_fail(&run->watch, "audit: lock %u at rest: %s", lock, error.text);
+}
+
 static void judge_order(struct run *run)
 {
     const struct lock_watch_counts *counts = &run->watch.counts;
     uint32_t promises = run->watch.promises;
     if (!certain(run) || run->report->stats.resets) return; /* a reset, or a death, mixes the waiters anew */
+    if (run->plan->loss_ppm || run->plan->fail_ppm) return; /* who knows when a packet got through */
     if (promises & LOCKMGR_TASK_FAIR && counts->overtaken)
         lock_watch_fail(&run->watch, "order: somebody who waited was overtaken by %u that came later",
                         counts->overtaken);
@@ -512,7 +548,9 @@ static void judge(struct run *run)
     }
     if (!quiet(run)) lock_watch_fail(&run->watch, "progress: a worker never ceases to have something to do for others");
     judge_order(run);
-    if (run->report->cns_lost < run->plan->cns) audit(run); /* else nobody was there to take a dead one's lock */
+    if (run->report->cns_lost == run->plan->cns) return; /* nobody was there to take a dead one's lock */
+    audit(run);
+    audit_workers(run);
 }
 
 static void finish(struct run *run)
@@ -529,7 +567,7 @@ static void finish(struct run *run)
         for (uint32_t j = 0; worker->locks && j < worker->client_count; j++) worker->locks->clients[j].holds = NULL;
         lockmgr_worker_close(worker->locks);
     }
-    for (uint32_t cn = 0; cn < run->plan->cns + 2; cn++) lockmgr_close(run->managers[cn]);
+    for (uint32_t cn = 0; cn < run->plan->cns + 2 + run->plan->switches; cn++) lockmgr_close(run->managers[cn]);
     free(run->words);
     free(run->clients);
     free(run->workers);
@@ -553,6 +591,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .version_bits = plan->version_bits,
                                           .clock = fabric_addr_of(0, CLOCK),
                                           .lease_ns = plan->lease_ns,
+                                          .switch_faults = &run->switch_faults,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
                                           .view = {.dead = cn_dead, .arg = run},
                                           .common = {.now_ns = common_ns, .arg = run, .error_ns = plan->lease_ns / 16}};
@@ -562,6 +601,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
     must(code == 0);
     run->stride = (lockmgr_lock_bytes(&run->config) + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
     if (run->stride == 0) run->stride = LOCKMGR_LOCK_ALIGN;
+    must(plan->switches == 0 || run->stride == run->config.lock_stride);
     run->watch.promises = lockmgr_promises(&run->config);
     run->watch.lease_ns = plan->lease_ns;
     run->watch.cn_lost = cn_lost;

@@ -12,6 +12,8 @@
 
 #include <stdio.h>
 
+#define LOCK_RUN_BASE 4096u /* where locks begin: address 0 is no address */
+
 struct lock_run_plan {
     uint64_t seed;
     const char *algorithm, *policy; /* policy NULL: the first */
@@ -25,7 +27,10 @@ struct lock_run_plan {
     uint64_t timeout_ns;
     uint64_t lease_ns;
     uint32_t version_bits;
-    uint32_t capacity;  /* 0: as many as the algorithm needs */
+    uint32_t capacity; /* 0: as many as the algorithm needs */
+    uint32_t switches; /* of algorithms that need some: their packets are lost, come twice; they fail */
+    uint32_t loss_ppm, twice_ppm, fail_ppm;
+    uint64_t down_ns;   /* of a switch, at most */
     uint64_t detect_ns; /* from a compute node's loss until the view says so */
     enum sim_schedule schedule;
     uint32_t pct_depth;
@@ -42,7 +47,7 @@ struct lock_run_report {
     uint64_t virtual_ns, trace_hash;
 };
 
-/* Where that algorithm's server runs, if it has one. */
+/* Where that algorithm's server and switches are, if it has any; and where its locks are. */
 void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config);
 /* Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm or policy. */
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);

@@ -4,6 +4,7 @@
 #include "prng.h"
 
 #define STREAM_PLAN 0x10c4b1a2ull
+#define STREAM_SWITCHES 0x5317c4e5ull
 #define CLIENTS_MAX 24
 #define RTT_NS 1500
 #define LEASE_PROMPT_NS 200000     /* where virtual time is true */
@@ -11,9 +12,15 @@
 
 void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config)
 {
-    if (!lockmgr_has_server(plan->algorithm)) return;
-    config->server_cn = plan->cns + 1; /* behind the membership service's */
-    config->server_workers = 1 + (uint32_t)(plan->seed % 2);
+    if (lockmgr_has_server(plan->algorithm)) {
+        config->server_cn = plan->cns + 1; /* behind the membership service's */
+        config->server_workers = 1 + (uint32_t)(plan->seed % 2);
+    }
+    config->switch_cn = plan->cns + 2;
+    config->switches = plan->switches;
+    config->first_lock = fabric_addr_of(0, LOCK_RUN_BASE);
+    config->lock_stride = LOCKMGR_LOCK_ALIGN;
+    config->lock_count = LOCK_WATCH_LOCKS;
 }
 
 /* False: no such algorithm, policy or capacity. */
@@ -95,6 +102,18 @@ static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t 
     plan->faults.each_max = 20;
 }
 
+/* Each is off in half of the seeds, and all in a third. */
+static void draw_switch_faults(struct lock_run_plan *plan, uint32_t promises)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, plan->seed, STREAM_SWITCHES);
+    bool any = prng_below(&prng, 3) != 0, fails = promises & LOCKMGR_RECOVERS;
+    plan->loss_ppm = any && prng_below(&prng, 2) ? 1000u << prng_below(&prng, 7) : 0;
+    plan->twice_ppm = any && prng_below(&prng, 2) ? 1000u << prng_below(&prng, 7) : 0;
+    plan->fail_ppm = any && fails && prng_below(&prng, 2) ? 1000u << prng_below(&prng, 4) : 0;
+    plan->down_ns = 1000ull << prng_below(&prng, 9);
+}
+
 /* Rings that are too small, and versions that soon come to their end, for who makes that good. */
 static void draw_room(struct lock_run_plan *plan, struct prng *prng, uint32_t promises)
 {
@@ -114,6 +133,7 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     prng_seed_stream(&prng, seed, STREAM_PLAN);
     *plan = (struct lock_run_plan){.seed = seed, .algorithm = algorithm, .policy = policy};
     draw_shape(plan, &prng);
+    if (lockmgr_switches_max(algorithm)) plan->switches = 1 + (uint32_t)(seed / 2 % lockmgr_switches_max(algorithm));
     if (!promises_of(plan, &promises)) return false;
     draw_load(plan, &prng);
     draw_schedule(plan, &prng);
@@ -128,6 +148,7 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     if (!promises_of(plan, &promises)) plan->capacity = 0; /* it has its own idea of room */
     draw_faults(plan, &prng, promises);
     draw_room(plan, &prng, promises);
+    if (plan->switches) draw_switch_faults(plan, promises);
     plan->phase_bound = 17;
     plan->bound = 32 + clients * 8;
     return true;
@@ -141,6 +162,9 @@ void lock_run_print(const struct lock_run_plan *plan, FILE *out)
             plan->algorithm, plan->policy ? plan->policy : "-", (unsigned long long)plan->seed, plan->cns,
             plan->workers, plan->clients, plan->locks, plan->rounds, plan->read_percent, plan->pair_percent,
             plan->cs_ops, plan->capacity, plan->version_bits, sim_plan_schedule_name(plan->schedule));
+    if (plan->switches)
+        fprintf(out, ", %u switches, of a million packets %u lost, %u twice, %u with a failure", plan->switches,
+                plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);
     for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0)
             fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);

@@ -20,6 +20,13 @@ static struct lockmgr_config config_of(const char *algorithm, const char *policy
         config.server_cn = 3;
         config.server_workers = 1;
     }
+    if (lockmgr_switches_max(algorithm)) {
+        config.switch_cn = 4;
+        config.switches = 1;
+        config.first_lock = fabric_addr_of(0, 64);
+        config.lock_stride = 64;
+        config.lock_count = 100;
+    }
     return config;
 }
 
