@@ -157,6 +157,13 @@
     X(lockmgr_dslr_skip_unseen, "dslr: who was passed over goes on waiting")                                           \
     X(lockmgr_dslr_known_late, "dslr: a lease counts from the READ that showed the turn")                              \
     X(lockmgr_dslr_skips_in_place, "dslr: who passes over a dead reader takes its turn itself")                        \
+    X(lockmgr_dslr_taken_back_blindly, "dslr: a ticket is given back by FAA, whoever came behind")                     \
+    X(lockmgr_dslr_ghost_hurries, "dslr: the place of who gave up is passed on before its turn")                       \
+    X(lockmgr_dslr_ghost_forgotten, "dslr: the place of who gave up is never passed on")                               \
+    X(lockmgr_dslr_slots_ignored, "dslr: whoever waits allows for one lease, whatever the holder asked for")           \
+    X(lockmgr_dslr_slots_kept, "dslr: who had several slots gives back one")                                           \
+    X(lockmgr_dslr_upgrade_hurries, "dslr: an update lock becomes exclusive beside readers")                           \
+    X(lockmgr_dslr_update_unseen, "dslr: a reader does not wait for the update lock before it")                        \
     /* locks: cooperative queues */                                                                                    \
     X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \
     X(cql_overflow_unseen, "nobody sees that a queue is full")                                                         \

@@ -38,7 +38,8 @@ const char *locks_report_promises(uint32_t promises, char *text, size_t bytes)
                  {LOCKMGR_PHASE_FAIR, "phase-fair"}, {LOCKMGR_BOUNDED, "no starvation"},
                  {LOCKMGR_TIMEOUTS, "timeouts"},     {LOCKMGR_RECOVERS, "survives the dead"},
                  {LOCKMGR_LEASES, "leases"},         {LOCKMGR_CLOCKS, "synchronized clocks"},
-                 {LOCKMGR_PROMPT, "bounded delays"}};
+                 {LOCKMGR_PROMPT, "bounded delays"}, {LOCKMGR_UPDATES, "update locks"},
+                 {LOCKMGR_SLOTS, "long leases"}};
     size_t used = 0;
     text[0] = 0;
     for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)

@@ -187,6 +187,7 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     lockmgr->switches = switches;
     lockmgr->worker_count = workers;
     lockmgr->policy = (uint32_t)policy_of(lockmgr->algorithm, config->policy);
+    lockmgr->promises = lockmgr_promises(config);
     lockmgr->cn = cn;
     lockmgr->fabric = fabric;
     code = lockmgr->algorithm->open && !serves && !switches ? lockmgr->algorithm->open(lockmgr, error) : 0;
@@ -229,6 +230,7 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
     for (uint32_t i = 0; i < count; i++) {
         worker->clients[i].worker = worker;
         worker->clients[i].number = i;
+        worker->clients[i].slots = 1;
         worker->clients[i].buffer = worker->buffers + (size_t)i * LOCKMGR_CLIENT_BYTES;
     }
     int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, bytes);
@@ -335,12 +337,20 @@ static void count_acquire(struct lockmgr_client *client, const struct lockmgr_ho
         stats->acquires++, stats->shared += hold->mode == LOCKMGR_SHARED;
 }
 
+static uint64_t deadline_of(uint64_t now_ns, uint64_t timeout_ns)
+{
+    return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+}
+
+void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots) { client->slots = slots ? slots : 1; }
+
 int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold, struct fabric_addr lock,
                     enum lockmgr_mode mode, uint64_t timeout_ns)
 {
     must(!hold->held);
+    if (mode == LOCKMGR_UPDATE && !(client->worker->lockmgr->promises & LOCKMGR_UPDATES)) mode = LOCKMGR_EXCLUSIVE;
     uint64_t now_ns = lockmgr_now_ns(client);
-    uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+    uint64_t deadline_ns = deadline_of(now_ns, timeout_ns);
     *hold = (struct lockmgr_hold){.lock = lock, .mode = mode, .client = client, .next = client->holds};
     client->holds = hold;
     client->releasing = false;
@@ -353,6 +363,19 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
                 shared ? LOCKMGR_RETRY_SHARED : LOCKMGR_RETRY_EXCLUSIVE);
     count_acquire(client, hold, code);
     if (code) forget_hold(hold);
+    return code;
+}
+
+int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns)
+{
+    must(hold->held && hold->mode != LOCKMGR_SHARED);
+    struct lockmgr_client *client = hold->client;
+    if (hold->mode == LOCKMGR_EXCLUSIVE) return 0;
+    uint64_t now_ns = lockmgr_now_ns(client);
+    client->releasing = false;
+    int code = client->worker->lockmgr->algorithm->upgrade(co, hold, deadline_of(now_ns, timeout_ns));
+    client->stats.times_ns[LOCKMGR_WAIT_READERS] += lockmgr_now_ns(client) - now_ns;
+    if (code == 0) hold->mode = LOCKMGR_EXCLUSIVE;
     return code;
 }
 

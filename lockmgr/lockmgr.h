@@ -33,7 +33,8 @@ struct fabric_switch_faults;
 #define LOCKMGR_HOLD_WORDS 12      /* what an algorithm may keep in a hold */
 #define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
 
-enum lockmgr_mode { LOCKMGR_SHARED, LOCKMGR_EXCLUSIVE };
+/* UPDATE: reads beside those that read already, and may become exclusive (lockmgr_upgrade); two of them exclude each other. */
+enum lockmgr_mode { LOCKMGR_SHARED, LOCKMGR_EXCLUSIVE, LOCKMGR_UPDATE };
 
 /* What an algorithm promises: bits. Monitors of the tests hold it to each. */
 enum lockmgr_promise {
@@ -47,7 +48,9 @@ enum lockmgr_promise {
     LOCKMGR_CLOCKS = 128, /* rests on config.common, which must not jump */
     LOCKMGR_OVERFLOWS =
         512, /* a capacity below the number of clients, or version_bits that soon run out, cost time only */
-    LOCKMGR_PROMPT = 256, /* rests on operations that are executed within a quarter of a lease, or never */
+    LOCKMGR_PROMPT = 256,   /* rests on operations that are executed within a quarter of a lease, or never */
+    LOCKMGR_UPDATES = 1024, /* UPDATE locks let readers that were there go on; without it UPDATE is as EXCLUSIVE */
+    LOCKMGR_SLOTS = 2048,   /* a holder may ask for a lease several times as long (lockmgr_ask_slots) */
 };
 
 /* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */
@@ -72,6 +75,7 @@ struct lockmgr_config {
     uint32_t locks_per_client; /* that a client holds or waits for at once, at most; 0: 16. Sizes tables of a CN */
     uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
     uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
+    uint32_t slots_max;        /* that a holder may ask for at once, each for one lease; 0: 1 */
     uint64_t rtt_ns;           /* of the fabric, about: leases and polls are measured by it */
     uint32_t
         writers_in_a_row; /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
@@ -166,11 +170,21 @@ void lockmgr_worker_close(struct lockmgr_worker *worker);
 struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t client, struct sched_task *task);
 
 /*
+ * From now on the client's acquires ask for `slots` leases each, at most config.slots_max; 1 at first. For transactions that take long; of
+ * algorithms without LOCKMGR_SLOTS nothing changes.
+ */
+void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
+/*
  * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER, and algorithms
  * without LOCKMGR_TIMEOUTS: never). Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop).
  */
 NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
                               struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
+/*
+ * An UPDATE lock becomes exclusive, when all readers that were there before it are gone. 0: hold->mode is EXCLUSIVE (at once where UPDATE is as
+ * EXCLUSIVE). -DEADLINE: it is still held for update. Others: release it.
+ */
+NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns);
 /* 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released. In any case the hold is free. */
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 

@@ -50,6 +50,8 @@ struct lockmgr_algorithm {
     /* 0 if `bytes` show a lock that nobody holds or waits for */
     int (*audit)(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
     /* NULL where there is nothing to do */
+    /* With LOCKMGR_UPDATES: hold->mode is UPDATE. DEADLINE: it still is */
+    int (*upgrade)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
     uint32_t (*policy_promises)(const struct lockmgr_config *config); /* what depends on it, besides `promises` */
     int (*check)(const struct lockmgr_config *config, struct cellar_error *error);
     int (*open)(struct lockmgr *lockmgr, struct cellar_error *error); /* lockmgr->shared: its state for the CN */
@@ -84,7 +86,8 @@ LOCKMGR_ALGORITHMS(X)
 struct lockmgr {
     struct lockmgr_config config;
     const struct lockmgr_algorithm *algorithm;
-    uint32_t policy; /* index among the algorithm's */
+    uint32_t policy;   /* index among the algorithm's */
+    uint32_t promises; /* of that policy */
     uint32_t cn;
     bool serves;   /* it is the lock server's: no clients */
     bool switches; /* it is a switch: no clients either */
@@ -104,6 +107,7 @@ struct lockmgr_client {
     bool releasing;             /* operations count as the release's */
     uint32_t at_once;           /* operations of this acquire that were done when they had been posted */
     uint64_t first_ns;          /* when the call's first operations were done; 0: not yet */
+    uint32_t slots;             /* leases to ask for at once */
     struct lockmgr_hold *holds; /* held and waited for */
     uint64_t old[8];            /* local memory of atomics, */
     struct fabric_wide wide;    /* ... and of one on 16 bytes */

@@ -1,392 +1,202 @@
 /*
- * lockmgr_dslr.c - DSLR: tickets, first come first served (Yoon, Chowdhury, Mozafari, SIGMOD 2018), and DSLR+, DecLock's variant of it.
- *
- *     word 0   [63:48] nX  exclusive tickets done     [47:32] nS  shared tickets done
- *              [31:16] mX  exclusive tickets taken    [15:0]  mS  shared tickets taken
- *
- * One FAA takes a ticket and shows (tX, tS) = (mX, mS) before it. An exclusive turn comes when nX = tX and nS = tS, a shared one when
- * nX = tX. Who waits READs the word; one FAA of nX or nS ends a turn. `dslr` waits in proportion to the tickets before it, `dslr+` backs off.
- *
- * Policies of full counters:
- *   field   the FAA is by fields: each counter wraps on its own and equality is all that is asked, so nothing ever has to be reset
- *   plain   one FAA on the word, as published: beyond `full` tickets (32,768) none counts; whoever has the last one clears the word, by CAS,
- *           when all that count are done. Tickets beyond are not taken back (an FAA of -1 behind somebody's reset would borrow from a
- *           neighbour): the CAS that clears the word clears them too
- *
- * Leases (`dslr`, field): who has seen nX and nS unchanged for two leases passes over those before it, by CAS on the whole word. A writer
- * sets nX = tX + 1, nS = tS and takes a new ticket: so readers see by nX that they were passed over, which nS could not tell them. A
- * reader sets nX = tX, and its turn is there. Who was passed over sees it: waiting, and takes a new ticket; holding, by the masked CAS
- * that its late release is, and is FENCED. An early release is an FAA: safe if an operation is executed within a lease (LOCKMGR_PROMPT).
+ * lockmgr_dslr.c - DSLR: tickets, first come first served (dslr.h has the word and its rules), and DSLR+, DecLock's variant of it. `dslr` waits in
+ * proportion to the tickets before it, `dslr+` backs off.
  */
-#include "lockmgr_algorithm.h"
+#include "dslr.h"
 
-#include "must.h"
-#include "plant.h"
-
-#include <stdlib.h>
-
-#define TICKET_NS 5000 /* omega: how long one turn takes, about */
 #define POLL_MAX_NS 5000000
-#define FULL 32768u /* tickets, half of what 16 bits hold */
 #define FULL_MIN 4u
-#define LEASE_NS 10000000
-#define STEPS 8 /* a poll counts as a step of an eighth of a lease at most: a clock that jumps ages nobody */
-#define FORGOTTEN_LEASES 16
+#define FULL_MAX 32768u
+#define FULL_WAIT_NS 10000 /* until a full word may have been cleared */
 #define BACKOFF_NS 100
 #define BACKOFF_MAX_NS 3200
 #define BACKOFF_RANDOM_NS 2000
 #define ADAPT_NS 100000
 #define SHARE_HIGH_PERCENT 70
 #define SHARE_LOW_PERCENT 50
-#define LAST_WAIT_NS 10000 /* until the last tickets before a reset are done */
 
-enum { SHARED_TAKEN = 0, EXCLUSIVE_TAKEN = 16, SHARED_DONE = 32, EXCLUSIVE_DONE = 48 }; /* shifts */
-#define TOPS 0x8000800080008000ull
-#define DONE 0xffffffff00000000ull
-#define FIELD 0xffffull
-
-enum policy { BY_FIELDS, PLAIN };
-enum turn { COMES, IS_THERE, PASSED };
-/* Of lockmgr_hold.words. KNOWN_NS: when the lock was last known not to be ours: the last READ that showed so, not the one that showed the turn. */
-enum { T_X, T_S, KNOWN_NS, SEEN, STALLED_NS, POLLED_NS };
 /* Of lockmgr_client.words, for dslr+. */
 enum { BOUND_NS, LOOKED_NS, POLLS, ROUNDS };
 
-/* A word to be cleared when all its tickets are done. */
-struct last_ticket {
-    struct fabric_addr lock;
-    uint16_t exclusive, shared; /* that count */
-};
-/* Of a worker: what its clients were the last of, for tend. */
-struct last_tickets {
-    struct last_ticket *tickets;
-    uint32_t count, capacity;
-};
-
-static uint16_t counter(uint64_t word, int shift) { return (uint16_t)(word >> shift); }
-static uint64_t with(uint64_t word, int shift, uint16_t value)
-{
-    return (word & ~(FIELD << shift)) | (uint64_t)value << shift;
-}
+static const char *const policies[] = {[DSLR_FIELDS] = "field", [DSLR_PLAIN] = "plain", [DSLR_UPDATE] = "update", NULL};
 
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(uint64_t); }
 
-/* Readers that were passed over never count as done; and of a full word, tickets beyond do not count. */
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     uint64_t word = *(const uint64_t *)bytes;
-    bool idle =
-        counter(word, EXCLUSIVE_DONE) == counter(word, EXCLUSIVE_TAKEN) &&
-        (counter(word, SHARED_DONE) == counter(word, SHARED_TAKEN) || lockmgr_promises(config) & LOCKMGR_LEASES);
-    if (idle) return 0;
-    return err_set(error, CELLAR_ERR_CORRUPT, "tickets done %u exclusive, %u shared; taken %u, %u",
-                   counter(word, EXCLUSIVE_DONE), counter(word, SHARED_DONE), counter(word, EXCLUSIVE_TAKEN),
-                   counter(word, SHARED_TAKEN));
-}
-
-static bool is_plain(const struct lockmgr_hold *hold) { return hold->client->worker->lockmgr->policy == PLAIN; }
-
-static uint32_t full_of(const struct lockmgr_config *config) { return config->capacity ? config->capacity : FULL; }
-
-/* 0: nobody is passed over. */
-static uint64_t lease_of(const struct lockmgr_hold *hold)
-{
-    const struct lockmgr *lockmgr = hold->client->worker->lockmgr;
-    if (!(lockmgr_promises(&lockmgr->config) & LOCKMGR_LEASES)) return 0;
-    return lockmgr->config.lease_ns ? lockmgr->config.lease_ns : LEASE_NS;
+    if (dslr_is_idle((enum dslr_policy)lockmgr_policy(config), word, lockmgr_promises(config) & LOCKMGR_LEASES))
+        return 0;
+    return err_set(error, CELLAR_ERR_CORRUPT, "word %016llx: tickets taken are not done", (unsigned long long)word);
 }
 
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
-    if (full_of(config) <= FULL && full_of(config) >= FULL_MIN) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "room for %u tickets: must be %u to %u", config->capacity, FULL_MIN,
-                   FULL);
-}
-
-/* ---- tickets ---- */
-
-static int add(struct coro *co, struct lockmgr_hold *hold, int shift, uint64_t *old)
-{
-    if (is_plain(hold)) return lockmgr_faa_word(co, hold, 0, 1ull << shift, old);
-    struct fabric_op op = fabric_op_field_faa(hold->lock, &hold->client->old[0], 1ull << shift, TOPS);
-    int code = lockmgr_do(co, hold->client, &op, 1);
-    *old = hold->client->old[0];
-    return code;
-}
-
-static bool is_full(const struct lockmgr_hold *hold, uint64_t word)
-{
-    uint32_t full = full_of(lockmgr_config_of(hold));
-    if (!is_plain(hold) || PLANT(lockmgr_dslr_full_unseen)) return false;
-    return counter(word, EXCLUSIVE_TAKEN) >= full || counter(word, SHARED_TAKEN) >= full;
-}
-
-static enum turn turn_of(const struct lockmgr_hold *hold, uint64_t word)
-{
-    int16_t exclusive = (int16_t)(counter(word, EXCLUSIVE_DONE) - (uint16_t)hold->words[T_X]);
-    int16_t shared = (int16_t)(counter(word, SHARED_DONE) - (uint16_t)hold->words[T_S]);
-    if (exclusive > 0 && !PLANT(lockmgr_dslr_skip_unseen)) return PASSED;
-    if (exclusive != 0) return COMES;
-    if (hold->mode == LOCKMGR_SHARED || shared == 0 || PLANT(lockmgr_dslr_readers_unasked)) return IS_THERE;
-    return shared > 0 ? PASSED : COMES;
-}
-
-static uint32_t tickets_before(const struct lockmgr_hold *hold, uint64_t word)
-{
-    uint16_t exclusive = (uint16_t)(hold->words[T_X] - counter(word, EXCLUSIVE_DONE));
-    uint16_t shared = (uint16_t)(hold->words[T_S] - counter(word, SHARED_DONE));
-    return hold->mode == LOCKMGR_SHARED ? exclusive : exclusive + (shared + 1u) / 2;
-}
-
-/* ---- passing over ---- */
-
-/* The word was seen again. True: neither turn has changed for two leases, by a clock that may have jumped. */
-static bool is_stalled(struct lockmgr_hold *hold, uint64_t word, uint64_t lease_ns)
-{
-    uint64_t now_ns = lockmgr_now_ns(hold->client), step_ns = now_ns - hold->words[POLLED_NS];
-    if ((word ^ hold->words[SEEN]) & DONE)
-        hold->words[STALLED_NS] = 0;
-    else
-        hold->words[STALLED_NS] += step_ns < lease_ns / STEPS ? step_ns : lease_ns / STEPS;
-    hold->words[POLLED_NS] = now_ns;
-    hold->words[SEEN] = word;
-    return lease_ns && hold->words[STALLED_NS] >= 2 * lease_ns && !PLANT(lockmgr_dslr_never_passed_over);
-}
-
-/* Whoever is before this ticket has lost its turn. Nothing happens if somebody was quicker, or has come. */
-static int pass_over(struct coro *co, struct lockmgr_hold *hold)
-{
-    uint64_t word = hold->words[SEEN], next = with(word, EXCLUSIVE_DONE, (uint16_t)hold->words[T_X]), old;
-    if (hold->mode == LOCKMGR_EXCLUSIVE) {
-        bool leaves = !PLANT(lockmgr_dslr_skips_in_place);
-        next = with(next, EXCLUSIVE_DONE, (uint16_t)(hold->words[T_X] + leaves));
-        next = with(next, SHARED_DONE, (uint16_t)hold->words[T_S]);
-    }
-    int code = lockmgr_cas_word(co, hold, 0, word, next, &old);
-    if (code) return code;
-    if ((old ^ word) & DONE) hold->words[STALLED_NS] = 0;
-    hold->words[SEEN] = old == word ? next : old;
-    hold->client->stats.resets += old == word;
-    return 0;
-}
-
-/* ---- giving up a turn ---- */
-
-/* Half a lease is over since the lock was last known not to be ours: others may pass over us by and by. */
-static bool is_late(const struct lockmgr_hold *hold)
-{
-    uint64_t lease_ns = lease_of(hold);
-    return lease_ns && lockmgr_now_ns(hold->client) - hold->words[KNOWN_NS] > lease_ns / 2;
-}
-
-/* By masked CASes, which say whether the turn was still there; readers that leave together try again. */
-static int release_late(struct coro *co, struct lockmgr_hold *hold)
-{
-    bool shared = hold->mode == LOCKMGR_SHARED;
-    uint16_t done = counter(hold->words[SEEN], SHARED_DONE), t_x = (uint16_t)hold->words[T_X];
-    uint64_t exclusive_mask = FIELD << EXCLUSIVE_DONE, mask = exclusive_mask | (shared ? FIELD << SHARED_DONE : 0);
-    for (;;) {
-        uint64_t compare = with(with(0, EXCLUSIVE_DONE, t_x), SHARED_DONE, shared ? done : 0);
-        uint64_t swap = with(compare, shared ? SHARED_DONE : EXCLUSIVE_DONE, (uint16_t)((shared ? done : t_x) + 1));
-        struct fabric_op op = fabric_op_masked_cas(hold->lock, &hold->client->old[0], compare, mask, swap, mask);
-        int code = lockmgr_do(co, hold->client, &op, 1);
-        uint64_t old = hold->client->old[0];
-        if (code || ((old ^ compare) & mask) == 0) return code;
-        if (counter(old, EXCLUSIVE_DONE) != t_x) return -CELLAR_ERR_FENCED;
-        hold->client->stats.retries++;
-        done = counter(old, SHARED_DONE);
-    }
+    enum dslr_policy policy = (enum dslr_policy)lockmgr_policy(config);
+    uint32_t bits = dslr_counter_bits(policy), slots = config->slots_max ? config->slots_max : 1;
+    uint64_t clients = (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;
+    if (dslr_full_of(config) > FULL_MAX || dslr_full_of(config) < FULL_MIN)
+        return err_set(error, CELLAR_ERR_INVALID, "room for %u tickets: must be %u to %u", config->capacity, FULL_MIN,
+                       FULL_MAX);
+    if (slots > DSLR_SLOTS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "leases of up to %u slots: at most %u", slots, DSLR_SLOTS_MAX);
+    if (clients * slots < 1ull << (bits - 1)) return 0;
+    return err_set(error, CELLAR_ERR_INVALID,
+                   "%llu clients with %u slots each: more tickets than counters of %u bits tell apart; fewer than %u",
+                   (unsigned long long)clients, slots, bits, 1u << (bits - 1));
 }
 
 /* ---- waiting ---- */
 
-typedef void (*wait_fn)(struct coro *co, struct lockmgr_hold *hold, uint64_t word, uint32_t polls);
+/* Until the next READ. 0: at once. */
+typedef uint64_t (*wait_fn)(struct lockmgr_hold *hold, uint32_t polls);
+
+static void sleep_until(struct coro *co, struct lockmgr_hold *hold, uint64_t wait_ns, uint64_t deadline_ns)
+{
+    uint64_t now_ns = lockmgr_now_ns(hold->client);
+    if (deadline_ns <= now_ns) return;
+    if (wait_ns > deadline_ns - now_ns) wait_ns = deadline_ns - now_ns;
+    if (wait_ns) lockmgr_sleep(co, hold->client, wait_ns);
+}
+
+/* DEADLINE: the ticket is taken back, or a ghost's. 0: the turn has come meanwhile, or nobody could see to the ghost. */
+static int give_up(struct coro *co, struct lockmgr_hold *hold)
+{
+    bool gone = false;
+    int code = dslr_take_back(co, hold, &gone);
+    if (code || gone) return code ? code : -CELLAR_ERR_DEADLINE;
+    if (dslr_turn_of(hold, dslr_place(hold)->seen) != DSLR_COMES) return 0;
+    return dslr_leave_ghost(hold) ? -CELLAR_ERR_DEADLINE : 0;
+}
 
 /* READs until the turn is there, or passed; in *turn. */
-static int await_turn(struct coro *co, struct lockmgr_hold *hold, wait_fn wait, enum turn *turn)
+static int await_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, wait_fn wait,
+                      enum dslr_turn *turn)
 {
-    struct lockmgr_client *client = hold->client;
-    uint64_t lease_ns = lease_of(hold), word;
-    for (uint32_t polls = 0; (*turn = turn_of(hold, hold->words[SEEN])) == COMES; polls++) {
-        client->stats.retries++;
-        wait(co, hold, hold->words[SEEN], polls);
-        uint64_t posted_ns = lockmgr_now_ns(client);
-        /* Who slept through a lease cannot know any more what a counter that comes round means. */
-        if (lease_ns && posted_ns - hold->words[POLLED_NS] > FORGOTTEN_LEASES * lease_ns) {
-            *turn = PASSED;
-            return 0;
-        }
-        int code = lockmgr_read_words(co, hold, 0, &word, 1);
-        if (code) return code;
-        bool comes = turn_of(hold, word) == COMES || PLANT(lockmgr_dslr_known_late);
-        if (comes) hold->words[KNOWN_NS] = posted_ns;
-        if (is_stalled(hold, word, lease_ns)) code = pass_over(co, hold);
-        if (code) return code;
-    }
-    return 0;
-}
-
-/* Waits until full counters are cleared. A new ticket now would be one too many each time. */
-static int await_reset(struct coro *co, struct lockmgr_hold *hold)
-{
-    uint64_t word = hold->words[SEEN];
-    while (is_full(hold, word)) {
+    *turn = dslr_turn_of(hold, dslr_place(hold)->seen);
+    for (uint32_t polls = 0; *turn == DSLR_COMES; polls++) {
         hold->client->stats.retries++;
-        lockmgr_sleep(co, hold->client, LAST_WAIT_NS + lockmgr_below(hold->client, LAST_WAIT_NS));
+        sleep_until(co, hold, wait(hold, polls), deadline_ns);
+        int code = lockmgr_now_ns(hold->client) >= deadline_ns ? give_up(co, hold) : 0;
+        if (code == 0) code = dslr_look(co, hold, turn);
+        if (code) return code;
+    }
+    return 0;
+}
+
+/* Waits until full counters are cleared, and the ticket with them: it does not count. A new one now would be one too many each time. */
+static int await_reset(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    uint64_t word = dslr_place(hold)->seen;
+    while (dslr_is_full(hold, word)) {
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        hold->client->stats.retries++;
+        sleep_until(co, hold, FULL_WAIT_NS + lockmgr_below(hold->client, FULL_WAIT_NS), deadline_ns);
         int code = lockmgr_read_words(co, hold, 0, &word, 1);
         if (code) return code;
     }
     return 0;
 }
 
-static int take_turn(struct coro *co, struct lockmgr_hold *hold, wait_fn wait)
+static void prepare(struct lockmgr_hold *hold)
 {
+    struct dslr_place *place = dslr_place(hold);
+    uint32_t most = lockmgr_config_of(hold)->slots_max, slots = hold->client->slots;
+    place->kind = hold->mode == LOCKMGR_SHARED ? DSLR_S : hold->mode == LOCKMGR_UPDATE ? DSLR_U : DSLR_X;
+    place->slots = slots > most ? most : slots;
+    if (place->slots == 0 || !dslr_lease_ns(hold)) place->slots = 1;
+}
+
+static int take_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, wait_fn wait)
+{
+    prepare(hold);
     for (bool first = true;; first = false) {
-        uint64_t word;
-        hold->words[KNOWN_NS] = lockmgr_now_ns(hold->client);
-        int code = add(co, hold, hold->mode == LOCKMGR_SHARED ? SHARED_TAKEN : EXCLUSIVE_TAKEN, &word);
+        if (!first && lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        int code = dslr_take_ticket(co, hold);
         if (code) return code;
-        hold->words[T_X] = counter(word, EXCLUSIVE_TAKEN);
-        hold->words[T_S] = counter(word, SHARED_TAKEN);
-        hold->words[SEEN] = word;
-        hold->words[POLLED_NS] = lockmgr_now_ns(hold->client);
-        hold->words[STALLED_NS] = 0;
-        if (is_full(hold, word)) {
-            code = await_reset(co, hold);
+        uint64_t word = dslr_place(hold)->seen;
+        if (dslr_is_full(hold, word)) {
+            code = await_reset(co, hold, deadline_ns);
             if (code) return code;
             continue;
         }
-        enum turn turn = turn_of(hold, word);
-        hold->client->stats.immediate += first && turn == IS_THERE;
-        code = await_turn(co, hold, wait, &turn);
-        if (code || (turn == IS_THERE && !is_late(hold))) return code;
-        hold->client->stats.resets += turn == IS_THERE; /* it comes too late: others may be about to pass over it */
-        if (turn == IS_THERE) code = release_late(co, hold);
+        enum dslr_turn turn;
+        hold->client->stats.immediate += first && dslr_turn_of(hold, word) == DSLR_IS_THERE;
+        code = await_turn(co, hold, deadline_ns, wait, &turn);
+        if (code || (turn == DSLR_IS_THERE && !dslr_is_late(hold))) return code;
+        hold->client->stats.resets += turn == DSLR_IS_THERE; /* too late: others may be about to pass over it */
+        if (turn == DSLR_IS_THERE) code = dslr_leave(co, hold);
         if (code && code != -CELLAR_ERR_FENCED) return code;
     }
 }
 
-/* ---- leaving ---- */
+static int release(struct coro *co, struct lockmgr_hold *hold) { return dslr_leave(co, hold); }
 
-/* Whoever had the last ticket that counts clears the word when all are done: later, as a client must not wait here for others. */
-static void leave_last(struct lockmgr_hold *hold)
+/* Often there is nothing to wait for: the word that showed the turn has shown that no earlier reader was left. */
+static int upgrade_by(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, wait_fn wait)
 {
-    struct lockmgr_worker *worker = hold->client->worker;
-    struct last_tickets *last = worker->own;
-    uint32_t full = full_of(&worker->lockmgr->config);
-    bool shared = hold->mode == LOCKMGR_SHARED;
-    if (hold->words[shared ? T_S : T_X] != full - 1) return;
-    if (last->count == last->capacity) {
-        last->capacity = last->capacity ? 2 * last->capacity : 8;
-        last->tickets = realloc(last->tickets, last->capacity * sizeof *last->tickets);
-        must(last->tickets);
+    struct dslr_place *place = dslr_place(hold);
+    place->upgraded = true;
+    enum dslr_turn turn = dslr_turn_of(hold, place->seen);
+    int code = 0;
+    for (uint32_t polls = 0; code == 0 && turn == DSLR_COMES; polls++) {
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code == 0) sleep_until(co, hold, wait(hold, polls), deadline_ns);
+        if (code == 0) code = dslr_look(co, hold, &turn);
+        hold->client->stats.retries++;
     }
-    last->tickets[last->count++] = (struct last_ticket){.lock = hold->lock,
-                                                        .exclusive = (uint16_t)(hold->words[T_X] + !shared),
-                                                        .shared = (uint16_t)(hold->words[T_S] + shared)};
-    lockmgr_stir(worker);
-}
-
-static int release(struct coro *co, struct lockmgr_hold *hold)
-{
-    uint64_t old, lease_ns = lease_of(hold), held_ns = lockmgr_now_ns(hold->client) - hold->words[KNOWN_NS];
-    if (lease_ns && held_ns > FORGOTTEN_LEASES * lease_ns) return -CELLAR_ERR_FENCED; /* somebody has, or will */
-    if (is_late(hold) && !PLANT(lockmgr_dslr_undone_blindly)) return release_late(co, hold);
-    int code = add(co, hold, hold->mode == LOCKMGR_SHARED ? SHARED_DONE : EXCLUSIVE_DONE, &old);
-    if (code == 0 && is_plain(hold)) leave_last(hold);
+    place->upgraded = code == 0;
     return code;
 }
 
-/* ---- the reset ---- */
-
-/* True: cleared. */
-static bool clear(struct coro *co, struct lockmgr_worker *worker, const struct last_ticket *last)
+static uint32_t policy_promises_plus(const struct lockmgr_config *config)
 {
-    struct lockmgr_client *tender = &worker->tender;
-    uint64_t *word = (uint64_t *)(void *)tender->buffer;
-    struct fabric_op op = fabric_op_read(last->lock, word, sizeof *word);
-    if (lockmgr_do(co, tender, &op, 1)) return true; /* the node is gone, or this one is */
-    bool done = counter(*word, EXCLUSIVE_DONE) == last->exclusive && counter(*word, SHARED_DONE) == last->shared;
-    if (!done && !PLANT(lockmgr_dslr_early_reset)) return false;
-    uint64_t seen = *word;
-    op = fabric_op_cas(last->lock, &tender->old[0], seen, 0);
-    if (lockmgr_do(co, tender, &op, 1)) return true;
-    tender->stats.resets += tender->old[0] == seen;
-    return tender->old[0] == seen;
+    return lockmgr_policy(config) == DSLR_UPDATE ? LOCKMGR_UPDATES : 0;
 }
 
-static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
+static uint32_t policy_promises(const struct lockmgr_config *config)
 {
-    struct last_tickets *last = worker->own;
-    uint32_t i = 0;
-    while (i < last->count) {
-        struct last_ticket ticket = last->tickets[i]; /* clients may add others meanwhile */
-        if (clear(co, worker, &ticket))
-            last->tickets[i] = last->tickets[--last->count];
-        else
-            i++;
-    }
-    return last->count ? fabric_now_ns(worker->ep) + LAST_WAIT_NS : UINT64_MAX;
-}
-
-static bool quiet(const struct lockmgr_worker *worker)
-{
-    return ((const struct last_tickets *)worker->own)->count == 0;
-}
-
-static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
-{
-    worker->own = calloc(1, sizeof(struct last_tickets));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for tickets");
-}
-
-static void worker_close(struct lockmgr_worker *worker)
-{
-    struct last_tickets *last = worker->own;
-    free(last->tickets);
-    free(last);
+    uint32_t leases = LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_PROMPT | LOCKMGR_SLOTS;
+    return lockmgr_policy(config) == DSLR_FIELDS ? leases : policy_promises_plus(config);
 }
 
 /* ---- dslr ---- */
 
 /* The next in turn READs again at once. */
-static void wait_in_proportion(struct coro *co, struct lockmgr_hold *hold, uint64_t word, uint32_t polls)
+static uint64_t wait_in_proportion(struct lockmgr_hold *hold, uint32_t polls)
 {
-    uint64_t lease_ns = lease_of(hold), max_ns = lease_ns ? lease_ns / STEPS : POLL_MAX_NS;
-    uint64_t wait_ns = (uint64_t)(tickets_before(hold, word) - 1) * TICKET_NS;
+    uint64_t lease_ns = dslr_lease_ns(hold), max_ns = lease_ns ? lease_ns / DSLR_STEPS : POLL_MAX_NS;
+    uint64_t wait_ns = (uint64_t)(dslr_before(hold, dslr_place(hold)->seen) - 1) * DSLR_TICKET_NS;
     (void)polls;
-    if (wait_ns > max_ns) wait_ns = max_ns;
-    if (wait_ns) lockmgr_sleep(co, hold->client, wait_ns);
+    return wait_ns > max_ns ? max_ns : wait_ns;
 }
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
-    (void)deadline_ns; /* a ticket cannot be handed back */
-    return take_turn(co, hold, wait_in_proportion);
+    return take_turn(co, hold, deadline_ns, wait_in_proportion);
 }
 
-static const char *const policies[] = {[BY_FIELDS] = "field", [PLAIN] = "plain", NULL};
-
-static uint32_t policy_promises(const struct lockmgr_config *config)
+static int upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
-    return lockmgr_policy(config) == PLAIN ? 0 : LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_PROMPT;
+    return upgrade_by(co, hold, deadline_ns, wait_in_proportion);
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_dslr = {
     .name = "dslr",
     .about = "tickets, first come first served; waits in proportion to the queue; leases",
     .policies = policies,
-    .promises = LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED,
+    .promises = LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS,
     .policy_promises = policy_promises,
     .lock_bytes = lock_bytes,
     .acquire = acquire,
+    .upgrade = upgrade,
     .release = release,
     .audit = audit,
     .check = check,
-    .worker_open = worker_open,
-    .worker_close = worker_close,
-    .tend = tend,
-    .quiet = quiet};
+    .worker_open = dslr_worker_open,
+    .worker_close = dslr_worker_close,
+    .tend = dslr_tend,
+    .quiet = dslr_quiet};
 
 /* ---- dslr+ ---- */
 
@@ -402,35 +212,40 @@ static void adapt(struct lockmgr_client *client)
     if (share_percent < SHARE_LOW_PERCENT && words[BOUND_NS] > BACKOFF_NS) words[BOUND_NS] /= 2;
 }
 
-static void back_off(struct coro *co, struct lockmgr_hold *hold, uint64_t word, uint32_t polls)
+static uint64_t back_off(struct lockmgr_hold *hold, uint32_t polls)
 {
     struct lockmgr_client *client = hold->client;
     uint64_t wait_ns = (uint64_t)BACKOFF_NS << (polls < 10 ? polls : 10);
-    (void)word;
     adapt(client);
     client->words[POLLS]++;
     if (wait_ns > client->words[BOUND_NS]) wait_ns = client->words[BOUND_NS];
-    lockmgr_sleep(co, client, wait_ns + lockmgr_below(client, BACKOFF_RANDOM_NS));
+    return wait_ns + lockmgr_below(client, BACKOFF_RANDOM_NS);
 }
 
 static int acquire_plus(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
-    (void)deadline_ns;
     hold->client->words[ROUNDS]++;
-    return take_turn(co, hold, back_off);
+    return take_turn(co, hold, deadline_ns, back_off);
+}
+
+static int upgrade_plus(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    return upgrade_by(co, hold, deadline_ns, back_off);
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_dslr_plus = {
     .name = "dslr+",
     .about = "tickets, first come first served; exponential backoff; no leases",
     .policies = policies,
-    .promises = LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED,
+    .promises = LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS,
+    .policy_promises = policy_promises_plus,
     .lock_bytes = lock_bytes,
     .acquire = acquire_plus,
+    .upgrade = upgrade_plus,
     .release = release,
     .audit = audit,
     .check = check,
-    .worker_open = worker_open,
-    .worker_close = worker_close,
-    .tend = tend,
-    .quiet = quiet};
+    .worker_open = dslr_worker_open,
+    .worker_close = dslr_worker_close,
+    .tend = dslr_tend,
+    .quiet = dslr_quiet};

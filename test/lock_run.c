@@ -204,6 +204,39 @@ static void release(struct coro *co, struct client *client, uint32_t lock, struc
     if (code) judge_error(co, client, code, "release");
 }
 
+/* Reads first, and writes if readers that were there are gone in time. Before it wants another lock: a reader may hold that one. */
+static void work_for_update(struct coro *co, struct client *client, uint32_t lock, struct lockmgr_hold *hold)
+{
+    struct run *run = client->run;
+    work(co, client, lock, LOCKMGR_SHARED);
+    if (prng_below(&client->prng, 3) == 0) return;
+    bool timed = prng_below(&client->prng, 100) < run->plan->timeout_percent;
+    uint64_t timeout_ns = timed ? prng_below(&client->prng, run->plan->timeout_ns) : LOCKMGR_FOREVER;
+    int code = lockmgr_upgrade(co, hold, timeout_ns);
+    if (cn_lost(run, client->worker->cn)) die(co, client);
+    if (code && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "upgrade");
+    if (code) return;
+    lock_watch_upgrade(&run->watch, client->number, lock, now_ns(client));
+    work(co, client, lock, LOCKMGR_EXCLUSIVE);
+}
+
+static enum lockmgr_mode draw_mode(struct client *client)
+{
+    const struct lock_run_plan *plan = client->run->plan;
+    if (prng_below(&client->prng, 100) < plan->read_percent) return LOCKMGR_SHARED;
+    if (plan->update_percent == 0) return LOCKMGR_EXCLUSIVE;
+    return prng_below(&client->prng, 100) < plan->update_percent ? LOCKMGR_UPDATE : LOCKMGR_EXCLUSIVE;
+}
+
+static void ask_slots(struct client *client)
+{
+    uint32_t most = client->run->plan->slots_max;
+    if (most <= 1) return;
+    uint32_t slots = 1 + (uint32_t)prng_below(&client->prng, most);
+    lock_watch_slots(&client->run->watch, client->number, slots);
+    lockmgr_ask_slots(client->locks, slots);
+}
+
 static void one_round(struct coro *co, struct client *client)
 {
     struct run *run = client->run;
@@ -212,16 +245,16 @@ static void one_round(struct coro *co, struct client *client)
     locks[0] = (uint32_t)prng_below(&client->prng, plan->locks);
     if (prng_below(&client->prng, 100) < plan->pair_percent && locks[0] + 1 < plan->locks)
         locks[count++] = locks[0] + 1;
-    enum lockmgr_mode modes[LOCK_WATCH_HOLDS];
+    ask_slots(client);
     for (; held < count; held++) {
-        bool read = prng_below(&client->prng, 100) < plan->read_percent;
-        modes[held] = read ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE;
-        if (!acquire(co, client, locks[held], modes[held], &client->holds[held], false)) break;
+        enum lockmgr_mode mode = draw_mode(client);
+        if (!acquire(co, client, locks[held], mode, &client->holds[held], false)) break;
+        if (mode == LOCKMGR_UPDATE) work_for_update(co, client, locks[held], &client->holds[held]);
     }
-    for (uint32_t i = 0; i < held; i++) work(co, client, locks[i], modes[i]);
+    for (uint32_t i = 0; i < held; i++) work(co, client, locks[i], client->holds[i].mode);
     bool dawdles = prng_below(&client->prng, 100) < plan->dawdle_percent;
     if (dawdles) sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 4 * plan->lease_ns));
-    for (uint32_t i = 0; dawdles && i < held; i++) work(co, client, locks[i], modes[i]);
+    for (uint32_t i = 0; dawdles && i < held; i++) work(co, client, locks[i], client->holds[i].mode);
     while (held-- > 0) release(co, client, locks[held], &client->holds[held]);
     uint64_t think_ns = plan->think_ns ? prng_below(&client->prng, plan->think_ns) : 0;
     if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
@@ -589,6 +622,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .clients_per_worker = plan->clients,
                                           .capacity = plan->capacity,
                                           .version_bits = plan->version_bits,
+                                          .slots_max = plan->slots_max,
                                           .clock = fabric_addr_of(0, CLOCK),
                                           .lease_ns = plan->lease_ns,
                                           .switch_faults = &run->switch_faults,

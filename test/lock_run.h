@@ -20,6 +20,8 @@ struct lock_run_plan {
     uint32_t cns, workers, clients; /* of a compute node, of a worker */
     uint32_t locks, rounds, healed_rounds;
     uint32_t read_percent, pair_percent; /* rounds that take two locks, in ascending order */
+    uint32_t update_percent;             /* of those that are not read: first for update, perhaps upgraded */
+    uint32_t slots_max;                  /* leases that a client may ask for at once */
     uint32_t cs_ops;                     /* exclusive: the word is read and written so often; shared: read */
     uint64_t think_ns;                   /* between rounds, at most */
     uint32_t dawdle_percent;             /* rounds that hold their locks for up to four leases */

@@ -33,6 +33,7 @@ static bool promises_of(const struct lock_run_plan *plan, uint32_t *promises)
                                     .clients_per_worker = plan->clients,
                                     .capacity = plan->capacity,
                                     .version_bits = plan->version_bits,
+                                    .slots_max = plan->slots_max,
                                     .rtt_ns = RTT_NS};
     struct cellar_error error;
     lock_run_server(plan, &config);
@@ -149,6 +150,8 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     draw_faults(plan, &prng, promises);
     draw_room(plan, &prng, promises);
     if (plan->switches) draw_switch_faults(plan, promises);
+    if (promises & LOCKMGR_UPDATES) plan->update_percent = 20 * (uint32_t)prng_below(&prng, 5);
+    if (promises & LOCKMGR_SLOTS && prng_below(&prng, 2)) plan->slots_max = 1 + (uint32_t)prng_below(&prng, 4);
     plan->phase_bound = 17;
     plan->bound = 32 + clients * 8;
     return true;
@@ -158,10 +161,11 @@ void lock_run_print(const struct lock_run_plan *plan, FILE *out)
 {
     fprintf(out,
             "test_locks %s %s %llu: %u x %u x %u clients, %u locks, %u rounds, %u%% read, %u%% pairs, %u ops, room %u, "
-            "versions of %u bits, schedule %s",
+            "versions of %u bits, %u%% for update, %u slots, schedule %s",
             plan->algorithm, plan->policy ? plan->policy : "-", (unsigned long long)plan->seed, plan->cns,
             plan->workers, plan->clients, plan->locks, plan->rounds, plan->read_percent, plan->pair_percent,
-            plan->cs_ops, plan->capacity, plan->version_bits, sim_plan_schedule_name(plan->schedule));
+            plan->cs_ops, plan->capacity, plan->version_bits, plan->update_percent, plan->slots_max,
+            sim_plan_schedule_name(plan->schedule));
     if (plan->switches)
         fprintf(out, ", %u switches, of a million packets %u lost, %u twice, %u with a failure", plan->switches,
                 plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);

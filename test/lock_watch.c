@@ -14,6 +14,7 @@ void lock_watch_begin(struct lock_watch *watch)
     for (uint32_t i = 0; i < watch->client_count; i++) {
         struct lock_watch_client *client = &watch->clients[i];
         client->wanted = NONE;
+        client->slots = 1;
         for (uint32_t j = 0; j < LOCK_WATCH_HOLDS; j++) client->holds[j].lock = NONE;
     }
 }
@@ -28,10 +29,15 @@ bool lock_watch_fail(struct lock_watch *watch, const char *format, ...)
     return false;
 }
 
-static const char *name_of(enum lockmgr_mode mode) { return mode == LOCKMGR_SHARED ? "shared" : "exclusive"; }
+static const char *name_of(enum lockmgr_mode mode)
+{
+    return mode == LOCKMGR_SHARED ? "shared" : mode == LOCKMGR_UPDATE ? "for update" : "exclusive";
+}
 
 static bool together(const struct lock_watch *watch, enum lockmgr_mode a, enum lockmgr_mode b)
 {
+    if (a == LOCKMGR_UPDATE || b == LOCKMGR_UPDATE)
+        return (a == LOCKMGR_SHARED || b == LOCKMGR_SHARED) && (watch->promises & LOCKMGR_UPDATES);
     return a == LOCKMGR_SHARED && b == LOCKMGR_SHARED && (watch->promises & LOCKMGR_SHARES);
 }
 
@@ -64,7 +70,7 @@ bool lock_watch_is_late(const struct lock_watch *watch, uint32_t number, uint32_
 {
     const struct lock_watch_hold *hold = hold_of((struct lock_watch_client *)&watch->clients[number], lock);
     /* Clocks run up to an eighth too fast; and a lease may count from before the grant was seen. */
-    return hold && watch->promises & LOCKMGR_LEASES && now_ns - hold->since_ns > watch->lease_ns / 2;
+    return hold && watch->promises & LOCKMGR_LEASES && now_ns - hold->since_ns > hold->slots * watch->lease_ns / 2;
 }
 
 /* INV-LOCKMGR-1: `number` has been granted the lock; nobody else may hold it, unless they cannot use it any more. */
@@ -117,7 +123,20 @@ void lock_watch_return(struct lock_watch *watch, uint32_t number, int code, uint
     count_overtaken(watch, client, lock);
     struct lock_watch_hold *hold = hold_of(client, NONE);
     must(hold);
-    *hold = (struct lock_watch_hold){.lock = lock, .mode = client->mode, .since_ns = now_ns};
+    *hold = (struct lock_watch_hold){.lock = lock, .mode = client->mode, .since_ns = now_ns, .slots = client->slots};
+}
+
+void lock_watch_slots(struct lock_watch *watch, uint32_t number, uint32_t slots)
+{
+    watch->clients[number].slots = slots;
+}
+
+void lock_watch_upgrade(struct lock_watch *watch, uint32_t number, uint32_t lock, uint64_t now_ns)
+{
+    struct lock_watch_hold *hold = hold_of(&watch->clients[number], lock);
+    if (watch->cn_lost(watch->arg, watch->clients[number].cn) || !hold) return;
+    hold->mode = LOCKMGR_EXCLUSIVE;
+    exclude(watch, number, lock, LOCKMGR_EXCLUSIVE, now_ns);
 }
 
 bool lock_watch_release(struct lock_watch *watch, uint32_t number, uint32_t lock)

@@ -26,6 +26,7 @@ struct lock_watch_hold {
     uint32_t lock; /* LOCK_WATCH_LOCKS: none */
     enum lockmgr_mode mode;
     uint64_t since_ns;
+    uint32_t slots; /* leases that it asked for at once */
 };
 
 struct lock_watch_client {
@@ -38,6 +39,7 @@ struct lock_watch_client {
     uint64_t began, arrived;         /* events; arrived 0: not yet, as far as anybody can tell */
     uint64_t left[LOCK_WATCH_LOCKS]; /* gave up, called for then: who comes again may find its old place. 0: did not */
     uint32_t by_writers, by_readers; /* has been overtaken */
+    uint32_t slots;
 };
 
 struct lock_watch {
@@ -58,6 +60,10 @@ struct lock_watch {
 void lock_watch_begin(struct lock_watch *watch);
 /* The client calls acquire; an operation of it executes; its call ended: with the lock, or (code other than 0) without. */
 void lock_watch_call(struct lock_watch *watch, uint32_t client, uint32_t lock, enum lockmgr_mode mode, bool timed);
+/* How many leases the client will have asked for, from its next grant on; 1 at first. */
+void lock_watch_slots(struct lock_watch *watch, uint32_t client, uint32_t slots);
+/* An update lock that it holds has become exclusive. */
+void lock_watch_upgrade(struct lock_watch *watch, uint32_t client, uint32_t lock, uint64_t now_ns);
 void lock_watch_op(struct lock_watch *watch, uint32_t client);
 void lock_watch_return(struct lock_watch *watch, uint32_t client, int code, uint64_t now_ns);
 /* It is about to release. False: somebody has taken the lock meanwhile, and was right to. */

@@ -16,6 +16,17 @@ static const struct plants_search searches[] = {
     {.plant = "lockmgr_dslr_skip_unseen", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
     {.plant = "lockmgr_dslr_known_late", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
     {.plant = "lockmgr_dslr_skips_in_place", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
+    {.plant = "lockmgr_dslr_taken_back_blindly", .method = PLANTS_LOCKS, .lock = "dslr+", .policy = "field"},
+    {.plant = "lockmgr_dslr_ghost_hurries", .method = PLANTS_LOCKS, .lock = "dslr+", .policy = "field"},
+    {.plant = "lockmgr_dslr_ghost_forgotten", .method = PLANTS_LOCKS, .lock = "dslr+", .policy = "field"},
+    {.plant = "lockmgr_dslr_slots_ignored",
+     .method = PLANTS_LOCKS,
+     .lock = "dslr",
+     .policy = "field",
+     .lock_long = true},
+    {.plant = "lockmgr_dslr_slots_kept", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "field"},
+    {.plant = "lockmgr_dslr_upgrade_hurries", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "update"},
+    {.plant = "lockmgr_dslr_update_unseen", .method = PLANTS_LOCKS, .lock = "dslr", .policy = "update"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
