@@ -30,7 +30,7 @@ struct locks_plan {
     const char *nic;
     uint64_t seed, rtt_ns; /* rtt_ns: shm, delay of each completion */
     uint64_t locks;
-    double theta, read_ratio;
+    double theta, read_ratio, update_ratio;
     uint32_t cs_ops, object_bytes;
     enum locks_mix mix;
     uint64_t think_ns;
@@ -151,6 +151,7 @@ struct locks_run {
     uint32_t running;    /* workers; atomically */
     uint64_t busy_ns[2]; /* of the NIC when the window began, and when it ended */
     struct locks_death death;
+    uint32_t promises; /* of the algorithm */
 };
 
 /* (locks_run.c) */

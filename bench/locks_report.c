@@ -227,6 +227,7 @@ static void add_plan(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "locks", json_integer((json_int_t)plan->locks));
     json_object_set_new(root, "theta", json_real(plan->theta));
     json_object_set_new(root, "read_ratio", json_real(plan->read_ratio));
+    json_object_set_new(root, "update_ratio", json_real(plan->update_ratio));
     json_object_set_new(root, "cs_ops", json_integer(plan->cs_ops));
     json_object_set_new(root, "object_bytes", json_integer(plan->object_bytes));
     json_object_set_new(root, "lock_bytes", json_integer((json_int_t)report->result->lock_bytes));
@@ -234,6 +235,7 @@ static void add_plan(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "threads", json_integer(lock->workers_per_cn));
     json_object_set_new(root, "clients", json_integer(report->clients));
     json_object_set_new(root, "capacity", json_integer(lock->capacity));
+    json_object_set_new(root, "slots", json_integer(lock->slots_max));
     json_object_set_new(root, "seed", json_integer((json_int_t)plan->seed));
 }
 

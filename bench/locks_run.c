@@ -180,6 +180,7 @@ static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i
     client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
     if (!client->co) return -CELLAR_ERR_NOMEM;
     client->locks = lockmgr_client_of(worker->locks, i, &client->task);
+    lockmgr_ask_slots(client->locks, run->config.slots_max);
     sched_ready(&worker->sched, &client->task);
     return 0;
 }
@@ -415,7 +416,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
     run.config.common.now_ns = machine_ns;
     run.config.common.arg = &run;
     locks_death_configure(&run);
-    result->promises = lockmgr_promises(&plan->lock);
+    result->promises = run.promises = lockmgr_promises(&plan->lock);
     result->lock_bytes = lockmgr_lock_bytes(&plan->lock);
     int code = zipf_init(&run.zipf, plan->locks, plan->theta);
     if (code)

@@ -119,7 +119,9 @@ static void draw(struct locks_client *client, struct txn *txn)
     } else {
         uint64_t lock = zipf_next(&run->zipf, &client->prng);
         bool read = (double)below(client, 1000000) < run->plan->read_ratio * 1e6;
-        txn_add(txn, lock, read ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE);
+        bool update =
+            !read && run->plan->update_ratio > 0 && (double)below(client, 1000000) < run->plan->update_ratio * 1e6;
+        txn_add(txn, lock, read ? LOCKMGR_SHARED : update ? LOCKMGR_UPDATE : LOCKMGR_EXCLUSIVE);
     }
 }
 
@@ -151,8 +153,10 @@ static void watch_order(struct locks_client *client, uint64_t lock, enum lockmgr
 
 static uint32_t weight(const struct locks_client *client, enum lockmgr_mode mode)
 {
-    return mode == LOCKMGR_SHARED && lockmgr_promises(&client->worker->run->config) & LOCKMGR_SHARES ? 1
-                                                                                                     : LOCKS_EXCLUSIVE;
+    uint32_t promises = client->worker->run->promises;
+    bool beside =
+        mode == LOCKMGR_SHARED ? promises & LOCKMGR_SHARES : mode == LOCKMGR_UPDATE && promises & LOCKMGR_UPDATES;
+    return beside ? 1 : LOCKS_EXCLUSIVE;
 }
 
 static void watch_grant(struct locks_client *client, uint32_t at, uint64_t lock, enum lockmgr_mode mode)
@@ -182,7 +186,7 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
     client->failed = lockmgr_acquire(co, client->locks, &client->holds[at], fabric_addr_of(0, run->stride * (lock + 1)),
                                      mode, LOCKMGR_FOREVER);
     if (client->failed) return false;
-    watch_grant(client, at, lock, mode);
+    watch_grant(client, at, lock, client->holds[at].mode);
     watch_order(client, lock, mode, call);
     uint64_t end_ns = now_ns(client);
     if (!counts(client, end_ns)) return true;
@@ -216,11 +220,25 @@ static bool use(struct coro *co, struct locks_client *client, uint64_t lock, boo
     return false;
 }
 
+/* What was locked for update is read, and becomes exclusive when nobody else reads it any more. */
+static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
+{
+    struct lockmgr_hold *hold = &client->holds[at];
+    bool beside = weight(client, hold->mode) == 1;
+    if (!use(co, client, client->wanted[at] - 1, false)) return false;
+    client->failed = lockmgr_upgrade(co, hold, LOCKMGR_FOREVER);
+    if (client->failed || !beside || !client->counted[at]) return !client->failed;
+    _Atomic uint32_t *held = &client->worker->run->states[client->wanted[at] - 1].held;
+    client->worker->tally->violations += atomic_fetch_add(held, LOCKS_EXCLUSIVE - 1) != 1;
+    return true;
+}
+
 /* DecLock's critical section: so many accesses, one behind the other. */
 static bool use_object(struct coro *co, struct locks_client *client, const struct txn *txn)
 {
+    if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;
     for (uint32_t i = 0; i < client->worker->run->plan->cs_ops; i++)
-        if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode == LOCKMGR_EXCLUSIVE)) return false;
+        if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode != LOCKMGR_SHARED)) return false;
     return true;
 }
 

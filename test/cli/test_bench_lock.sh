@@ -48,7 +48,9 @@ refused "lock algorithm cas has no policies" --lock cas --policy fair
 refused "room for 3 tickets" --lock dslr --capacity 3
 refused "shorter than a round trip" --lock dslr --lease-ns 100
 refused "not a multiple of the 128 threads" --clients 100
-refused "--theta must be from 0 to 1.999" --theta 2
+refused "--theta must be from 0 to 8" --theta 8.1
+refused "leases of up to 9 slots: at most 8" --lock dslr --slots 9
+refused "more tickets than counters of 10 bits tell apart" --lock dslr --policy update --clients 512
 refused "--read-ratio must be from 0 to 1" --read-ratio 1.1
 refused "--object-bytes must be from 1 to" --object-bytes 100000
 refused "--mix knows no 'ycsb'" --mix ycsb
@@ -82,7 +84,7 @@ for name in $names; do
 done
 policies=$(sed -n 's/^        "\(.*\)",*$/\1/p' "$folder/locks" | sort -u)
 for policy in $policies; do
-    for name in declock dslr; do
+    for name in declock dslr dslr+; do
         "$cellar" bench lock --lock $name --policy "$policy" --ops 1 >"$folder/out" 2>&1 || continue
         # shellcheck disable=SC2086
         runs --lock $name --policy "$policy" $small --seconds 0.001
@@ -102,6 +104,15 @@ runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 50
 [ "$first" = "$(grep trace_hash "$folder/json")" ] || fail "the same run gave another trace"
 runs --lock dslr --cns 2 --threads 1 --clients 2 --locks 1000 --theta 0 --ops 500 --seed 2
 [ "$first" != "$(grep trace_hash "$folder/json")" ] || fail "another seed gave the same trace"
+
+# Where an algorithm has update locks, readers that were there go on: fewer wait, and nobody writes beside them.
+update="--cns 2 --threads 4 --clients 16 --locks 4 --theta 3 --read-ratio 0.5 --update-ratio 1 --seconds 0.002"
+# shellcheck disable=SC2086
+runs --lock dslr --policy update $update && holds "$(value order_inversions) >= 0" || fail "update locks"
+# shellcheck disable=SC2086
+runs --lock dslr --policy update --fabric shm --cns 2 --locks 4 --update-ratio 0.5 --ops 400
+# shellcheck disable=SC2086
+runs --lock mcs $update
 
 # ---- a compute node dies -------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ static void unknown_names_are_refused(void **state)
     is_refused(config_of("mutex", NULL), "no lock algorithm is called 'mutex'; there are cas, ");
     is_refused(config_of("", NULL), "no lock algorithm is called ''");
     is_refused(config_of("cas", "fair"), "lock algorithm cas has no policies");
-    is_refused(config_of("dslr", "fair"), "lock algorithm dslr has no policy 'fair'; it has field, plain");
+    is_refused(config_of("dslr", "fair"), "lock algorithm dslr has no policy 'fair'; it has field, plain, update");
     is_refused(config_of("declock", "ts"), "no policy 'ts'; it has ts-pf, ts-tf, ");
     assert_null(lockmgr_policy_name("mutex", 0));
     assert_null(lockmgr_policy_name("cas", 0));
@@ -118,6 +118,15 @@ static void rooms_too_small_are_refused(void **state)
     is_refused(config, "room for 3 tickets: must be 4 to 32768");
     config.capacity = 32769;
     is_refused(config, "room for 32769 tickets");
+    config = config_of("dslr", "field");
+    config.slots_max = 9;
+    is_refused(config, "leases of up to 9 slots: at most 8");
+    config.slots_max = 8;
+    config.clients_per_worker = 1024; /* 6144 clients x 8 slots: more than 2^15 */
+    is_refused(config, "more tickets than counters of 16 bits tell apart");
+    config = config_of("dslr", "update");
+    config.clients_per_worker = 86; /* 516 of them */
+    is_refused(config, "more tickets than counters of 10 bits tell apart; fewer than 512");
     config = config_of("declock", NULL);
     config.capacity = 1;
     struct cellar_error error = {0};
@@ -162,6 +171,9 @@ static void bytes_at_rest_are_judged(void **state)
     audit_is("dslr+", "field", 0x0003000400030005, false);
     audit_is("dslr", "field", 0x0003000400030005, true); /* a reader that was passed over */
     audit_is("dslr", "plain", 0x0003000400030005, false);
+    audit_is("dslr", "update", 3ull << 50 | 7ull << 40 | 1ull << 30 | 3ull << 20 | 7ull << 10 | 1, true);
+    audit_is("dslr", "update", 3ull << 50 | 7ull << 40 | 1ull << 30 | 3ull << 20 | 7ull << 10 | 2, false);
+    audit_is("dslr", "update", 1ull << 60, false); /* bits that are nobody's */
 }
 
 int main(void)
