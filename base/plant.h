@@ -216,6 +216,22 @@
     X(ncosed_comes_between, "a writer queues behind one that readers wait for")                                        \
     X(ncosed_left_twice, "readers whose count the home is clearing from the word count for a writer, too")             \
     X(ncosed_home_hurries, "the home grants before all readers have left")                                             \
+    /* locks: NetLock */                                                                                               \
+    X(netlock_bound_beyond, "netlock: a ring ends a slot behind its region")                                           \
+    X(netlock_reader_overtakes, "netlock: a reader does not wait for writers before it")                               \
+    X(netlock_overtakes_overflow, "netlock: who comes while others wait at the server enters the switch's queue")      \
+    X(netlock_quota_unrestored, "netlock: a quota that is used up does not grow again")                                \
+    X(netlock_pushed_twice, "netlock: a push that comes again enters the queue again")                                 \
+    X(netlock_release_unmatched, "netlock: a release frees a slot whoever holds it")                                   \
+    X(netlock_expires_renewed, "netlock: a lease that was renewed meanwhile ends all the same")                        \
+    X(netlock_given_back_twice, "netlock: a slot that was given back can be given back again")                         \
+    X(netlock_renews_anything, "netlock: a lease is renewed that is over")                                             \
+    X(netlock_told_uncounted, "netlock: who tells the server that there is room does not count the slot")              \
+    X(netlock_last_reader_missed, "netlock: the last of several readers lets nobody in")                               \
+    X(netlock_priority_inverted, "netlock: the lowest priority is served first")                                       \
+    X(netlock_takes_held, "netlock: who is next does not look again whether somebody holds the lock")                  \
+    X(netlock_moved_undrained, "netlock: a lock leaves the switch while its clients hold it")                          \
+    X(netlock_lease_halved, "netlock: the control plane ends leases early")                                            \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")
