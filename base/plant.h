@@ -194,6 +194,8 @@
     X(shiftlock_no_limit, "writers never let readers in as long as others follow")                                     \
     /* failover of a memory node */                                                                                    \
     X(failover_undrained, "a compute node says that it stands still while its transactions go on")                     \
+    X(failover_lost_reached,                                                                                           \
+      "a compute node that stands still goes on to reach a memory node whose loss it has not noticed")                 \
     X(failover_unawaited, "a backup becomes primary before all compute nodes stand still")                             \
     X(failover_tags_kept, "what the lock words of the new primary hold stays")                                         \
     X(failover_deleted_lost, "DELETED is not rebuilt from the flags")                                                  \

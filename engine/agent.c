@@ -32,7 +32,8 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
 {
     const struct halt *halt = agent->halt;
     struct fabric *fabric = agent->worker->ep->fabric;
-    struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = (uint32_t)halt->now.away, .only_dead = true};
+    struct fabric_control control = {
+        .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = (uint32_t)halt->now.away, .only_dead = true};
     /* A fresh one in its place may soon be the only one that knows. */
     bool gone = halt->now.state == CONFIGURATION_LOST && fabric->ops->control(fabric, &control, NULL) == 0;
     int32_t lost = gone ? halt->now.away : -1;
@@ -96,7 +97,8 @@ static bool another_lost(const struct agent *agent, const struct configuration *
     struct fabric *fabric = agent->worker->ep->fabric;
     bool lost = false;
     for (uint32_t node = 0; node < fabric->mn_count && !lost; node++) {
-        struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+        struct fabric_control control = {
+            .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = node, .only_dead = true};
         lost = (int32_t)node != now->away && fabric->ops->control(fabric, &control, NULL) == 0;
     }
     return lost;
@@ -144,7 +146,8 @@ static void suspects_judge(struct coro *co, struct agent *agent)
     struct cellar_error error;
     for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
         uint32_t node = (uint32_t)__builtin_ctzll(nodes);
-        struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+        struct fabric_control control = {
+            .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = node, .only_dead = true};
         struct fabric *fabric = agent->worker->ep->fabric;
         if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node) continue;
         if (fabric->ops->control(fabric, &control, NULL) != 0) continue;
@@ -166,17 +169,6 @@ static bool refill(struct coro *co, struct agent *agent)
     return true;
 }
 
-/* Leases are on node 0, and go with it. */
-static void promise_again(struct coro *co, struct agent *agent)
-{
-    const struct configuration *now = &agent->halt->now;
-    bool moved = now->state == CONFIGURATION_LOST && now->away == 0 && agent->promised != now->epoch;
-    if (!moved || !agent->halt->vigil) return;
-    struct worker *worker = agent->worker;
-    if (member_promise(co, &worker->db->member, worker->ep, agent->halt->vigil->lease_ns) == 0)
-        agent->promised = now->epoch;
-}
-
 /* All there is to do just now. */
 static void serve(struct coro *co, struct agent *agent)
 {
@@ -185,7 +177,6 @@ static void serve(struct coro *co, struct agent *agent)
     for (uint32_t looks = 0; looks < LOOKS_MAX && !atomic_load(&agent->worker->stop); looks++) {
         struct configuration now;
         atomic_store(&halt->called, false);
-        promise_again(co, agent);
         int rc = look(co, agent, &now);
         if (rc == -CELLAR_ERR_FENCED) {
             give_up(agent);

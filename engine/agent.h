@@ -13,7 +13,6 @@ struct agent {
     struct sched_task task;
     struct worker *worker;
     struct halt *halt;
-    uint32_t promised; /* the epoch in which its lease was promised anew, as the word that said so was lost */
     bool parked;
     struct failover_report report; /* of what it has led */
 };

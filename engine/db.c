@@ -430,10 +430,25 @@ static int vigil_start(struct coro *co, struct coordinator *coordinator, void *a
     return vigil_begin(co, arg);
 }
 
+/* An earlier life of this compute node may have promised signs of life. */
+static int promise_none(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)arg;
+    return member_promise(co, &coordinator->worker->db->member, coordinator->worker->ep, 0);
+}
+
+static int promises_end(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
 static int vigils_open(struct cellar *db, struct cellar_error *error)
 {
     int rc = 0;
-    if (db->config.lease_ns == CELLAR_LEASE_NONE) return 0;
+    if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
     struct vigil **vigils = calloc(db->config.cns, sizeof *vigils);
     if (!vigils) return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
     db->vigils = vigils;

@@ -221,7 +221,8 @@ static int look(struct failover *failover, int32_t lost)
 
 static int lose(struct failover *failover, uint32_t node)
 {
-    struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = node, .only_dead = true};
+    struct fabric_control control = {
+        .kind = FABRIC_NODE_KILL, .cn = failover->home->recover.cn, .node = node, .only_dead = true};
     struct fabric *fabric = failover->run.ep->fabric;
     struct cellar_error *error = failover->run.error;
     int rc = look(failover, (int32_t)node);

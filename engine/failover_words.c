@@ -35,17 +35,19 @@ static struct fabric_addr member_at(uint32_t node, uint32_t cn, uint64_t field)
     return fabric_addr_of(node, LAYOUT_MEMBERS_OFFSET + cn * sizeof(struct member_wire) + field);
 }
 
-/* The newest copy of a member's word, and what is there already. */
-static int member_newest(struct failover *failover, uint32_t cn, uint64_t *newest)
+/* Of a word of a member, the newest copy becomes what is there, unless that is newer: *newest. */
+static int member_raise(struct failover *failover, uint32_t cn, uint64_t field, uint64_t *newest)
 {
     const struct catalog *catalog = failover->run.catalog;
-    int rc = word_get(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, newest);
+    uint64_t there = 0;
+    int rc = word_get(failover, member_at(0, cn, field), 0, &there);
+    *newest = there;
     for (uint32_t node = 1; node <= catalog->replicas && rc == 0; node++) {
         uint64_t word = 0;
-        rc = word_get(failover, member_at(node, cn, offsetof(struct member_wire, word)), FABRIC_DIRECT, &word);
+        rc = word_get(failover, member_at(node, cn, field), FABRIC_DIRECT, &word);
         if (word > *newest) *newest = word;
     }
-    return rc;
+    return rc || *newest == there ? rc : word_set(failover, member_at(0, cn, field), 0, *newest);
 }
 
 /* Incarnations go on from the largest that any member had: whoever drew a larger one and did not join has used it for nothing. */
@@ -55,9 +57,9 @@ int failover_members_rebuild(struct failover *failover)
     int rc = 0;
     if (failover->now.away != 0) return 0;
     for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && rc == 0; cn++) {
-        uint64_t newest = 0;
-        rc = member_newest(failover, cn, &newest);
-        if (rc == 0 && newest) rc = word_set(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, newest);
+        uint64_t newest = 0, lease = 0;
+        rc = member_raise(failover, cn, offsetof(struct member_wire, word), &newest);
+        if (rc == 0) rc = member_raise(failover, cn, offsetof(struct member_wire, lease), &lease);
         if (members_state_of(newest).incarnation > incarnation) incarnation = members_state_of(newest).incarnation;
     }
     if (rc == 0)
@@ -95,17 +97,16 @@ static int word_copy(struct failover *failover, struct fabric_addr addr)
     return rc ? rc : word_set(failover, addr, FABRIC_DIRECT, word);
 }
 
-/* Node 0 has all words of members, nodes 1 .. f copies of one. */
+/* Those of node 0 are the truth, those of nodes 1 .. f copies: who takes over tags, and who stands still, is written down nowhere else. */
 static int members_copy(struct failover *failover)
 {
+    static const uint64_t fields[] = {offsetof(struct member_wire, word), offsetof(struct member_wire, lease)};
     uint32_t node = (uint32_t)failover->now.away;
     int rc = 0;
-    for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && rc == 0; cn++) {
+    for (uint32_t i = 0; i < 2 * failover->run.catalog->cn_count && rc == 0; i++) {
         uint64_t word = 0;
-        rc = word_get(failover, member_at(0, cn, offsetof(struct member_wire, word)), 0, &word);
-        if (rc == 0)
-            rc = word_set(failover, member_at(node, cn, offsetof(struct member_wire, word)), FABRIC_DIRECT, word);
-        if (rc == 0 && node == 0) rc = word_copy(failover, member_at(0, cn, offsetof(struct member_wire, lease)));
+        rc = word_get(failover, member_at(0, i / 2, fields[i % 2]), 0, &word);
+        if (rc == 0) rc = word_set(failover, member_at(node, i / 2, fields[i % 2]), FABRIC_DIRECT, word);
     }
     return rc;
 }

@@ -1,5 +1,6 @@
 #include "halt.h"
 
+#include "must.h"
 #include "plant.h"
 
 enum { ROUTE_DRAINING, ROUTE_LOST, ROUTE_JOINING };
@@ -28,6 +29,18 @@ static void routes_set(struct halt *halt, const struct configuration *now)
                                                 .promoted = i != ROUTE_DRAINING};
 }
 
+/*
+ * This compute node may be the last to notice that the memory node is lost, and still reach what was its memory. Now that WRITEs go around it an
+ * unlock must not get there any more: it would show old bytes without a tag to attempts that have not ended yet.
+ */
+static void leave(const struct halt *halt, uint32_t node)
+{
+    struct fabric *fabric = halt->agent_ep->fabric;
+    struct fabric_control control = {.kind = FABRIC_NODE_LEAVE, .cn = halt->agent_ep->cn, .node = node};
+    int left = PLANT(failover_lost_reached) ? 0 : fabric->ops->control(fabric, &control, NULL);
+    must(left == 0);
+}
+
 void halt_begin(struct halt *halt, const struct configuration *to)
 {
     bool first = to->state == CONFIGURATION_LOST && to->from == CONFIGURATION_STEADY;
@@ -35,6 +48,7 @@ void halt_begin(struct halt *halt, const struct configuration *to)
     if (halt->begun) return;
     halt->begun = true;
     if (to->state != CONFIGURATION_LOST) return;
+    if (first) leave(halt, (uint32_t)to->away);
     if (first) routes_set(halt, to);
     route_all(halt, &halt->routes[first ? ROUTE_DRAINING : ROUTE_LOST]);
 }

@@ -16,14 +16,12 @@ static int move(struct coro *co, const struct member *member, struct fabric_ep *
 
 static int promise(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns)
 {
-    (void)member;
-    return members_promise(co, ep, lease_ns);
+    return members_promise(co, ep, member->catalog, lease_ns);
 }
 
-static int renew(struct coro *co, const struct member *member, struct fabric_ep *ep)
+static int renew(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns)
 {
-    (void)member;
-    return members_renew(co, ep);
+    return members_renew(co, ep, member->catalog, lease_ns);
 }
 
 static int sign(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,

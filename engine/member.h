@@ -20,7 +20,7 @@ struct member_ops {
                           const struct members_state *from, const struct members_state *to, struct members_state *now);
     /* Signs of life, as members_promise, members_renew and members_sign. A service with sessions of its own answers from these. */
     NODISCARD int (*promise)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns);
-    NODISCARD int (*renew)(struct coro *co, const struct member *member, struct fabric_ep *ep);
+    NODISCARD int (*renew)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns);
     NODISCARD int (*sign)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
                           struct members_sign *sign);
 };
@@ -49,9 +49,9 @@ static inline int member_promise(struct coro *co, const struct member *member, s
 {
     return member->ops->promise(co, member, ep, lease_ns);
 }
-static inline int member_renew(struct coro *co, const struct member *member, struct fabric_ep *ep)
+static inline int member_renew(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns)
 {
-    return member->ops->renew(co, member, ep);
+    return member->ops->renew(co, member, ep, lease_ns);
 }
 static inline int member_sign(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
                               struct members_sign *sign)

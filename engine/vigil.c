@@ -40,7 +40,8 @@ static void pulse_main(struct coro *co, void *arg)
         vigil->busy++;
         bool stopped = atomic_load(&gate_of(vigil)->failed) || atomic_load(&gate_of(vigil)->halted);
         /* A renewal whose reply is lost will do, or the next one: nobody is suspected for one that is missing. */
-        if (!stopped && !PLANT(lease_not_renewed)) (void)!member_renew(co, member_of(vigil), worker->ep);
+        if (!stopped && !PLANT(lease_not_renewed))
+            (void)!member_renew(co, member_of(vigil), worker->ep, vigil->lease_ns);
         vigil->busy--;
         if (!vigil->stopping) sched_sleep(co, &worker->sched, &vigil->pulse, vigil->lease_ns / RENEWALS);
     }

@@ -166,8 +166,9 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_OPEN,  /* cn, worker -> ep */
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
-    FABRIC_FENCE_CN,  /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
-    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there */
+    FABRIC_FENCE_CN, /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
+    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
+    FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
     FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet */
     FABRIC_SYNC,         /* flush the pool file, if there is one */
 };

@@ -190,6 +190,11 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
             return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         fabric_shm_node_stop(shm, control->node);
         return 0;
+    case FABRIC_NODE_LEAVE:
+        if (control->node >= fabric->mn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
+        fabric_shm_node_stop(shm, control->node);
+        return 0;
     case FABRIC_NODE_REPLACE:
         return replace_node(shm, control->node, error);
     case FABRIC_SYNC:

@@ -321,9 +321,15 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
-        if (control->only_dead && !sim->nodes[control->node].dead)
+        if (control->only_dead && !fabric_sim_inject_node_gone(sim, control->cn, control->node))
             return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         sim->nodes[control->node].dead = true;
+        return 0;
+    case FABRIC_NODE_LEAVE:
+        if (control->node >= fabric->mn_count || control->cn >= fabric->cn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u, or compute node %u", control->node,
+                           control->cn);
+        fabric_sim_inject_way_of(&sim->inject, fabric, control->cn, control->node)->unaware_ns = 0;
         return 0;
     case FABRIC_NODE_REPLACE:
         if (control->node >= fabric->mn_count)

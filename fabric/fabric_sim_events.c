@@ -212,7 +212,8 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
 static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, const struct fabric_op *op)
 {
     if (fabric_sim_inject_cn_lost(&sim->inject, ep->cn)) return -CELLAR_ERR_FENCED;
-    return op->kind != FABRIC_SEND && sim->nodes[fabric_addr_node(op->addr)].dead ? -CELLAR_ERR_UNREACHABLE : 0;
+    if (op->kind == FABRIC_SEND) return 0;
+    return fabric_sim_inject_node_gone(sim, ep->cn, fabric_addr_node(op->addr)) ? -CELLAR_ERR_UNREACHABLE : 0;
 }
 
 /* Nor one that was on its way to a node that another one has replaced: a connection ends with its node. */

@@ -22,7 +22,7 @@
     X(cn_crash, "a compute node stops, at an operation or after a line of a WRITE")                                    \
     X(cn_pause, "a compute node stands still for 1 us to 10 s, then goes on")                                          \
     X(cn_suspect, "a compute node stands still, is fenced meanwhile, then goes on as a zombie")                        \
-    X(mn_crash, "a memory node answers no more")                                                                       \
+    X(mn_crash, "a memory node is dead; some compute nodes notice up to 20 ms late")                                   \
     X(delay, "one connection is slow for a while")                                                                     \
     X(reorder, "one operation is late, and others of other connections pass it")                                       \
     X(late_completion, "an operation is done, but its completion is late")                                             \

@@ -11,6 +11,8 @@
 #define LENGTH_MAX_NS 10000000000ull
 #define RETRY_NS 1000000ull
 #define PREEMPT_MAX_NS 100000ull
+#define UNAWARE_MIN_NS 1000 /* so long a compute node does not notice that a memory node is dead */
+#define UNAWARE_MAX_NS 20000000ull
 #define RATE_ONE 9223372036854775808.0 /* 2^63: multiplying by a power of two is exact */
 /* Streams of the seed, apart from those of endpoints. */
 #define STREAM_KIND (1ull << 62)
@@ -141,6 +143,24 @@ void fabric_sim_inject_lose_cn(struct fabric_sim *sim, uint32_t cn)
     state->crash_lines = 0;
 }
 
+bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn)
+{
+    if (!sim->nodes[mn].dead) return false;
+    return fabric_sim_inject_way_of(&sim->inject, &sim->fabric, cn, mn)->unaware_ns <= sim->now_ns;
+}
+
+void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng *prng)
+{
+    const struct fabric_sim_inject *inject = &sim->inject;
+    uint64_t max_ns = inject->length_max_ns < UNAWARE_MAX_NS ? inject->length_max_ns : UNAWARE_MAX_NS;
+    sim->nodes[mn].dead = true;
+    for (uint32_t cn = 0; prng && cn < sim->fabric.cn_count; cn++) {
+        bool late = prng_below(prng, 2);
+        uint64_t length_ns = fabric_sim_inject_length(prng, UNAWARE_MIN_NS, max_ns);
+        if (late) fabric_sim_inject_way_of(inject, &sim->fabric, cn, mn)->unaware_ns = sim->now_ns + length_ns;
+    }
+}
+
 void fabric_sim_inject_line(struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
     uint32_t lines = sim->inject.cns[event->ep->ep.cn].crash_lines;
@@ -201,6 +221,8 @@ void fabric_sim_mn_replace(struct fabric *fabric, uint32_t mn)
 {
     struct fabric_sim *sim = (struct fabric_sim *)fabric;
     must(sim->nodes[mn].dead);
+    for (uint32_t cn = 0; cn < fabric->cn_count; cn++)
+        fabric_sim_inject_way_of(&sim->inject, fabric, cn, mn)->unaware_ns = 0; /* that connection has ended */
     memset(sim->nodes[mn].memory, 0, fabric->mn_bytes);
     sim->nodes[mn].generation++;
     sim->nodes[mn].dead = false;

@@ -30,9 +30,10 @@ struct fabric_sim_inject_cn {
     struct fabric_sim_clock clock;
 };
 
-/* Between a compute node and a memory node: nothing gets through before that. */
+/* Between a compute node and a memory node. */
 struct fabric_sim_inject_way {
-    uint64_t request_ns, reply_ns;
+    uint64_t request_ns, reply_ns; /* nothing gets through before that */
+    uint64_t unaware_ns; /* until then the compute node still reaches the memory of one that is dead (fabric.md, shm) */
 };
 
 struct fabric_sim_inject {
@@ -61,6 +62,16 @@ static inline bool fabric_sim_inject_cn_lost(const struct fabric_sim_inject *inj
 {
     return inject->cns[cn].lost_ns != UINT64_MAX;
 }
+static inline struct fabric_sim_inject_way *fabric_sim_inject_way_of(const struct fabric_sim_inject *inject,
+                                                                     const struct fabric *fabric, uint32_t cn,
+                                                                     uint32_t mn)
+{
+    return &inject->ways[cn * fabric->mn_count + mn];
+}
+/* Is that memory node dead, and does the compute node notice it? */
+bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn);
+/* Dies. *prng: who notices late, and how late; NULL: everybody notices at once. */
+void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng *prng);
 /* From now on nothing of that compute node executes. */
 void fabric_sim_inject_lose_cn(struct fabric_sim *sim, uint32_t cn);
 

@@ -108,7 +108,7 @@ static bool mn_crash(const struct occasion *at)
     if (at->sim->nodes[mn].dead || at->inject->mn_losses >= at->sim->config.faults.mn_losses_max) return false;
     if (at->fault->dropped) return true;
     at->inject->mn_losses++;
-    at->sim->nodes[mn].dead = true;
+    fabric_sim_inject_lose_mn(at->sim, mn, prng_below(at->prng, 2) ? at->prng : NULL);
     return true;
 }
 

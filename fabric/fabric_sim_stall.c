@@ -47,7 +47,7 @@ static bool is_lost_cause(const struct fabric_sim *sim, const struct fabric_sim_
 {
     if (fabric_sim_inject_cn_lost(&sim->inject, event->ep->ep.cn)) return true;
     return event->place >= event->leader->not_run_from ||
-           (!is_message(event->conn) && sim->nodes[event->conn->node].dead);
+           (!is_message(event->conn) && fabric_sim_inject_node_gone(sim, event->ep->ep.cn, event->conn->node));
 }
 
 /*

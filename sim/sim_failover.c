@@ -1,8 +1,7 @@
 #include "sim_failover.h"
 
 #define POLL_NS 100000ull
-#define POLLS_MAX                                                                                                      \
-    100000 /* ten seconds, virtual: more than any failover takes, a slow compute node's fencing included */
+#define POLLS_MAX 600000 /* a minute, virtual: more than any failover takes, and filling a big pool by torn words */
 
 static struct halt *halt_of(const struct sim_state *state, uint32_t cn) { return &state->db->halts[cn]; }
 

@@ -135,12 +135,12 @@ int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *c
 
 #define LEASE_SIGNS ((1ull << LAYOUT_LEASE_SIGNS_BITS) - 1)
 
-int members_promise(struct coro *co, struct fabric_ep *ep, uint64_t lease_ns)
+static int promise_at(struct coro *co, struct fabric_ep *ep, uint32_t node, uint64_t lease_ns)
 {
-    struct fabric_addr addr = member_at(0, ep->cn, offsetof(struct member_wire, lease));
-    uint64_t lease, want, old;
-    must(lease_ns / 1000 <= LAYOUT_LEASE_US_MAX);
+    struct fabric_addr addr = member_at(node, ep->cn, offsetof(struct member_wire, lease));
+    uint64_t lease = 0, want, old;
     int rc = batch_faa(co, ep, addr, 0, &lease);
+    if (lease_ns == 0 && lease >> LAYOUT_LEASE_SIGNS_BITS == 0) return rc;
     while (rc == 0) {
         want = lease_ns / 1000 << LAYOUT_LEASE_SIGNS_BITS | ((lease + 1) & LEASE_SIGNS);
         rc = batch_cas(co, ep, addr, lease, want, &old);
@@ -150,10 +150,22 @@ int members_promise(struct coro *co, struct fabric_ep *ep, uint64_t lease_ns)
     return rc;
 }
 
-int members_renew(struct coro *co, struct fabric_ep *ep)
+/* The copies are for the day when node 0 is lost; one that does not answer will have it from there when it is filled. */
+int members_promise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns)
+{
+    must(lease_ns / 1000 <= LAYOUT_LEASE_US_MAX);
+    int rc = promise_at(co, ep, 0, lease_ns);
+    for (uint32_t node = 1; node <= catalog->replicas && rc == 0; node++) (void)!promise_at(co, ep, node, lease_ns);
+    return rc;
+}
+
+/* A word that went with its node, before there was a copy of the promise, comes back here. */
+int members_renew(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns)
 {
     uint64_t old;
-    return batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, &old);
+    int rc = batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, &old);
+    if (rc || old >> LAYOUT_LEASE_SIGNS_BITS == lease_ns / 1000) return rc;
+    return members_promise(co, ep, catalog, lease_ns);
 }
 
 int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign)

@@ -64,9 +64,9 @@ struct members_sign {
 };
 
 /* The endpoint's node promises a sign of life within each lease_ns; 0: none any more. This is one. */
-NODISCARD int members_promise(struct coro *co, struct fabric_ep *ep, uint64_t lease_ns);
-/* A sign of life of the endpoint's node. */
-NODISCARD int members_renew(struct coro *co, struct fabric_ep *ep);
+NODISCARD int members_promise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns);
+/* A sign of life of the endpoint's node, which has promised that. */
+NODISCARD int members_renew(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns);
 /* One batch. The status of what failed, or CORRUPT. */
 NODISCARD int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign);
 
