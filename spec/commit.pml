@@ -14,6 +14,9 @@
  * `template` chooses the transactions, 0: any. `removed` takes one rule away.
  */
 #include "commit_state.pml"
+#define FIRST(r) ((r)*CPR)
+#define TAGGED(n, r) (tagged[CELL(n, FIRST(r))] || tagged[CELL(n, FIRST(r) + CPR - 1)])
+#include "commit_sole.pml"
 #include "commit_execute.pml"
 #include "commit_decide.pml"
 #include "commit_leave.pml"
@@ -88,6 +91,14 @@ inline absent_read(i)
     if
     :: !result ->
        k = OBJ(n, cell[AT(t, i)]);
+       SOLE_ONLY(if
+       :: BUSY(cell[AT(t, i)]) ->
+          sole[k] = 0;
+          busy[k] = 0;
+          alone = alone & ~B(cell[AT(t, i)] / CPR);
+          busied = busied & ~B(cell[AT(t, i)] / CPR)
+       :: else
+       fi;)
        writers[k] = writers[k] & ~B(t);
        exclusive[k] = 0;
        if :: writers[k] == 0 && !TAGGED(n, cell[AT(t, i)] / CPR) -> phase[k] = OPEN :: else fi;
@@ -124,7 +135,7 @@ inline look_for_gaps()
        :: JOINS(i) ->
           was_read(i);
           if
-          :: (seen[AT(t, i)] == NONE && !z && !known[CELL(n, cell[AT(t, i)])]) || WANTS_LOCK(i) -> result = 1
+          :: !ALONE(cell[AT(t, i)]) && ((seen[AT(t, i)] == NONE && !z && !known[CELL(n, cell[AT(t, i)])]) || WANTS_LOCK(i)) -> result = 1
           :: else
           fi
        :: else
@@ -177,13 +188,54 @@ inline tags_give_back()
 proctype Txn(byte t) ALLOWED
 {
     byte n, i, blk, result, fetch, lock, taken_tags, claimed, others, check, mine, todo, inserts, untagged, before, bucket_claims;
+#ifdef SOLE
+    byte alone, busied, alone_todo, which; /* records: in sole use, as far as it knows; of these, busy; cells and records of a step */
+    bit any_shared;
+#endif
     {
         atomic { n = CN(t); d_step { look_back(); i = 0; seek(JOINS(i)) } };
 join_again:
         do
         :: i == ACC -> break
+#ifdef SOLE
+        :: atomic { /* it has it alone: of this block, or of an earlier one, which it gives up */
+               i < ACC && ALONE(cell[AT(t, i)]) && !sharing[OBJ(n, cell[AT(t, i)])] ->
+               if
+               :: BUSY(cell[AT(t, i)]) -> d_step { i++; seek(JOINS(i)) }
+               :: else -> d_step { if :: SOLE_WORD(cell[AT(t, i)]) == t -> share_own(cell[AT(t, i)] / CPR) :: else -> lost_sole(cell[AT(t, i)] / CPR) fi }
+               fi
+           }
         :: atomic {
-               i < ACC -> d_step { join(i) };
+               i < ACC && !ALONE(cell[AT(t, i)]) && pins[OBJ(n, cell[AT(t, i)])] == 0 && kind[AT(t, i)] != D ->
+               d_step { join_alone(i); i++; seek(JOINS(i)) }
+           }
+        :: atomic { /* another one has it alone: its copy is made the object's */
+               i < ACC && !ALONE(cell[AT(t, i)]) && SOLE_WORD(cell[AT(t, i)]) != 0 && !sharing[OBJ(n, cell[AT(t, i)])] ->
+               pins[OBJ(n, cell[AT(t, i)])] = pins[OBJ(n, cell[AT(t, i)])] | B(t);
+               sharing[OBJ(n, cell[AT(t, i)])] = 1
+           };
+           d_step {
+               if
+               :: busy[OBJ(n, cell[AT(t, i)])] -> fetching[OBJ(n, cell[AT(t, i)])] = 1
+               :: else -> publish_copy(SOLE_WORD(cell[AT(t, i)]), cell[AT(t, i)] / CPR)
+               fi
+           };
+           atomic { /* and on under the same lock */
+               SOLE_WORD(cell[AT(t, i)]) = 0;
+               busy[OBJ(n, cell[AT(t, i)])] = 0;
+               sharing[OBJ(n, cell[AT(t, i)])] = 0;
+               goto join_shared
+           }
+        :: atomic {
+               i < ACC && !ALONE(cell[AT(t, i)]) && SOLE_WORD(cell[AT(t, i)]) == 0 &&
+               !(pins[OBJ(n, cell[AT(t, i)])] == 0 && kind[AT(t, i)] != D) ->
+join_shared:
+               skip;
+#else
+        :: atomic {
+               i < ACC ->
+#endif
+               d_step { join(i) };
                if
                :: result == 0 -> d_step { i++; seek(JOINS(i)) }
                :: result == 2 -> goto release
@@ -202,7 +254,8 @@ closed:
         :: WITHOUT(closed_waited_holding) -> goto closed_wait
         :: else
         fi;
-        leave_all(); /* take_back */
+        SOLE_ONLY(EACH_SOLE(busied, sole_end);) /* take_back */
+        leave_all();
         apply_all();
 closed_wait:
         atomic {
@@ -254,6 +307,7 @@ claim_again:
         goto fetched;
 bucket_asked:
         atomic {
+            SOLE_ONLY(!sharing[OBJ(n, cell[AT(t, i)])] ->)
             if
             :: tag[BUCKET(cell[AT(t, i)])] != 0 -> goto release
             :: else -> d_step { absent_read(i) }
@@ -276,6 +330,10 @@ fetched:
             d_step { fetches_end(); i = 0 };
             if :: STOPPED(n) -> goto release :: else fi
         };
+        SOLE_ONLY(if
+        :: others && !WITHOUT(crest_sole_waits) -> EACH_SOLE(busied, share_fetched)
+        :: else
+        fi;)
         atomic {
             others == 0 || !fetching[OBJ(n, cell[AT(t, others - (others > 0))])] || STOPPED(n) ->
             if :: STOPPED(n) -> goto release :: else fi;
@@ -303,8 +361,15 @@ fetched:
             if
             :: result == 2 -> goto release
             :: result == 3 -> result = 0; i = 0; d_step { seek(JOINS(i)) }; goto claim_again
-            :: result == 0 -> blk++
+            :: result == 0 -> skip
             fi;
+#ifdef SOLE
+        };
+        EACH_SOLE(busied, sole_ready);
+        atomic {
+            if :: blk == 0 && exec_ts[t] == 0 -> exec_next[n]++; exec_ts[t] = exec_next[n] :: else fi;
+#endif
+            blk++;
             d_step { look_back(); i = 0; seek(JOINS(i)) };
             if :: blk < 2 -> goto join_again :: else -> before = 0; i = 0 fi;
             if
@@ -357,6 +422,7 @@ fetched:
         };
 release:
         atomic { status[t] = ABORTED; check = 0; result = 0; others = 0; before = 0; blk = 2; i = 0 };
+        SOLE_ONLY(EACH_SOLE(alone & ~busied, make_busy);) /* or it is shared, and its versions are taken back with the others */
         if
         :: unapplied[t] == 0 || WITHOUT(crest_abort_kept) -> skip
         :: atomic { unapplied[t] != 0 && !WITHOUT(crest_abort_kept) -> d_step { versions_take_back(); i = 0 } }
@@ -370,8 +436,17 @@ release:
         :: atomic { claimed != 0 -> d_step { fetches_end() } }
         fi;
 left:
+#ifdef SOLE
+        atomic { d_step { announced_alone() } };
+        if
+        :: WITHOUT(sole_left_ready) -> busied = busied | which
+        :: else -> EACH_SOLE(which & alone & ~busied, make_busy)
+        fi;
+#endif
         leave_all();
+        SOLE_ONLY(atomic { d_step { which = 0; alone_changes() } };)
         apply_all();
+        SOLE_ONLY(EACH_SOLE(alone, sole_end);)
         atomic { d_step { unpin_all(); fetch = 0; lock = 0 } };
 #ifdef CRASH
         if

@@ -11,9 +11,9 @@ inline current(i) /* x: the newest past its v, but for the own one; 0: the base 
     skip
 }
 /* One record's cell under its lock: current, to be validated in the pool (check), or not (result). */
-inline check_held(i)
+inline check_shared(i)
 {
-    result = 0;
+    SOLE_ONLY(if :: ALONE(cell[AT(t, i)]) -> lost_sole(cell[AT(t, i)] / CPR) :: else fi;)
     current(i);
     if
     :: x != 0 -> result = (base_ref[AT(t, i)] || x != seen[AT(t, i)])
@@ -32,6 +32,16 @@ inline check_held(i)
     if :: WITHOUT(crest_held_unchecked) -> result = 0 :: else fi;
     if :: !held[CELL(n, cell[AT(t, i)])] -> check = check | B(i) :: else fi
 }
+/* What nobody else has is current here, and who comes now has its own v later. */
+inline check_held(i)
+{
+    result = 0;
+    if
+    :: ALONE(cell[AT(t, i)]) && (OWN_WORD(cell[AT(t, i)]) || WITHOUT(crest_sole_unlooked)) ->
+       if :: !TAGS_KEPT(i) -> check = check | B(i) :: else fi
+    :: else -> check_shared(i)
+    fi
+}
 #define TAG_OK(i) \
     (tag[cell[AT(t, i)]] == 0 || WITHOUT(validation_ignores_locks) || \
      (tag[cell[AT(t, i)]] == n + 1 && (kind[AT(t, i)] != L || (buckets[t] & B(cell[AT(t, i)])) || WITHOUT(bucket_own_tag))))
@@ -48,7 +58,7 @@ inline order_insert(c)
     if
     :: WRITES(kind[AT(t, i)]) ->
        u = chain[CELL(n, c)];
-       x = base[CELL(n, c)];
+       x = (ALONE(c) && u == 0 -> seen[AT(t, i)] : base[CELL(n, c)]);
        h = 0;
        do
        :: u == 0 -> break

@@ -38,7 +38,12 @@ inline claim(i)
     was_read(i);
     result = 0;
     if
-    :: (seen[AT(t, i)] == NONE && !z && !known[CELL(n, cell[AT(t, i)])]) || WANTS_LOCK(i) ->
+    :: BUSY(cell[AT(t, i)]) ->
+       if
+       :: seen[AT(t, i)] == NONE -> fetch = fetch | B(i); if :: WANTS_LOCK(i) -> lock = lock | B(i) :: else fi
+       :: else
+       fi
+    :: !BUSY(cell[AT(t, i)]) && ((seen[AT(t, i)] == NONE && !z && !known[CELL(n, cell[AT(t, i)])]) || WANTS_LOCK(i)) ->
        if
        :: fetching[OBJ(n, cell[AT(t, i)])] && !(claimed & B(cell[AT(t, i)] / CPR)) -> others = i + 1
        :: else ->
@@ -56,10 +61,15 @@ inline publish(i)
 {
     x = CELL(n, cell[AT(t, i)]);
     if
-    :: known[x] && (base[x] == image[AT(t, i)] || WITHOUT(crest_base_stale)) -> skip
+    :: BUSY(cell[AT(t, i)]) -> seen[AT(t, i)] = image[AT(t, i)]; base_ref[AT(t, i)] = 1; lock = lock & ~B(i)
+    :: else
+    fi;
+    if
+    :: BUSY(cell[AT(t, i)]) -> skip
+    :: !BUSY(cell[AT(t, i)]) && known[x] && (base[x] == image[AT(t, i)] || WITHOUT(crest_base_stale)) -> skip
     :: else -> base[x] = image[AT(t, i)]; origin[x] = 0
     fi;
-    known[x] = 1;
+    if :: !BUSY(cell[AT(t, i)]) -> known[x] = 1 :: else fi;
     if :: lock & B(i) -> held[x] = 1; tagged[x] = 1; lock = lock & ~B(i); taken_tags = taken_tags & ~B(i) :: else fi;
     fetch = fetch & ~B(i)
 }
@@ -127,22 +137,24 @@ inline order_behind(i)
 inline take_locked_and_block_end()
 {
     result = 0;
+    SOLE_ONLY(any_shared = 0;)
     i = 0;
     do
     :: i < ACC && !result ->
-       if :: block[AT(t, i)] == blk && WRITES(kind[AT(t, i)]) -> take(i); if :: !result -> order_behind(i) :: else fi :: else fi;
+       SOLE_ONLY(if :: block[AT(t, i)] == blk && SHARED(kind[AT(t, i)]) && !ALONE(cell[AT(t, i)]) -> any_shared = 1 :: else fi;)
+       if :: block[AT(t, i)] == blk && WRITES(kind[AT(t, i)]) && !ALONE(cell[AT(t, i)]) -> take(i); if :: !result -> order_behind(i) :: else fi :: else fi;
        i++
     :: else -> break
     od;
     if
     :: !result ->
-       if :: exec_ts[t] == 0 -> exec_next[n]++; exec_ts[t] = exec_next[n] :: else fi;
+       if :: exec_ts[t] == 0 SOLE_ONLY(&& any_shared) -> exec_next[n]++; exec_ts[t] = exec_next[n] :: else fi;
        i = 0;
        do
        :: i < ACC ->
           if
           :: block[AT(t, i)] == blk && WRITES(kind[AT(t, i)]) ->
-             chain[CELL(n, cell[AT(t, i)])] = (chain[CELL(n, cell[AT(t, i)])] << 4) | t;
+             if :: !ALONE(cell[AT(t, i)]) -> chain[CELL(n, cell[AT(t, i)])] = (chain[CELL(n, cell[AT(t, i)])] << 4) | t :: else fi;
              unapplied[t] = unapplied[t] | B(cell[AT(t, i)])
           :: else
           fi;
@@ -153,7 +165,7 @@ inline take_locked_and_block_end()
     :: result == 3 ->
        i = 0; /* what this round took is taken again in the next */
        do
-       :: i < ACC -> if :: block[AT(t, i)] == blk && WRITES(kind[AT(t, i)]) -> seen[AT(t, i)] = NONE :: else fi; i++
+       :: i < ACC -> if :: block[AT(t, i)] == blk && WRITES(kind[AT(t, i)]) && !ALONE(cell[AT(t, i)]) -> seen[AT(t, i)] = NONE :: else fi; i++
        :: else -> break
        od
     fi

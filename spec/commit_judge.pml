@@ -134,7 +134,8 @@ init
                if
                :: !OUT(q / NC) ->
                   assert(writers[q] == 0 && !fetching[q] && phase[q] == OPEN && !exclusive[q] && !tagged[q]);
-                  assert(pins[q] == 0 && chain[q] == 0 && !bucket_claim[q])
+                  assert(pins[q] == 0 && chain[q] == 0 && !bucket_claim[q]);
+                  SOLE_ONLY(assert(!sole[q] && !busy[q] && !sharing[q]))
                :: else
                fi;
                q++

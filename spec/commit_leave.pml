@@ -1,6 +1,4 @@
 /* commit_leave.pml - the last writer's apply, and what it leaves (engine/crest_commit.c, apply.c). */
-#define FIRST(r) ((r)*CPR)
-#define TAGGED(n, r) (tagged[CELL(n, FIRST(r))] || tagged[CELL(n, FIRST(r) + CPR - 1)])
 
 /* The newest versions are the base from now on, and go into the own copy. */
 inline apply_take(r)
@@ -47,7 +45,7 @@ inline leave(r)
     fi
 }
 /* Held for long: at any leave, or never. */
-#define ANNOUNCED(r) (FIRST(r) < NC && (writers[OBJ(n, FIRST(r))] & B(t)))
+#define ANNOUNCED(r) (FIRST(r) < NC && (writers[OBJ(n, FIRST(r))] & B(t)) && !ALONE_IN(r))
 #define LONG_HELD(r) \
     :: atomic { draining && ANNOUNCED(r) && TAGGED(n, r) && phase[OBJ(n, FIRST(r))] == OPEN && (writers[OBJ(n, FIRST(r))] & ~B(t)) -> \
                 d_step { phase[OBJ(n, FIRST(r))] = DRAINING; leave(r) } }
@@ -63,12 +61,13 @@ inline leave_all()
     skip
 }
 
-/* mine: records that are this transaction's to apply; todo: cells to write; inserts, dirty: records and buckets of its own. */
+/* alone_todo: cells to write of objects in sole use; mine: records that are this transaction's to apply; todo: cells to write; inserts, dirty: records and buckets of its own. */
 #define APPLY_WRITE(c) \
     :: atomic { (todo & B(c)) -> d_step { val[c] = base[CELL(n, c)]; todo = todo & ~B(c) } } \
+    SOLE_ONLY(:: atomic { (alone_todo & B(c)) -> d_step { if :: status[t] == DURABLE -> val[c] = t :: else fi; tag[c] = 0; alone_todo = alone_todo & ~B(c) } }) \
     :: atomic { (inserts & B(c)) -> d_step { val[c] = t; inserts = inserts & ~B(c) } } \
     :: atomic { (dirty[t] & B(c)) && !inserts -> d_step { val[c] = t; dirty[t] = dirty[t] & ~B(c) } } \
-    :: atomic { (buckets[t] & B(c)) && !(dirty[t] & B(c)) && !inserts && !mine -> d_step { tag[c] = 0; buckets[t] = buckets[t] & ~B(c) } }
+    :: atomic { (buckets[t] & B(c)) && !(dirty[t] & B(c)) && !inserts && !mine SOLE_ONLY(&& !alone_todo) -> d_step { tag[c] = 0; buckets[t] = buckets[t] & ~B(c) } }
 #define CELLS(r) ((B(CPR) - 1) << FIRST(r))
 #define UNTAG(r) \
     if :: tagged[CELL(n, FIRST(r))] -> tag[FIRST(r)] = 0 :: else fi; \
@@ -117,7 +116,7 @@ inline apply_all()
     APPLY_WRITE(0) APPLY_WRITE(1) APPLY_WRITE(2) APPLY_WRITE(3)
     APPLY_UNLOCK(0) APPLY_UNLOCK(1)
     APPLY_UNLOCK(2) APPLY_UNLOCK(3)
-    :: atomic { !mine && !todo && !inserts && !buckets[t] -> break }
+    :: atomic { !mine && !todo SOLE_ONLY(&& !alone_todo) && !inserts && !buckets[t] -> break }
     od;
     do
     :: atomic { untagged & 1 -> d_step { applied(0) } }
@@ -128,6 +127,20 @@ inline apply_all()
     od;
     skip
 }
+inline unpin(r)
+{
+    x = OBJ(n, FIRST(r));
+    pins[x] = pins[x] & ~B(t);
+    if
+    :: pins[x] == 0 ->
+       z = FIRST(r);
+       do
+       :: z < FIRST(r) + CPR -> known[CELL(n, z)] = 0; base[CELL(n, z)] = 0; origin[CELL(n, z)] = 0; z++
+       :: else -> break
+       od
+    :: else
+    fi
+}
 inline unpin_all()
 {
     k = 0;
@@ -135,22 +148,7 @@ inline unpin_all()
     :: k < NC / CPR ->
        x = OBJ(n, FIRST(k));
        gone[x] = gone[x] & ~B(t);
-       if
-       :: pins[x] & B(t) ->
-          pins[x] = pins[x] & ~B(t);
-          if
-          :: pins[x] == 0 ->
-             z = FIRST(k);
-             do
-             :: z < FIRST(k) + CPR ->
-                known[CELL(n, z)] = 0; base[CELL(n, z)] = 0; origin[CELL(n, z)] = 0;
-                z++
-             :: else -> break
-             od
-          :: else
-          fi
-       :: else
-       fi;
+       if :: pins[x] & B(t) -> unpin(k) :: else fi;
        k++
     :: else -> break
     od;

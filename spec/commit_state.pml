@@ -74,6 +74,10 @@ bit draining, user_aborts, stops, all_commit;
 #define held_until_untagged 26 /* cells count as held while they are applied */
 #define closed_not 27          /* objects take new writers while they are applied */
 #define bucket_own_tag 28      /* an absent read takes this CN's tag on the bucket for its own */
+#define crest_sole_unlooked 29  /* at v nobody looks whether it is alone still */
+#define crest_sole_waits 30     /* it waits for another's fetch while others wait for its own */
+#define crest_undo_forgotten 31 /* what it has put counts as what it fetched */
+#define sole_left_ready 32      /* it applies without having made the object busy */
 
 /* the pool */
 byte val[NC], tag[NC];

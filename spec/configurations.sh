@@ -40,6 +40,26 @@ check full holds commit 3 3 crest_order_newest USER_ABORTS=1
 check quick holds commit 9 3 bucket_unclaimed
 check full holds commit 7 2 absence_ignores_locks
 
+# objects in sole use
+for template in 7 9 11; do
+    check quick holds commit_sole $template 2 - DRAINING=1
+done
+check quick fails commit_sole 1 2 crest_sole_unlooked
+check quick fails commit_sole 5 2 crest_sole_waits
+check quick fails commit_sole 1 2 crest_undo_forgotten
+check quick fails commit_sole 1 2 sole_left_ready
+for template in 1 2 3 5 6 8 10 12 13; do
+    check full holds commit_sole $template 2 - DRAINING=1
+done
+for template in 3 7 8 9 10 11; do
+    check full holds commit_sole $template 3 - DRAINING=1
+done
+for template in 1 2 4 5 6 12; do
+    check full bounded commit_sole $template 3 - DRAINING=1
+done
+check quick fails commit_sole 1 2 crest_validating_ignored
+check quick fails commit_sole 2 2 crest_abort_kept USER_ABORTS=1
+
 # with a crash of CN 0 and its recovery
 check full holds commit_crash 9 2 -
 check full holds commit_crash 13 2 -

@@ -50,6 +50,7 @@ check() {
     [ -x "$work/$program/pan" ] || case $model in
         commit) build "$program" $store commit.pml ;;
         commit_crash) build "$program" $store commit.pml -DCRASH ;;
+        commit_sole) build "$program" $store commit.pml -DSOLE ;;
         *) build "$program" $store "$model.pml" ;;
     esac
     out=$(cd "$work/$program" && env TEMPLATE="$template" ON_FIRST="$on_first" REMOVED="$number" "$@" \
