@@ -143,6 +143,11 @@
     X(scrub_once, "tags that are not as they were read stay, though only some of them were taken over")                \
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
     /* locks of the lock layer */                                                                                      \
+    /* lock servers and switches */                                                                                    \
+    X(rpc_reader_unasked, "a lock server grants readers whoever holds")                                                \
+    X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
+    X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
+    X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
     X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
     X(lockmgr_retry_reader_unasked, "retry: a reader that counted itself in does not wait for the writer")             \

@@ -21,6 +21,7 @@
     X(mcs)                                                                                                             \
     X(ncosed)                                                                                                          \
     X(rmarw)                                                                                                           \
+    X(rpc)                                                                                                             \
     X(shiftlock)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */

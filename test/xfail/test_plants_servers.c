@@ -1,0 +1,11 @@
+/* test_plants_servers.c - bugs in locks that a server or a switch keeps (plants.h, lock_run.h). */
+#include "plants.h"
+
+static const struct plants_search searches[] = {
+    {.plant = "rpc_reader_unasked", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
+    {.plant = "rpc_release_unmatched", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
+    {.plant = "rpc_overtakes", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
+    {.plant = "rpc_dead_hold", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "reorder"},
+};
+
+int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
