@@ -11,7 +11,9 @@
 #include "plant.h"
 
 #define EXCLUSIVE (1ull << 63)
-#define LEASE_NS 1000000   /* as ShiftLock's evaluation of it has it */
+#define LEASE_NS 1000000 /* as ShiftLock's evaluation of it has it */
+#define BACKOFF_NS 1000  /* behind a writer: at random, up to twice as long after each try */
+#define DOUBLINGS 5
 #define WAIT_MAX_NS 100000 /* for a lease to end, between two looks at the word */
 
 /* Of lockmgr_hold.words. */
@@ -92,7 +94,9 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
         client->stats.retries++;
         uint64_t wait_ns = taken_for_ns(hold, old);
         expected = wait_ns ? 0 : old;
-        if (wait_ns > 1) lockmgr_sleep(co, client, wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
+        if (wait_ns == 1)
+            wait_ns = BACKOFF_NS + lockmgr_below(client, BACKOFF_NS << (tries < DOUBLINGS ? tries : DOUBLINGS));
+        if (wait_ns) lockmgr_sleep(co, client, wait_ns < WAIT_MAX_NS ? wait_ns : WAIT_MAX_NS);
     }
 }
 
