@@ -216,6 +216,9 @@
     /* locks: MCS, RMA-RW, N-CoSED */                                                                                  \
     X(mcs_grant_unawaited, "who follows another does not wait for its message")                                        \
     X(mcs_successor_forgotten, "who releases passes nothing on when another has just come")                            \
+    X(mcs_ghost_hurries, "mcs: the place of who gave up is passed on before its grant has come")                       \
+    X(mcs_ghost_forgotten, "mcs: the place of who gave up is never passed on")                                         \
+    X(rmarw_flag_stays, "rmarw: a writer that gives up behind its flag leaves it there")                               \
     X(rmarw_drain_once, "a writer does not wait for readers that came before its flag")                                \
     X(rmarw_hands_over_open, "a writer that has let readers in hands the lock over as if it had not")                  \
     X(rmarw_flag_ignored, "a reader does not look at the flag")                                                        \

@@ -20,15 +20,22 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 {
     uint64_t old;
     int code = chain_enqueue(co, hold, 0, &old);
-    if (code || old) return code ? code : chain_follow(co, hold, old);
+    if (code || old) return code ? code : chain_follow(co, hold, old, deadline_ns);
     hold->client->stats.immediate++;
     return 0;
+}
+
+static int count_handover(struct coro *co, struct lockmgr_hold *hold)
+{
+    uint64_t old, begin_ns = lockmgr_now_ns(hold->client);
+    int code = lockmgr_faa_word(co, hold, 1, 1, &old);
+    hold->client->stats.times_ns[LOCKMGR_HAND_OVER] += lockmgr_now_ns(hold->client) - begin_ns;
+    return code;
 }
 
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     bool last = false;
-    uint64_t old;
     if (!chain_place(hold)->successor) {
         int code = chain_leave(co, hold, 0, &last);
         if (code || last) return code;
@@ -36,14 +43,26 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
         chain_await_successor(co, hold);
     }
     chain_hand_over(hold, 0);
-    return lockmgr_faa_word(co, hold, 1, 1, &old);
+    return count_handover(co, hold);
+}
+
+static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
+{
+    static const struct chain_rules rules = {.passed_on = count_handover};
+    return chain_tend(co, worker, 0, &rules);
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_mcs = {.name = "mcs",
                                                         .about = "a queue that hands over by messages (MCS)",
-                                                        .promises = LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED,
+                                                        .promises =
+                                                            LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS,
+                                                        .times_itself = true,
                                                         .lock_bytes = lock_bytes,
                                                         .acquire = acquire,
                                                         .release = release,
                                                         .audit = audit,
-                                                        .deliver = chain_deliver};
+                                                        .worker_open = chain_worker_open,
+                                                        .worker_close = chain_worker_close,
+                                                        .deliver = chain_deliver,
+                                                        .tend = tend,
+                                                        .quiet = chain_quiet};

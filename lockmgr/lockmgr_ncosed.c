@@ -8,28 +8,20 @@
  * until the home has seen s of them leave; and a reader never takes its count back by FAA, which would go off whatever has taken
  * the word meanwhile, but waits for the writer it has met.
  */
-#include "lockmgr_algorithm.h"
 #include "must.h"
+#include "ncosed.h"
 #include "plant.h"
 
 #include <stdlib.h>
 
 #define WRITER_SHIFT 32
-
-enum kind {
-    FOLLOW,  /* writer to writer: I am next */
-    JOIN,    /* reader to writer: I come in behind you */
-    GRANT,   /* to either */
-    REPLACE, /* writer to home: I have replaced so many readers */
-    LEFT,    /* reader to home */
-};
-enum { FROM, TICKET, COUNT }; /* words of a message: the sender, its acquire, readers replaced */
+#define RECORDS_MAX (1ull << 26) /* of a home */
 
 /* In a hold. */
 struct place {
     uint64_t ticket;
     uint64_t next, next_ticket; /* a writer's follower; 0: none known */
-    uint64_t joined;            /* readers whose JOIN has come */
+    uint64_t joined;            /* readers whose NCOSED_JOIN has come */
     bool granted;
 };
 
@@ -40,28 +32,26 @@ struct joiner {
     uint32_t client; /* the writer */
 };
 
-/* At home: of one lock, while readers have left that are still in the word, or a writer waits for some. */
-struct home_lock {
-    struct home_lock *next;
-    struct fabric_addr lock;
-    uint64_t left;
-    uint64_t replaced, writer, ticket; /* writer 0: none waits */
-    bool look;                         /* perhaps the word can be cleared */
-    bool clearing;                     /* a CAS is under way: whether `left` still counts is not known */
+/* Of a worker. */
+struct own {
+    struct joiner *joiners, *free, *pool; /* as many as there are clients: each waits for one lock at a time */
+    uint64_t *seen;                       /* by client and home: LEFTs that it has seen to */
 };
-#define HOME_BUCKETS 1024
-struct home {
-    struct home_lock *buckets[HOME_BUCKETS];
-    uint64_t looks; /* how many have `look` */
-};
+/* Of lockmgr_client.words. */
+enum { TICKETS, SENT, SEEN };
 
 static struct place *place_of(struct lockmgr_hold *hold) { return (struct place *)(void *)hold->words; }
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(uint64_t); }
 
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
-    if (config->server_workers) return 0;
-    return err_set(error, CELLAR_ERR_INVALID, "ncosed needs a lock server, the home of its locks");
+    if (!config->server_workers)
+        return err_set(error, CELLAR_ERR_INVALID, "ncosed needs a lock server, the home of its locks");
+    if (ncosed_records(config) <= RECORDS_MAX) return 0;
+    return err_set(error, CELLAR_ERR_INVALID,
+                   "%llu clients of up to %u locks each: homes of ncosed have room for %llu locks at once, not %llu",
+                   (unsigned long long)ncosed_clients(config), ncosed_locks_per_client(config), RECORDS_MAX,
+                   (unsigned long long)ncosed_records(config));
 }
 
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
@@ -74,7 +64,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
 
 /* ---- messages ---- */
 
-static struct lockmgr_message_wire message(struct lockmgr_hold *hold, enum kind kind)
+static struct lockmgr_message_wire message(struct lockmgr_hold *hold, enum ncosed_kind kind)
 {
     return (struct lockmgr_message_wire){.lock = hold->lock.bits,
                                          .client = LOCKMGR_NO_CLIENT,
@@ -83,7 +73,7 @@ static struct lockmgr_message_wire message(struct lockmgr_hold *hold, enum kind 
 }
 
 /* Awaited: none of these may come twice. */
-static int tell(struct coro *co, struct lockmgr_hold *hold, uint64_t id, enum kind kind)
+static int tell(struct coro *co, struct lockmgr_hold *hold, uint64_t id, enum ncosed_kind kind)
 {
     struct lockmgr_message_wire wire = message(hold, kind);
     uint32_t cn, worker;
@@ -91,17 +81,17 @@ static int tell(struct coro *co, struct lockmgr_hold *hold, uint64_t id, enum ki
     return lockmgr_send(co, hold->client, cn, worker, &wire);
 }
 
-static int tell_home(struct coro *co, struct lockmgr_hold *hold, enum kind kind, uint64_t count)
+static int tell_home(struct coro *co, struct lockmgr_hold *hold, enum ncosed_kind kind, uint64_t count)
 {
     const struct lockmgr_config *config = lockmgr_config_of(hold);
     struct lockmgr_message_wire wire = message(hold, kind);
-    wire.words[COUNT] = count;
+    wire.words[NCOSED_COUNT] = count;
     return lockmgr_send(co, hold->client, config->server_cn, lockmgr_server_of(config, hold->lock), &wire);
 }
 
-static void grant(struct lockmgr_worker *worker, struct fabric_addr lock, uint64_t id, uint64_t ticket)
+void ncosed_grant(struct lockmgr_worker *worker, struct fabric_addr lock, uint64_t id, uint64_t ticket)
 {
-    struct lockmgr_message_wire wire = {.lock = lock.bits, .kind = GRANT, .words = {0, ticket}};
+    struct lockmgr_message_wire wire = {.lock = lock.bits, .kind = NCOSED_GRANT, .words = {0, ticket}};
     uint32_t cn, to;
     if (lockmgr_locate(&worker->lockmgr->config, (uint32_t)id, &cn, &to, &wire.client))
         lockmgr_queue(worker, cn, to, &wire);
@@ -117,27 +107,43 @@ static void await_grant(struct coro *co, struct lockmgr_hold *hold, enum lockmgr
 static void note_joiner(struct lockmgr_worker *worker, struct lockmgr_hold *hold,
                         const struct lockmgr_message_wire *wire)
 {
-    struct joiner *joiner = malloc(sizeof *joiner);
+    struct own *own = worker->own;
+    struct joiner *joiner = own->free;
     must(joiner);
-    *joiner = (struct joiner){.next = worker->own,
+    own->free = joiner->next;
+    *joiner = (struct joiner){.next = own->joiners,
                               .lock = wire->lock,
-                              .from = wire->words[FROM],
-                              .ticket = wire->words[TICKET],
+                              .from = wire->words[NCOSED_FROM],
+                              .ticket = wire->words[NCOSED_TICKET],
                               .client = wire->client};
-    worker->own = joiner;
+    own->joiners = joiner;
     place_of(hold)->joined++;
+}
+
+/* A home has seen to so many LEFTs of a client. It may say so late, or twice. */
+static void note_seen(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
+{
+    uint64_t home = wire->words[NCOSED_FROM], homes = worker->lockmgr->config.server_workers;
+    if (wire->client >= worker->client_count || home >= homes) return;
+    uint64_t *seen = &((struct own *)worker->own)->seen[wire->client * homes + home];
+    if (wire->words[NCOSED_COUNT] <= *seen) return;
+    worker->clients[wire->client].words[SEEN] += wire->words[NCOSED_COUNT] - *seen;
+    *seen = wire->words[NCOSED_COUNT];
+    lockmgr_signal(worker, &worker->clients[wire->client]);
 }
 
 static void deliver(struct lockmgr_worker *worker, const struct fabric_message *from,
                     const struct lockmgr_message_wire *wire)
 {
+    if (wire->kind == NCOSED_SEEN) note_seen(worker, wire);
     struct lockmgr_hold *hold = lockmgr_find(worker, wire->client, wire->lock);
-    if (!hold) return;
+    if (!hold || wire->kind == NCOSED_SEEN) return;
     struct place *place = place_of(hold);
-    if (wire->kind == GRANT && wire->words[TICKET] != place->ticket) return;
-    if (wire->kind == GRANT) place->granted = true;
-    if (wire->kind == JOIN) note_joiner(worker, hold, wire);
-    if (wire->kind == FOLLOW) place->next = wire->words[FROM], place->next_ticket = wire->words[TICKET];
+    if (wire->kind == NCOSED_GRANT && wire->words[NCOSED_TICKET] != place->ticket) return;
+    if (wire->kind == NCOSED_GRANT) place->granted = true;
+    if (wire->kind == NCOSED_JOIN) note_joiner(worker, hold, wire);
+    if (wire->kind == NCOSED_FOLLOW)
+        place->next = wire->words[NCOSED_FROM], place->next_ticket = wire->words[NCOSED_TICKET];
     lockmgr_signal(worker, hold->client);
 }
 
@@ -154,7 +160,7 @@ static int acquire_shared(struct coro *co, struct lockmgr_hold *hold)
         client->stats.immediate++;
         return 0;
     }
-    code = tell(co, hold, old >> WRITER_SHIFT, JOIN);
+    code = tell(co, hold, old >> WRITER_SHIFT, NCOSED_JOIN);
     if (code == 0) await_grant(co, hold, LOCKMGR_WAIT_WRITERS);
     return code;
 }
@@ -165,7 +171,8 @@ static int follow(struct coro *co, struct lockmgr_hold *hold, uint64_t old)
     uint64_t readers = (uint32_t)old;
     if (old == 0) return 0;
     if (readers && PLANT(ncosed_replaces_readers)) return 0;
-    int code = readers ? tell_home(co, hold, REPLACE, readers) : tell(co, hold, old >> WRITER_SHIFT, FOLLOW);
+    int code =
+        readers ? tell_home(co, hold, NCOSED_REPLACE, readers) : tell(co, hold, old >> WRITER_SHIFT, NCOSED_FOLLOW);
     if (code == 0) await_grant(co, hold, readers ? LOCKMGR_WAIT_READERS : LOCKMGR_WAIT_PREDECESSOR);
     return code;
 }
@@ -189,7 +196,10 @@ static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold)
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
-    *place_of(hold) = (struct place){.ticket = ++hold->client->words[0]};
+    uint32_t holds = 0;
+    for (const struct lockmgr_hold *at = hold; at; at = at->next) holds++;
+    if (holds > ncosed_locks_per_client(lockmgr_config_of(hold))) return -CELLAR_ERR_NOMEM;
+    *place_of(hold) = (struct place){.ticket = ++hold->client->words[TICKETS]};
     return hold->mode == LOCKMGR_SHARED ? acquire_shared(co, hold) : acquire_exclusive(co, hold);
 }
 
@@ -200,15 +210,17 @@ static void let_readers_in(struct coro *co, struct lockmgr_hold *hold, uint64_t 
 {
     struct lockmgr_worker *worker = hold->client->worker;
     while (place_of(hold)->joined < readers) lockmgr_wait(co, hold->client, UINT64_MAX);
-    struct joiner **at = (struct joiner **)(void *)&worker->own, *joiner;
+    struct own *own = worker->own;
+    struct joiner **at = &own->joiners, *joiner;
     while ((joiner = *at)) {
         if (joiner->client != hold->client->number || joiner->lock != hold->lock.bits) {
             at = &joiner->next;
             continue;
         }
-        grant(worker, hold->lock, joiner->from, joiner->ticket);
+        ncosed_grant(worker, hold->lock, joiner->from, joiner->ticket);
         *at = joiner->next;
-        free(joiner);
+        joiner->next = own->free;
+        own->free = joiner;
     }
 }
 
@@ -231,125 +243,76 @@ static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
     }
     begin_ns = lockmgr_now_ns(client);
     while (!place->next) lockmgr_wait(co, client, UINT64_MAX);
-    grant(client->worker, hold->lock, place->next, place->next_ticket);
+    ncosed_grant(client->worker, hold->lock, place->next, place->next_ticket);
     client->stats.times_ns[LOCKMGR_HAND_OVER] += lockmgr_now_ns(client) - begin_ns;
     return 0;
 }
 
+/* Homes have room for so many that left, and no more. */
+static int release_shared(struct coro *co, struct lockmgr_hold *hold)
+{
+    struct lockmgr_client *client = hold->client;
+    uint64_t begin_ns = lockmgr_now_ns(client);
+    while (client->words[SENT] - client->words[SEEN] >= ncosed_window(lockmgr_config_of(hold)))
+        lockmgr_wait(co, client, UINT64_MAX);
+    client->words[SENT]++;
+    int code = tell_home(co, hold, NCOSED_LEFT, 0);
+    client->stats.times_ns[LOCKMGR_HAND_OVER] += lockmgr_now_ns(client) - begin_ns;
+    return code;
+}
+
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
-    return hold->mode == LOCKMGR_SHARED ? tell_home(co, hold, LEFT, 0) : release_exclusive(co, hold);
+    return hold->mode == LOCKMGR_SHARED ? release_shared(co, hold) : release_exclusive(co, hold);
 }
+
+/* ---- a worker ---- */
 
 static void worker_close(struct lockmgr_worker *worker)
 {
-    for (struct joiner *joiner = worker->own, *next; joiner; joiner = next) {
-        next = joiner->next;
-        free(joiner);
+    struct own *own = worker->own;
+    if (!own) return;
+    free(own->pool);
+    free(own->seen);
+    free(own);
+    worker->own = NULL;
+}
+
+static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
+{
+    const struct lockmgr_config *config = &worker->lockmgr->config;
+    uint64_t clients = ncosed_clients(config), homes = (uint64_t)worker->client_count * config->server_workers;
+    struct own *own = worker->own = calloc(1, sizeof *own);
+    if (own) {
+        own->pool = calloc(clients, sizeof *own->pool);
+        own->seen = calloc(homes, sizeof *own->seen);
     }
-}
-
-/* ---- home ---- */
-
-static int home_open(struct lockmgr_worker *worker, struct cellar_error *error)
-{
-    worker->own = calloc(1, sizeof(struct home));
-    return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a home of locks");
-}
-
-static void home_close(struct lockmgr_worker *worker)
-{
-    struct home *home = worker->own;
-    for (uint32_t i = 0; i < HOME_BUCKETS; i++)
-        for (struct home_lock *lock = home->buckets[i], *next; lock; lock = next) {
-            next = lock->next;
-            free(lock);
-        }
-    free(home);
-}
-
-static struct home_lock **home_at(struct home *home, uint64_t lock)
-{
-    struct home_lock **at = &home->buckets[lock * 0x9e3779b97f4a7c15ull >> 54];
-    while (*at && (*at)->lock.bits != lock) at = &(*at)->next;
-    return at;
-}
-
-/* All readers that it has replaced have left. */
-static void grant_writer(struct lockmgr_worker *worker, struct home_lock *lock)
-{
-    if (!lock->writer || (lock->left < lock->replaced && !PLANT(ncosed_home_hurries))) return;
-    lock->left -= lock->left < lock->replaced ? lock->left : lock->replaced;
-    grant(worker, lock->lock, lock->writer, lock->ticket);
-    lock->writer = 0;
-}
-
-static void home_deliver(struct lockmgr_worker *worker, const struct fabric_message *from,
-                         const struct lockmgr_message_wire *wire)
-{
-    struct home *home = worker->own;
-    struct home_lock **at = home_at(home, wire->lock);
-    if (!*at) {
-        *at = calloc(1, sizeof **at);
-        must(*at);
-        (*at)->lock.bits = wire->lock;
+    if (!own || !own->pool || !own->seen) {
+        worker_close(worker);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for readers that wait, of %llu clients",
+                       (unsigned long long)clients);
     }
-    struct home_lock *lock = *at;
-    if (wire->kind == LEFT) lock->left++;
-    if (wire->kind == REPLACE) {
-        lock->replaced = wire->words[COUNT];
-        lock->writer = wire->words[FROM];
-        lock->ticket = wire->words[TICKET];
+    for (uint64_t i = clients; i-- > 0;) {
+        own->pool[i].next = own->free;
+        own->free = &own->pool[i];
     }
-    if (!lock->clearing || PLANT(ncosed_left_twice)) grant_writer(worker, lock);
-    home->looks += !lock->look;
-    lock->look = true;
-}
-
-/* All readers in the word have left, if it has as many; then it is free. */
-static void clear_word(struct coro *co, struct lockmgr_worker *worker, struct home_lock *lock)
-{
-    struct lockmgr_client *tender = &worker->tender;
-    uint64_t left = lock->left;
-    struct fabric_op op = fabric_op_cas(lock->lock, &tender->old[0], left, 0);
-    if (left == 0 || lock->writer) return;
-    lock->clearing = true;
-    if (lockmgr_do(co, tender, &op, 1) == 0 && tender->old[0] == left) lock->left -= left;
-    lock->clearing = false;
-    grant_writer(worker, lock);
-}
-
-static uint64_t home_tend(struct coro *co, struct lockmgr_worker *worker)
-{
-    struct home *home = worker->own;
-    for (uint32_t i = 0; i < HOME_BUCKETS && home->looks; i++) {
-        for (struct home_lock *lock = home->buckets[i], *next; lock; lock = next) {
-            if (lock->look) {
-                lock->look = false;
-                home->looks--;
-                clear_word(co, worker, lock);
-            }
-            next = lock->next;
-            if (lock->left || lock->writer || lock->look) continue;
-            *home_at(home, lock->lock.bits) = next;
-            free(lock);
-        }
-    }
-    return UINT64_MAX;
+    return 0;
 }
 
 const struct lockmgr_algorithm lockmgr_algorithm_ncosed = {.name = "ncosed",
                                                            .about =
                                                                "the word names the last writer, a home counts readers",
                                                            .promises = LOCKMGR_SHARES,
+                                                           .times_itself = true,
                                                            .lock_bytes = lock_bytes,
                                                            .check = check,
                                                            .acquire = acquire,
                                                            .release = release,
                                                            .audit = audit,
+                                                           .worker_open = worker_open,
                                                            .worker_close = worker_close,
                                                            .deliver = deliver,
-                                                           .server_open = home_open,
-                                                           .server_close = home_close,
-                                                           .server_deliver = home_deliver,
-                                                           .server_tend = home_tend};
+                                                           .server_open = ncosed_home_open,
+                                                           .server_close = ncosed_home_close,
+                                                           .server_deliver = ncosed_home_deliver,
+                                                           .server_tend = ncosed_home_tend};

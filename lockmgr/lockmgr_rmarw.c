@@ -48,37 +48,16 @@ static bool drained(uint64_t counts) { return (counts & ARRIVED) == counts >> DE
 
 /* ---- writers ---- */
 
-static int await_drained(struct coro *co, struct lockmgr_hold *hold)
+static int await_drained(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     for (;;) {
         uint64_t counts;
         int code = lockmgr_read_words(co, hold, COUNTS, &counts, 1);
         if (code || drained(counts)) return code;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
         hold->client->stats.retries++;
         lockmgr_sleep(co, hold->client, POLL_NS);
     }
-}
-
-/* At the queue's head: readers first; then the flag, and those that came meanwhile. */
-static int begin(struct coro *co, struct lockmgr_hold *hold)
-{
-    uint64_t begin_ns = lockmgr_now_ns(hold->client), old;
-    int code = await_drained(co, hold);
-    if (code == 0) code = add(co, hold, FLAG, &old);
-    if (code == 0 && !drained(old) && !PLANT(rmarw_drain_once)) code = await_drained(co, hold);
-    chain_place(hold)->payload = 0;
-    hold->client->stats.times_ns[LOCKMGR_WAIT_READERS] += lockmgr_now_ns(hold->client) - begin_ns;
-    return code;
-}
-
-static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold)
-{
-    uint64_t old;
-    int code = chain_enqueue(co, hold, TAIL, &old);
-    if (code) return code;
-    if (old == 0) return begin(co, hold);
-    code = chain_follow(co, hold, old);
-    return code == 0 && chain_place(hold)->payload == BEGIN ? begin(co, hold) : code;
 }
 
 /* Lets readers in: takes the flag away, and those off both counts that have come and gone. */
@@ -92,6 +71,51 @@ static int let_readers_in(struct coro *co, struct lockmgr_hold *hold)
     return add(co, hold, addend, &old);
 }
 
+/* At the queue's head, where it waited for readers too long: whoever follows may. */
+static int give_up_head(struct coro *co, struct lockmgr_hold *hold, bool flagged)
+{
+    struct chain_place *place = chain_place(hold);
+    int code = flagged && !PLANT(rmarw_flag_stays) ? let_readers_in(co, hold) : 0;
+    if (code) return code;
+    place->granted = true;
+    place->payload = BEGIN;
+    return chain_leave_ghost(hold) ? -CELLAR_ERR_DEADLINE : 0;
+}
+
+/* At the queue's head: readers first; then the flag, and those that came meanwhile. 0 without *begun: there was no memory to give up with. */
+static int begin_once(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, bool *begun)
+{
+    uint64_t old;
+    int code = await_drained(co, hold, deadline_ns);
+    if (code == -CELLAR_ERR_DEADLINE) return give_up_head(co, hold, false);
+    if (code == 0) code = add(co, hold, FLAG, &old);
+    if (code == 0 && !drained(old) && !PLANT(rmarw_drain_once)) code = await_drained(co, hold, deadline_ns);
+    if (code == -CELLAR_ERR_DEADLINE) return give_up_head(co, hold, true);
+    *begun = code == 0;
+    return code;
+}
+
+static int begin(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    uint64_t begin_ns = lockmgr_now_ns(hold->client);
+    bool begun = false;
+    int code = 0;
+    for (; code == 0 && !begun; deadline_ns = UINT64_MAX) code = begin_once(co, hold, deadline_ns, &begun);
+    if (code == 0) chain_place(hold)->payload = 0;
+    hold->client->stats.times_ns[LOCKMGR_WAIT_READERS] += lockmgr_now_ns(hold->client) - begin_ns;
+    return code;
+}
+
+static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    uint64_t old;
+    int code = chain_enqueue(co, hold, TAIL, &old);
+    if (code) return code;
+    if (old == 0) return begin(co, hold, deadline_ns);
+    code = chain_follow(co, hold, old, deadline_ns);
+    return code == 0 && chain_place(hold)->payload == BEGIN ? begin(co, hold, deadline_ns) : code;
+}
+
 static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
 {
     struct chain_place *place = chain_place(hold);
@@ -101,12 +125,29 @@ static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
         chain_hand_over(hold, place->payload + 1);
         return 0;
     }
+    uint64_t begin_ns = lockmgr_now_ns(hold->client);
     int code = let_readers_in(co, hold);
+    hold->client->stats.times_ns[LOCKMGR_HAND_OVER] += lockmgr_now_ns(hold->client) - begin_ns;
     if (code == 0 && !place->successor) code = chain_leave(co, hold, TAIL, &last);
     if (code || last) return code;
     chain_await_successor(co, hold);
     chain_hand_over(hold, PLANT(rmarw_hands_over_open) ? 0 : BEGIN);
     return 0;
+}
+
+/* Of who gave up: it holds the lock now, as the last one did. */
+static int open_for_ghost(struct coro *co, struct lockmgr_hold *ghost)
+{
+    struct chain_place *place = chain_place(ghost);
+    if (place->payload == BEGIN || place->successor) return 0;
+    place->payload = BEGIN;
+    return let_readers_in(co, ghost);
+}
+
+static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
+{
+    static const struct chain_rules rules = {.open = open_for_ghost};
+    return chain_tend(co, worker, TAIL, &rules);
 }
 
 /* ---- readers ---- */
@@ -119,7 +160,7 @@ static int take_down(struct coro *co, struct lockmgr_hold *hold, const uint64_t 
     return lockmgr_cas_word(co, hold, COUNTS, words[COUNTS], (words[COUNTS] & ARRIVED) - gone, &old);
 }
 
-static int await_readers_turn(struct coro *co, struct lockmgr_hold *hold)
+static int await_readers_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     for (;;) {
         uint64_t words[2];
@@ -129,11 +170,12 @@ static int await_readers_turn(struct coro *co, struct lockmgr_hold *hold)
         if (!(words[COUNTS] & FLAG) && (words[COUNTS] & ARRIVED) < READERS_IN_A_ROW) return 0;
         code = take_down(co, hold, words);
         if (code) return code;
+        if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
         lockmgr_sleep(co, hold->client, POLL_NS);
     }
 }
 
-static int acquire_shared(struct coro *co, struct lockmgr_hold *hold)
+static int acquire_shared(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     struct lockmgr_stats *stats = &hold->client->stats;
     for (uint32_t tries = 0;; tries++) {
@@ -148,7 +190,7 @@ static int acquire_shared(struct coro *co, struct lockmgr_hold *hold)
         }
         begin_ns = lockmgr_now_ns(hold->client);
         code = add(co, hold, ARRIVED, &old); /* -1 in its field */
-        if (code == 0) code = await_readers_turn(co, hold);
+        if (code == 0) code = await_readers_turn(co, hold, deadline_ns);
         stats->times_ns[LOCKMGR_WAIT_WRITERS] += lockmgr_now_ns(hold->client) - begin_ns;
         if (code) return code;
     }
@@ -156,7 +198,8 @@ static int acquire_shared(struct coro *co, struct lockmgr_hold *hold)
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
-    return hold->mode == LOCKMGR_SHARED ? acquire_shared(co, hold) : acquire_exclusive(co, hold);
+    return hold->mode == LOCKMGR_SHARED ? acquire_shared(co, hold, deadline_ns)
+                                        : acquire_exclusive(co, hold, deadline_ns);
 }
 
 static int release(struct coro *co, struct lockmgr_hold *hold)
@@ -170,9 +213,14 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
 
 const struct lockmgr_algorithm lockmgr_algorithm_rmarw = {.name = "rmarw",
                                                           .about = "a queue of writers, readers counted in and out",
-                                                          .promises = LOCKMGR_SHARES,
+                                                          .promises = LOCKMGR_SHARES | LOCKMGR_TIMEOUTS,
+                                                          .times_itself = true,
                                                           .lock_bytes = lock_bytes,
                                                           .acquire = acquire,
                                                           .release = release,
                                                           .audit = audit,
-                                                          .deliver = chain_deliver};
+                                                          .worker_open = chain_worker_open,
+                                                          .worker_close = chain_worker_close,
+                                                          .deliver = chain_deliver,
+                                                          .tend = tend,
+                                                          .quiet = chain_quiet};

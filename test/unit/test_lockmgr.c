@@ -127,6 +127,9 @@ static void rooms_too_small_are_refused(void **state)
     config = config_of("dslr", "update");
     config.clients_per_worker = 86; /* 516 of them */
     is_refused(config, "more tickets than counters of 10 bits tell apart; fewer than 512");
+    config = config_of("ncosed", NULL);
+    config.clients_per_worker = 1 << 20;
+    is_refused(config, "homes of ncosed have room for 67108864 locks at once");
     config = config_of("declock", NULL);
     config.capacity = 1;
     struct cellar_error error = {0};
