@@ -216,6 +216,7 @@ struct fabric {
     uint64_t mn_bytes; /* region of each memory node */
     bool line_atomic;  /* see rule 2 */
     bool fresh;        /* the memory was made, all zero, by this open */
+    bool wide_atomics; /* FABRIC_WIDE_* are there; else they end with UNSUPPORTED */
     uint64_t
         apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
     uint64_t stall_max_ns; /* whoever lives takes a step at least this often, however loaded its machine is */

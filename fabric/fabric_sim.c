@@ -468,6 +468,7 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .cn_count = config->cn_count,
         .mn_bytes = config->mn_bytes,
         .line_atomic = config->line_atomic,
+        .wide_atomics = true,
         .fresh = true,
         .apply_min_ns =
             config->profile

@@ -12,6 +12,8 @@ missing_packages() {
     have_library libxxhash || echo libxxhash-dev
     have_library jansson || echo libjansson-dev
     have_library jemalloc || echo libjemalloc-dev
+    have_library libibverbs || echo libibverbs-dev
+    have_library librdmacm || echo librdmacm-dev
     [ "$kind" = test ] || return 0
     have_library cmocka || echo libcmocka-dev
     command -v clang >/dev/null || echo clang

@@ -34,6 +34,7 @@ struct contract_backend {
     void (*after)(void); /* once the fabric is closed; or NULL */
     bool threads;        /* workers run at once, in real time */
     bool delays;         /* operations are pending for some time */
+    bool no_wide;        /* it has no atomics on 16 bytes */
     uint64_t variant;    /* of the backend's own */
 };
 

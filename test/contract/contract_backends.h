@@ -6,6 +6,7 @@
 
 #include "contract.h"
 #include "contract_shm.h"
+#include "contract_verbs.h"
 #include "fabric_sim.h"
 
 #define MN_BYTES (1u << 20)
@@ -47,6 +48,12 @@ static const struct contract_backend contract_backends[] = {
     {.name = "sim", .open = contract_open_sim, .delays = true},
     {.name = "sim_torn_lines", .open = contract_open_sim, .delays = true, .variant = SIM_TORN},
     {.name = "sim_torn_words", .open = contract_open_sim, .delays = true, .variant = SIM_TORN | SIM_WORDS},
+    {.name = "verbs",
+     .open = contract_open_verbs,
+     .after = contract_after_verbs,
+     .threads = true,
+     .delays = true,
+     .no_wide = true},
 };
 
 /* ---- tests ---- */
@@ -85,6 +92,7 @@ static inline int contract_main(const char *group, const struct contract_entry *
     size_t size = 0;
 
     for (size_t b = 0; b < CONTRACT_BACKENDS; b++) {
+        if (contract_backends[b].open == contract_open_verbs && !getenv(CONTRACT_VERBS_ADDRESS)) continue;
         for (size_t t = 0; t < count; t++, size++) {
             snprintf(names[size], sizeof names[size], "%s/%s", contract_backends[b].name, tests[t].name);
             suite[size] = (struct CMUnitTest){.name = names[size],

@@ -31,8 +31,8 @@ test       bench sim history tpcc smallbank ycsb engine lockmgr storage fabric b
 include
 '
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs)[a-z_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
-verbs='^(fabric/fabric_verbs[a-z_]*[.][ch]|test/.*)$'
+timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
+verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
 hot='^(engine/(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.

@@ -1,0 +1,432 @@
+/*
+ * fabric_verbs_link.c - connections of a compute-node process: to its memory nodes, and from worker to worker.
+ *
+ * Making one takes milliseconds and several steps, so a thread of its own does it, one after the other. A link is either its worker's or, while
+ * BROKEN, that thread's: its state says whose (INV-VERBS-4). The worker goes on with its other links meanwhile.
+ */
+#include "fabric_verbs_internal.h"
+#include "must.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODE_TRIES 2
+#define MESSAGE_RING 512
+#define QUEUE (FABRIC_VERBS_DEPTH + FABRIC_VERBS_CHAIN)
+
+static struct fabric_verbs *verbs_of(const struct fabric_verbs_link *link)
+{
+    return (struct fabric_verbs *)link->vep->ep.fabric;
+}
+
+/* ---- fenced compute nodes ---- */
+
+bool fabric_verbs_is_fenced(const struct fabric_verbs *verbs, uint32_t cn)
+{
+    return __atomic_load_n(&verbs->fenced[cn / 32], __ATOMIC_ACQUIRE) >> cn % 32 & 1;
+}
+
+void fabric_verbs_set_fenced(struct fabric_verbs *verbs, uint32_t cn)
+{
+    __atomic_fetch_or(&verbs->fenced[cn / 32], 1u << cn % 32, __ATOMIC_ACQ_REL);
+}
+
+/* ---- queue pairs ---- */
+
+/* Devices differ in what they take inline: the most of a few sizes. */
+static struct ibv_qp *plain_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+    static const uint32_t sizes[] = {128, sizeof(struct fabric_verbs_message_wire), 32, 0};
+    for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct ibv_qp_init_attr try = *attr;
+        try.cap.max_inline_data = sizes[i];
+        struct ibv_qp *qp = ibv_create_qp(pd, &try);
+        if (qp) {
+            *attr = try;
+            return qp;
+        }
+    }
+    return NULL;
+}
+
+static struct ibv_qp *make_link_qp(void *arg, struct ibv_context *device)
+{
+    struct fabric_verbs_link *link = arg;
+    struct fabric_verbs *verbs = verbs_of(link);
+    struct ibv_qp_init_attr attr = {
+        .send_cq = link->vep->cq,
+        .recv_cq = link->vep->cq,
+        .qp_type = IBV_QPT_RC,
+        .cap = {.max_send_wr = QUEUE, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+
+    if (device != verbs->device) {
+        errno = EXDEV; /* all connections of a process are those of one device */
+        return NULL;
+    }
+    struct ibv_qp *qp = link->native ? fabric_verbs_native_qp(device, &attr, verbs->pd) : plain_qp(verbs->pd, &attr);
+    if (qp) link->max_inline = attr.cap.max_inline_data;
+    return qp;
+}
+
+/* The first connection says which device this process uses. */
+static int take_device(struct fabric_verbs *verbs, struct ibv_context *device)
+{
+    if (ibv_query_device(device, &verbs->attr) != 0) return -1;
+    verbs->device = device;
+    verbs->pd = ibv_alloc_pd(device);
+    verbs->attach_cq = ibv_create_cq(device, 4 * FABRIC_NODES_MAX, NULL, NULL, 0);
+    verbs->scratch = aligned_alloc(4096, 4096);
+    if (!verbs->pd || !verbs->attach_cq || !verbs->scratch) return -1;
+    verbs->scratch_mr = ibv_reg_mr(verbs->pd, verbs->scratch, 4096, IBV_ACCESS_LOCAL_WRITE);
+    return verbs->scratch_mr ? 0 : -1;
+}
+
+static struct ibv_qp *make_attach_qp(void *arg, struct ibv_context *device)
+{
+    struct fabric_verbs *verbs = arg;
+    if (!verbs->device && take_device(verbs, device) != 0) return NULL;
+    if (device != verbs->device) {
+        errno = EXDEV;
+        return NULL;
+    }
+    struct ibv_qp_init_attr attr = {.send_cq = verbs->attach_cq,
+                                    .recv_cq = verbs->attach_cq,
+                                    .qp_type = IBV_QPT_RC,
+                                    .cap = {.max_send_wr = 2, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1}};
+    return ibv_create_qp(verbs->pd, &attr);
+}
+
+/* ---- asking ---- */
+
+static struct fabric_verbs_request_wire request_of(const struct fabric_verbs *verbs, enum fabric_verbs_kind kind)
+{
+    return (struct fabric_verbs_request_wire){.kind = (uint8_t)kind,
+                                              .cn = (uint8_t)verbs->cn_first,
+                                              .fingerprint = verbs->fingerprint,
+                                              .incarnation = verbs->incarnation};
+}
+
+int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *node,
+                        struct fabric_verbs_reply_wire *reply, struct cellar_error *error)
+{
+    struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_ATTACH);
+    struct fabric_verbs_cm cm;
+
+    request.other = (uint8_t)verbs->cns;
+    request.port = verbs->port;
+    int code = fabric_verbs_ask(&node->target, &verbs->secret, &request, make_attach_qp, verbs, &cm, reply, error);
+    if (code != 0) return code;
+    __atomic_store_n(&node->suspect, 0, __ATOMIC_RELEASE);
+    if (fabric_verbs_cm_move(&cm, verbs->events, &node->suspect) != 0) {
+        fabric_verbs_cm_drop(&cm);
+        return err_set(error, CELLAR_ERR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
+    }
+    pthread_mutex_lock(&verbs->directory_lock);
+    struct fabric_verbs_cm old = node->attach;
+    node->attach = cm;
+    node->instance = reply->instance;
+    node->directory = reply->directory;
+    node->directory_rkey = reply->directory_rkey;
+    node->flags = reply->flags;
+    pthread_mutex_unlock(&verbs->directory_lock);
+    fabric_verbs_cm_drop(&old);
+    return 0;
+}
+
+/* Every memory node is asked: each has queue pairs of its own to destroy. */
+int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error)
+{
+    struct fabric_verbs_reply_wire reply;
+    struct fabric_verbs_cm cm;
+    uint32_t fenced = 0;
+
+    for (uint32_t i = 0; i < verbs->fabric.mn_count; i++) {
+        struct fabric_verbs_node *node = &verbs->nodes[i];
+        if (__atomic_load_n(&node->dead, __ATOMIC_ACQUIRE)) continue;
+        struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
+        request.other = (uint8_t)cn;
+        request.flags = only_dead ? FABRIC_VERBS_ONLY_DEAD : 0;
+        int code = fabric_verbs_ask(&node->target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
+        if (code == -CELLAR_ERR_UNREACHABLE) continue; /* it serves nobody any more, or this process is cut off */
+        if (code != 0) return code;
+        fenced++;
+    }
+    if (fenced == 0)
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node answers to fence compute node %u", cn);
+    if (cn - verbs->cn_first < verbs->cns) fabric_verbs_set_fenced(verbs, cn);
+    return 0;
+}
+
+/* One READ over an attach connection, by whoever holds directory_lock; in the scratch page. */
+static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn)
+{
+    static const uint32_t bytes = sizeof(struct fabric_verbs_directory_wire);
+    struct ibv_sge sge = {.addr = (uintptr_t)verbs->scratch, .length = bytes, .lkey = verbs->scratch_mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = ++verbs->scratch[511], /* not what was asked before and came late */
+                                   .sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = IBV_WR_RDMA_READ,
+                                   .send_flags = IBV_SEND_SIGNALED,
+                                   .wr.rdma = {node->directory + (uint64_t)cn * bytes, node->directory_rkey}};
+    uint64_t end_ns = fabric_verbs_now_ns() + FABRIC_VERBS_PATIENCE_MS * 1000000ull;
+    struct ibv_wc wc;
+
+    if (!node->attach.qp || ibv_post_send(node->attach.qp, &wr, &bad) != 0) return -CELLAR_ERR_UNREACHABLE;
+    while (fabric_verbs_now_ns() < end_ns)
+        if (ibv_poll_cq(verbs->attach_cq, 1, &wc) == 1 && wc.wr_id == wr.wr_id)
+            return wc.status == IBV_WC_SUCCESS ? 0 : -CELLAR_ERR_UNREACHABLE;
+    return -CELLAR_ERR_UNREACHABLE;
+}
+
+/* Where that compute node takes messages: any memory node knows. */
+static int find_cn(struct fabric_verbs *verbs, uint32_t cn, struct fabric_verbs_target *target)
+{
+    struct fabric_verbs_directory_wire entry = {.port = 0};
+    int code = -CELLAR_ERR_UNREACHABLE;
+
+    pthread_mutex_lock(&verbs->directory_lock);
+    for (uint32_t i = 0; i < verbs->fabric.mn_count && code != 0; i++)
+        if (!__atomic_load_n(&verbs->nodes[i].dead, __ATOMIC_ACQUIRE))
+            code = read_directory(verbs, &verbs->nodes[i], cn);
+    if (code == 0) memcpy(&entry, verbs->scratch, sizeof entry);
+    pthread_mutex_unlock(&verbs->directory_lock);
+    if (entry.port == 0) return -CELLAR_ERR_UNREACHABLE;
+    fabric_verbs_target_of(target, entry.address, entry.port);
+    return 0;
+}
+
+/* ---- one link ---- */
+
+int fabric_verbs_link_new(struct fabric_verbs_ep *vep, uint32_t node, uint16_t worker, bool messages,
+                          struct fabric_verbs_link **out, struct cellar_error *error)
+{
+    struct fabric_verbs *verbs = (struct fabric_verbs *)vep->ep.fabric;
+    struct fabric_verbs_link *link = calloc(1, sizeof *link);
+
+    *out = NULL;
+    if (!link || vep->link_count == vep->links_max) {
+        free(link);
+        return err_set(error, CELLAR_ERR_NOMEM, "no room for another connection");
+    }
+    link->vep = vep;
+    link->index = vep->link_count;
+    link->node = node;
+    link->worker = worker;
+    link->messages = messages;
+    link->native = !messages && (verbs->nodes[node].flags & FABRIC_VERBS_NATIVE);
+    link->ring_size = messages ? MESSAGE_RING : FABRIC_VERBS_RING;
+    link->slot_bytes = messages ? sizeof(struct fabric_verbs_message_wire) : sizeof(uint64_t);
+    link->ring = calloc(link->ring_size, sizeof *link->ring);
+    link->slots = calloc(link->ring_size, link->slot_bytes);
+    if (link->ring && link->slots)
+        link->slots_mr =
+            ibv_reg_mr(verbs->pd, link->slots, (size_t)link->ring_size * link->slot_bytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!link->slots_mr) {
+        fabric_verbs_register_failed(error, "a connection's buffers", (uint64_t)link->ring_size * link->slot_bytes);
+        fabric_verbs_link_free(link);
+        return -CELLAR_ERR_NOMEM;
+    }
+    vep->links[vep->link_count++] = *out = link;
+    return 0;
+}
+
+/* Nobody stops a queue pair that is being destroyed: see fabric_verbs_node_stop. */
+static void disconnect(struct fabric_verbs_link *link)
+{
+    struct fabric_verbs *verbs = verbs_of(link);
+    pthread_mutex_lock(&verbs->lock);
+    struct fabric_verbs_cm cm = link->cm;
+    link->cm = (struct fabric_verbs_cm){0};
+    pthread_mutex_unlock(&verbs->lock);
+    fabric_verbs_cm_drop(&cm);
+}
+
+void fabric_verbs_link_free(struct fabric_verbs_link *link)
+{
+    if (!link) return;
+    disconnect(link);
+    if (link->slots_mr) ibv_dereg_mr(link->slots_mr);
+    free(link->slots);
+    free(link->ring);
+    free(link);
+}
+
+static int link_connect(struct fabric_verbs_link *link, struct cellar_error *error)
+{
+    struct fabric_verbs *verbs = verbs_of(link);
+    struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
+    struct fabric_verbs_request_wire request = request_of(verbs, node ? FABRIC_VERBS_CONNECT : FABRIC_VERBS_MESSAGES);
+    struct fabric_verbs_reply_wire reply;
+    struct fabric_verbs_target other;
+    struct fabric_verbs_cm cm;
+
+    request.cn = (uint8_t)link->vep->ep.cn;
+    request.worker = (uint16_t)link->vep->ep.worker;
+    request.other = (uint8_t)link->node;
+    request.port = link->worker;
+    int code = node ? 0 : find_cn(verbs, link->node, &other);
+    if (code == 0)
+        code = fabric_verbs_ask(node ? &node->target : &other, &verbs->secret, &request, make_link_qp, link, &cm,
+                                &reply, error);
+    if (code != 0) return code;
+    if (node && reply.instance != node->instance)
+        code = err_set(error, CELLAR_ERR_UNREACHABLE, "another memory node is at %s", node->target.text);
+    else if (fabric_verbs_cm_move(&cm, verbs->events, &link->hung_up) != 0)
+        code = err_set(error, CELLAR_ERR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
+    if (code != 0) {
+        fabric_verbs_cm_drop(&cm);
+        return code;
+    }
+    link->base = reply.base;
+    link->rkey = reply.rkey;
+    link->slot = reply.slot;
+    link->told = link->consumed = 0;
+    pthread_mutex_lock(&verbs->lock);
+    link->cm = cm;
+    pthread_mutex_unlock(&verbs->lock);
+    return 0;
+}
+
+int fabric_verbs_link_open(struct fabric_verbs_link *link, struct cellar_error *error)
+{
+    int code = link_connect(link, error);
+    if (code == 0) __atomic_store_n(&link->state, FABRIC_VERBS_READY, __ATOMIC_RELEASE);
+    return code;
+}
+
+/* ---- memory nodes that are lost ---- */
+
+/* A queue pair in error sends nothing more; what it had sent may still be on its way to a node that is not dead after all. */
+void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node)
+{
+    __atomic_store_n(&verbs->nodes[node].dead, 1, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&verbs->lock);
+    for (struct fabric_verbs_ep *vep = verbs->endpoints; vep; vep = vep->next) {
+        struct fabric_verbs_link *link = vep->links[node];
+        if (link->cm.qp) fabric_verbs_qp_stop(link->cm.qp);
+        __atomic_store_n(&link->hung_up, 1, __ATOMIC_RELEASE);
+        fabric_verbs_ring(vep, true);
+    }
+    pthread_mutex_unlock(&verbs->lock);
+}
+
+/* Its connection has hung up: it died, or it has thrown us out. It tells if it is there. */
+static void look_at(struct fabric_verbs *verbs, uint32_t index)
+{
+    struct fabric_verbs_node *node = &verbs->nodes[index];
+    struct fabric_verbs_reply_wire reply;
+    uint64_t instance = node->instance;
+
+    __atomic_store_n(&node->suspect, 0, __ATOMIC_RELEASE);
+    if (__atomic_load_n(&node->dead, __ATOMIC_ACQUIRE)) return;
+    int code = fabric_verbs_attach(verbs, node, &reply, NULL);
+    if (code == 0 && reply.instance == instance) return;
+    node->instance = instance;
+    if (code == -CELLAR_ERR_FENCED)
+        for (uint32_t i = 0; i < verbs->cns; i++) fabric_verbs_set_fenced(verbs, verbs->cn_first + i);
+    fabric_verbs_node_stop(verbs, index);
+}
+
+/* ---- the linking thread ---- */
+
+void fabric_verbs_link_break(struct fabric_verbs_link *link)
+{
+    struct fabric_verbs *verbs = verbs_of(link);
+
+    must(__atomic_load_n(&link->state, __ATOMIC_RELAXED) != FABRIC_VERBS_BROKEN);
+    __atomic_store_n(&link->state, FABRIC_VERBS_BROKEN, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&verbs->lock);
+    link->next_broken = NULL;
+    *verbs->broken_last = link;
+    verbs->broken_last = &link->next_broken;
+    pthread_cond_broadcast(&verbs->changed);
+    pthread_mutex_unlock(&verbs->lock);
+}
+
+static enum fabric_verbs_state mend(struct fabric_verbs_link *link)
+{
+    struct fabric_verbs *verbs = verbs_of(link);
+    uint32_t cn = link->vep->ep.cn, tries = link->messages ? 1 : NODE_TRIES;
+    struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
+
+    disconnect(link);
+    link->life++;
+    __atomic_store_n(&link->hung_up, 0, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < tries; i++) {
+        if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
+        if (verbs->ending || (node && __atomic_load_n(&node->dead, __ATOMIC_ACQUIRE))) return FABRIC_VERBS_DEAD;
+        int code = link_connect(link, NULL);
+        if (code == -CELLAR_ERR_FENCED) fabric_verbs_set_fenced(verbs, cn);
+        if (code == 0) return FABRIC_VERBS_READY;
+    }
+    if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
+    if (node) fabric_verbs_node_stop(verbs, link->node);
+    return FABRIC_VERBS_DEAD;
+}
+
+/* A node that was stopped meanwhile must not be reached by a queue pair that its killer did not see. */
+static void give_back(struct fabric_verbs *verbs, struct fabric_verbs_link *link, enum fabric_verbs_state state)
+{
+    pthread_mutex_lock(&verbs->lock);
+    if (state == FABRIC_VERBS_READY && !link->messages &&
+        __atomic_load_n(&verbs->nodes[link->node].dead, __ATOMIC_ACQUIRE)) {
+        fabric_verbs_qp_stop(link->cm.qp);
+        state = FABRIC_VERBS_DEAD;
+    }
+    __atomic_store_n(&link->state, state, __ATOMIC_RELEASE);
+    fabric_verbs_ring(link->vep, true);
+    pthread_mutex_unlock(&verbs->lock);
+}
+
+static void look_at_suspects(struct fabric_verbs *verbs)
+{
+    for (uint32_t i = 0; i < verbs->fabric.mn_count; i++)
+        if (__atomic_load_n(&verbs->nodes[i].suspect, __ATOMIC_ACQUIRE)) look_at(verbs, i);
+}
+
+static void *linker_main(void *arg)
+{
+    struct fabric_verbs *verbs = arg;
+
+    pthread_mutex_lock(&verbs->lock);
+    while (!verbs->ending || verbs->broken) {
+        struct fabric_verbs_link *link = verbs->broken;
+        if (verbs->suspects) {
+            verbs->suspects = false;
+            pthread_mutex_unlock(&verbs->lock);
+            look_at_suspects(verbs);
+            pthread_mutex_lock(&verbs->lock);
+        } else if (link) {
+            verbs->broken = link->next_broken;
+            if (!verbs->broken) verbs->broken_last = &verbs->broken;
+            pthread_mutex_unlock(&verbs->lock);
+            give_back(verbs, link, mend(link));
+            pthread_mutex_lock(&verbs->lock);
+        } else {
+            pthread_cond_wait(&verbs->changed, &verbs->lock);
+        }
+    }
+    pthread_mutex_unlock(&verbs->lock);
+    return NULL;
+}
+
+int fabric_verbs_linker_start(struct fabric_verbs *verbs, struct cellar_error *error)
+{
+    if (fabric_verbs_thread(&verbs->linker, linker_main, verbs) != 0)
+        return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a thread");
+    verbs->linking = true;
+    return 0;
+}
+
+void fabric_verbs_linker_end(struct fabric_verbs *verbs)
+{
+    if (!verbs->linking) return;
+    pthread_mutex_lock(&verbs->lock);
+    verbs->ending = true;
+    pthread_cond_broadcast(&verbs->changed);
+    pthread_mutex_unlock(&verbs->lock);
+    pthread_join(verbs->linker, NULL);
+    verbs->linking = false;
+}
