@@ -307,6 +307,8 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
         return fence_cn(verbs, control->cn, control->only_dead, error);
     case FABRIC_NODE_KILL:
         return kill_node(verbs, control->node, control->only_dead, error);
+    case FABRIC_NODE_LEAVE: /* of a CN: all of this process leave it together */
+        return kill_node(verbs, control->node, false, error);
     case FABRIC_NODE_REPLACE:
         return replace_node(verbs, control->node, error);
     case FABRIC_SYNC:
