@@ -3,8 +3,10 @@
 
 #include "bench.h"
 #include "exp_factors.h"
+#include "exp_locks.h"
 #include "exp_nic.h"
 #include "exp_page.h"
+#include "machine.h"
 #include "options.h"
 #include "report.h"
 
@@ -14,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct exp_kind *const exp_kinds[] = {&exp_nic, &exp_factors, NULL};
+const struct exp_kind *const exp_kinds[] = {&exp_nic, &exp_factors, &exp_locks, NULL};
 
 #define AT(field) offsetof(struct exp, field)
 
@@ -26,6 +28,20 @@ static const struct option_def defs[] = {
      .kind = OPTION_TEXT,
      .offset = AT(folder)},
     {.name = "quick", .help = "fewer points, shorter runs", .kind = OPTION_FLAG, .offset = AT(quick)},
+    {.name = "only",
+     .argument = "TEXT",
+     .help = "locks: figures whose name begins so (declock, shiftlock-table)",
+     .fallback = "all",
+     .kind = OPTION_TEXT,
+     .offset = AT(only)},
+    {.name = "jobs",
+     .argument = "N",
+     .help = "locks: processes that measure side by side",
+     .fallback = "cores",
+     .kind = OPTION_COUNT,
+     .offset = AT(jobs),
+     .min = 1,
+     .max = 64},
     {.name = "json",
      .argument = "FILE",
      .help = "also write all figures as one JSON object; - is stdout",
@@ -147,7 +163,9 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
 int bench_exp_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
-    struct exp exp = {.watch = watch, .out = stdout};
+    struct machine machine;
+    machine_read(&machine);
+    struct exp exp = {.watch = watch, .out = stdout, .jobs = machine.cores < 64 ? machine.cores : 64};
     const struct exp_kind *kind = NULL;
     int code = parse(count, arguments, &exp, &kind, &error);
     if (code == OPTIONS_HELP) {

@@ -16,7 +16,9 @@ struct exp_file {
 
 struct exp {
     const char *folder, *json_path;
-    bool quick; /* fewer points, shorter runs */
+    const char *only; /* locks: NULL, or how names of figures begin */
+    uint32_t jobs;    /* processes of experiments that run their points in several */
+    bool quick;       /* fewer points, shorter runs */
     struct watch *watch;
     struct progress_points progress;
     FILE *out;            /* for people */

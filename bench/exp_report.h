@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#define EXP_REPORT_ROWS 64
+#define EXP_REPORT_ROWS 256
 #define EXP_REPORT_VALUE_BYTES 48
 
 struct json_t;

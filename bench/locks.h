@@ -35,6 +35,7 @@ struct locks_plan {
     enum locks_mix mix;
     uint64_t think_ns;
     uint32_t server_workers;
+    uint64_t peer_ns; /* sim: more for a message, which is between compute nodes */
     uint64_t warmup_ns, window_ns;
     uint64_t ops; /* rounds of all clients instead of a window; 0: by time */
     bool kills;   /* sim: compute node kill_cn dies kill_ns into the window, and all know detect_ns later */
@@ -45,14 +46,15 @@ struct locks_plan {
 
 /* Of one worker; of all when they are added up. */
 struct locks_tally {
-    uint64_t rounds, acquires;                     /* in the window; a round is all locks of one transaction */
-    uint64_t lost;                                 /* releases that found the lock lost: a lease had run out */
-    uint64_t inversions, ordered;                  /* grants behind a later caller's; of how many */
-    uint64_t violations;                           /* grants beside a holder */
-    uint64_t before, after;                        /* rounds before a compute node died, and from when all knew of it */
-    uint64_t slices[LOCKS_SLICES];                 /* rounds of each part of the window, when one dies */
-    struct hist acquire, shared, exclusive, round; /* latencies in ns: of one lock; of a round */
-    struct lockmgr_stats stats, stats_before;      /* stats_before: when the window began */
+    uint64_t rounds, acquires;     /* in the window; a round is all locks of one transaction */
+    uint64_t lost;                 /* releases that found the lock lost: a lease had run out */
+    uint64_t inversions, ordered;  /* grants behind a later caller's; of how many */
+    uint64_t violations;           /* grants beside a holder */
+    uint64_t before, after;        /* rounds before a compute node died, and from when all knew of it */
+    uint64_t slices[LOCKS_SLICES]; /* rounds of each part of the window, when one dies */
+    struct hist acquire, shared, exclusive, release, round; /* latencies in ns: of one lock; of a round */
+    struct hist hot;                          /* of acquiring the first lock, the hottest of a skewed load */
+    struct lockmgr_stats stats, stats_before; /* stats_before: when the window began */
 };
 
 struct locks_result {

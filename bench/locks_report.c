@@ -60,12 +60,11 @@ static double goodput(const struct locks_report *report)
     return result->elapsed_s > 0 ? (double)result->total->rounds / result->elapsed_s : 0;
 }
 
-/* In the parts of the window before a compute node died, and from when all knew of it: rounds a second. */
-static double goodput_before(const struct locks_report *report)
+double locks_report_before(const struct locks_report *report)
 {
     return (double)report->result->total->before / ((double)report->plan->kill_ns * 1e-9);
 }
-static double goodput_after(const struct locks_report *report)
+double locks_report_after(const struct locks_report *report)
 {
     const struct locks_plan *plan = report->plan;
     return (double)report->result->total->after / ((double)(plan->window_ns - plan->kill_ns - plan->detect_ns) * 1e-9);
@@ -131,8 +130,7 @@ static void print_ops(const struct locks_report *report, FILE *out)
     fprintf(out, "   a pair\n");
 }
 
-/* As ShiftLock's Table 3: the mean over all acquires of that mode, or all releases. */
-static double mean_time_us(const struct lockmgr_stats *stats, enum lockmgr_time time)
+double locks_report_time_us(const struct lockmgr_stats *stats, enum lockmgr_time time)
 {
     uint64_t count = stats->acquires - stats->shared;
     if (time == LOCKMGR_FIRST_SHARED || time == LOCKMGR_WAIT_WRITERS || time == LOCKMGR_RETRY_SHARED)
@@ -145,7 +143,8 @@ static void print_times(const struct locks_report *report, FILE *out)
 {
     const struct lockmgr_stats *stats = &report->result->total->stats;
     for (int i = 0; i < LOCKMGR_TIMES; i++)
-        if (stats->times_ns[i]) fprintf(out, "  %-24s %9.3f us\n", times[i], mean_time_us(stats, (enum lockmgr_time)i));
+        if (stats->times_ns[i])
+            fprintf(out, "  %-24s %9.3f us\n", times[i], locks_report_time_us(stats, (enum lockmgr_time)i));
 }
 
 static void print_death(const struct locks_report *report, FILE *out)
@@ -154,8 +153,9 @@ static void print_death(const struct locks_report *report, FILE *out)
     if (!report->plan->kills) return;
     fprintf(out,
             "  node %u died        %s rounds/s before, %s after (%.1f %%); %" PRIu64 " locks were left to others\n",
-            report->plan->kill_cn, style_rate(before, goodput_before(report)), style_rate(after, goodput_after(report)),
-            goodput_before(report) > 0 ? 100 * goodput_after(report) / goodput_before(report) : 0,
+            report->plan->kill_cn, style_rate(before, locks_report_before(report)),
+            style_rate(after, locks_report_after(report)),
+            locks_report_before(report) > 0 ? 100 * locks_report_after(report) / locks_report_before(report) : 0,
             report->result->inherited);
 }
 
@@ -246,7 +246,7 @@ static void add_figures(json_t *root, const struct locks_report *report)
     const struct lockmgr_stats *stats = &total->stats;
     json_t *phases = json_object();
     for (int i = 0; i < LOCKMGR_TIMES; i++)
-        json_object_set_new(phases, times[i], json_real(mean_time_us(stats, (enum lockmgr_time)i)));
+        json_object_set_new(phases, times[i], json_real(locks_report_time_us(stats, (enum lockmgr_time)i)));
     json_object_set_new(root, "elapsed_s", json_real(result->elapsed_s));
     json_object_set_new(root, "rounds", json_integer((json_int_t)total->rounds));
     json_object_set_new(root, "acquires", json_integer((json_int_t)total->acquires));
@@ -284,8 +284,8 @@ static void add_death(json_t *root, const struct locks_report *report)
     json_object_set_new(death, "cn", json_integer(plan->kill_cn));
     json_object_set_new(death, "at_s", json_real((double)plan->kill_ns * 1e-9));
     json_object_set_new(death, "known_s", json_real((double)(plan->kill_ns + plan->detect_ns) * 1e-9));
-    json_object_set_new(death, "goodput_before", json_real(goodput_before(report)));
-    json_object_set_new(death, "goodput_after", json_real(goodput_after(report)));
+    json_object_set_new(death, "goodput_before", json_real(locks_report_before(report)));
+    json_object_set_new(death, "goodput_after", json_real(locks_report_after(report)));
     json_object_set_new(death, "inherited", json_integer((json_int_t)report->result->inherited));
     json_object_set_new(death, "slice_s", json_real(slice_s));
     json_object_set_new(death, "goodput", slices);

@@ -19,3 +19,8 @@ void locks_report_print(const struct locks_report *report, FILE *out);
 NODISCARD int locks_report_json(const struct locks_report *report, const char *path, struct cellar_error *error);
 /* "shared, task-fair, ...": into text, which is returned. */
 const char *locks_report_promises(uint32_t promises, char *text, size_t bytes);
+/* As ShiftLock's Table 3: the mean over all acquires of that mode, or all releases. */
+double locks_report_time_us(const struct lockmgr_stats *stats, enum lockmgr_time time);
+/* In the parts of the window before a compute node died, and from when all knew of it: rounds a second. */
+double locks_report_before(const struct locks_report *report);
+double locks_report_after(const struct locks_report *report);

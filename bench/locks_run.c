@@ -161,6 +161,7 @@ static int open_fabric(struct locks_run *run, struct cellar_error *error)
         config.hubs_from = plan->lock.cn_count;
         config.switch_cn = plan->lock.switch_cn;
         config.switches = plan->lock.switches;
+        config.profile.message_ns += (uint32_t)plan->peer_ns;
         return fabric_sim_open(&config, &run->fabric, error);
     }
     struct fabric_shm_config config = {
@@ -322,7 +323,9 @@ static void add_tally(struct locks_tally *sum, const struct locks_tally *from)
     hist_merge(&sum->acquire, &from->acquire);
     hist_merge(&sum->shared, &from->shared);
     hist_merge(&sum->exclusive, &from->exclusive);
+    hist_merge(&sum->release, &from->release);
     hist_merge(&sum->round, &from->round);
+    hist_merge(&sum->hot, &from->hot);
     uint64_t *stats = (uint64_t *)&sum->stats;
     const uint64_t *after = (const uint64_t *)&from->stats, *before = (const uint64_t *)&from->stats_before;
     for (size_t i = 0; i < sizeof from->stats / sizeof *stats; i++) stats[i] += after[i] - before[i];

@@ -42,6 +42,13 @@ static const struct option_def defs[] = {
      .offset = AT(plan.lock.lease_ns),
      .min = 1,
      .max = 1e12},
+    {.name = "writers-in-a-row",
+     .argument = "N",
+     .help = "of algorithms that then let readers in",
+     .fallback = "the algorithm's",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.writers_in_a_row),
+     .min = 1},
 
     {.name = "slots",
      .argument = "N",
@@ -164,6 +171,13 @@ static const struct option_def defs[] = {
      .kind = OPTION_NUMBER,
      .offset = AT(plan.rtt_ns),
      .max = 1e9},
+    {.name = "peer-ns",
+     .argument = "N",
+     .help = "sim: so much longer is the way of a message",
+     .fallback = "0",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.peer_ns),
+     .max = 1e9},
 
     {.group = "Run",
      .name = "seconds",
@@ -251,6 +265,8 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
         return err_set(error, CELLAR_ERR_INVALID, "--nic is for --fabric sim: shm is this machine");
     if (plan->sim && given_is(given, "rtt-ns"))
         return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: sim has the times of its --nic");
+    if (!plan->sim && given_is(given, "peer-ns"))
+        return err_set(error, CELLAR_ERR_INVALID, "--peer-ns is for --fabric sim");
     if (!lock->cn_count) lock->cn_count = plan->sim ? 8 : 2;
     if (!lock->workers_per_cn) lock->workers_per_cn = plan->sim ? 16 : 1;
     if (!plan->server_workers) plan->server_workers = plan->sim ? 8 : 1;

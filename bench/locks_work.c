@@ -193,13 +193,17 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
     tally->acquires++;
     hist_add(&tally->acquire, end_ns - begin_ns);
     hist_add(mode == LOCKMGR_SHARED ? &tally->shared : &tally->exclusive, end_ns - begin_ns);
+    if (lock == 0) hist_add(&tally->hot, end_ns - begin_ns);
     return true;
 }
 
 static bool release(struct coro *co, struct locks_client *client, uint32_t at)
 {
+    uint64_t begin_ns = now_ns(client);
     locks_forget_grant(client, at);
     int code = lockmgr_release(co, &client->holds[at]);
+    uint64_t end_ns = now_ns(client);
+    if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
     if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
     client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
     if (code && code != -CELLAR_ERR_FENCED) client->failed = code;
