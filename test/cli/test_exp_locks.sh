@@ -1,0 +1,46 @@
+#!/bin/bash
+# test_exp_locks.sh - `cellar exp locks --quick` gives, to the last digit, the figures of exp_locks_*.csv; builds that are not the plain one make
+# a few of them. What must hold is in bands that these files show, and is asked for again below. After a change that is meant:
+#   cellar exp locks --quick --out DIR; for paper in declock shiftlock; do cp DIR/locks-$paper.csv test/cli/exp_locks_$paper.csv; done
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+failures=0
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+# value PAPER FIGURE: what the expected figures say of ours.
+value() { grep -F "\"$2\"," "$here/exp_locks_$1.csv" | sed 's/^"[^"]*","[^"]*","[^"]*",[^,]*,\([^,]*\),.*/\1/'; }
+# holds A OP B...: an awk condition
+holds() { awk "BEGIN { exit !($*) }"; }
+
+only=()
+[ "${CELLAR_SHARE:-100}" -eq 100 ] || only=(--only declock-15)
+timeout -k 5 290 "$cellar" exp locks --quick "${only[@]}" --out "$folder" >"$folder/out" 2>&1 </dev/null
+status=$?
+[ $status -eq 0 ] || { fail "cellar exp locks --quick: exit $status; 1 says that a figure is outside its band:" && grep FAIL "$folder/out"; }
+for file in "$folder"/locks-declock.csv "$folder"/locks-shiftlock.csv; do
+    [ -e "$file" ] || [ ${#only[@]} -gt 0 ] || fail "$(basename "$file") is missing"
+    [ -e "$file" ] || continue
+    paper=$(basename "$file" .csv)
+    expected=$here/exp_${paper/-/_}.csv
+    while IFS= read -r line; do
+        grep -qxF -- "$line" "$expected" || fail "not in $expected: $line"
+    done <"$file"
+    [ ${#only[@]} -gt 0 ] || [ "$(wc -l <"$file")" -eq "$(wc -l <"$expected")" ] || fail "$expected has figures that were not made"
+done
+
+# What the lock layer promises of DecLock.
+holds "$(value declock "64 to 512 clients, DecLock-TF: last / first") >= 1" || fail "DecLock-TF drops from 64 to 512 clients"
+holds "$(value declock "64 to 512 clients, DecLock-PF: last / first") >= 1" || fail "DecLock-PF drops from 64 to 512 clients"
+holds "$(value declock "cx5: DecLock-PF / CASLock") >= 43" || fail "nowhere 43 times the CAS lock"
+holds "$(value declock "32 operations, 90 % shared: DecLock-PF / ShiftLock, at most") >= 1.8" || fail "nowhere 1.8 times ShiftLock"
+holds "$(value declock "a CN of 8 dies, 1 core each: DecLock-PF keeps") >= 88" || fail "a dead compute node costs too much"
+holds "$(value declock "a CN of 8 dies, 1 core each: DecLock-TF keeps") >= 88" || fail "a dead compute node costs too much"
+
+exit $((failures > 0))
