@@ -90,6 +90,14 @@ struct lockmgr_config {
      */
     uint32_t switch_cn, switches;
     const struct fabric_switch_faults *switch_faults; /* NULL: none */
+    uint32_t
+        switch_slots; /* for requests in a switch's queues, of those algorithms that have some; 0: the algorithm's default */
+    /*
+     * Of those that tell tenants apart: so many, 0: 2. The first tenant_cns CNs are the first tenant's (0: as many as others'), the rest are
+     * dealt evenly; each may ask for tenant_rate locks a second, or has a priority, by policy.
+     */
+    uint32_t tenants, tenant_cns;
+    uint64_t tenant_rate;
     /* Their registers are few and numbered: lock i is at first_lock + i x lock_stride, and there are lock_count. Others have no use for it. */
     struct fabric_addr first_lock;
     uint64_t lock_stride, lock_count;

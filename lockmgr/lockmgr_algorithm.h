@@ -22,7 +22,8 @@
     X(ncosed)                                                                                                          \
     X(rmarw)                                                                                                           \
     X(rpc)                                                                                                             \
-    X(shiftlock)
+    X(shiftlock)                                                                                                       \
+    X(netlock)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 

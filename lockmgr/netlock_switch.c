@@ -57,6 +57,7 @@ static void forward(struct pass *pass, uint32_t tag)
 {
     struct netlock_packet *packet = emit(pass, NETLOCK_TO_SERVER, pass->packet->op);
     packet->tag = (uint8_t)tag & 15;
+    packet->move = pass->entry ? pass->entry->move : 0;
     pass->sw->stats.forwarded++;
 }
 

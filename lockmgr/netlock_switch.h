@@ -34,6 +34,8 @@
     (1ull << 20) /* what a lock's forwarded requests are numbered from: room below for those that came before */
 #define NETLOCK_SEQ_SHIFT 32 /* of prev, seq: the number of a request; below it those that follow it without a number */
 
+#define NETLOCK_LATE UINT32_MAX /* client of a PROBE, and so of its answer: somebody has looked a while ago */
+
 enum netlock_op {
     /* clients to the switch; what is not in its table it hands to the server */
     NETLOCK_ACQUIRE, /* client, txn, mode, priority, tenant. To the server: seq of one that overflowed */

@@ -31,6 +31,7 @@ struct lock_run_plan {
     uint32_t version_bits;
     uint32_t capacity; /* 0: as many as the algorithm needs */
     uint32_t switches; /* of algorithms that need some: their packets are lost, come twice; they fail */
+    uint32_t switch_slots;
     uint32_t loss_ppm, twice_ppm, fail_ppm;
     uint64_t down_ns;   /* of a switch, at most */
     uint64_t detect_ns; /* from a compute node's loss until the view says so */

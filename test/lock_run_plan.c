@@ -21,6 +21,9 @@ void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *co
     config->first_lock = fabric_addr_of(0, LOCK_RUN_BASE);
     config->lock_stride = LOCKMGR_LOCK_ALIGN;
     config->lock_count = LOCK_WATCH_LOCKS;
+    config->switch_slots = plan->switch_slots;
+    config->tenants = 2 + (uint32_t)(plan->seed % 3);
+    config->tenant_rate = 200000;
 }
 
 /* False: no such algorithm, policy or capacity. */
@@ -134,6 +137,7 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     prng_seed_stream(&prng, seed, STREAM_PLAN);
     *plan = (struct lock_run_plan){.seed = seed, .algorithm = algorithm, .policy = policy};
     draw_shape(plan, &prng);
+    plan->switch_slots = 4 + (uint32_t)(seed * 2654435761u >> 16 & 31); /* too few for all, of most seeds */
     if (lockmgr_switches_max(algorithm)) plan->switches = 1 + (uint32_t)(seed / 2 % lockmgr_switches_max(algorithm));
     if (!promises_of(plan, &promises)) return false;
     draw_load(plan, &prng);
@@ -167,8 +171,8 @@ void lock_run_print(const struct lock_run_plan *plan, FILE *out)
             plan->cs_ops, plan->capacity, plan->version_bits, plan->update_percent, plan->slots_max,
             sim_plan_schedule_name(plan->schedule));
     if (plan->switches)
-        fprintf(out, ", %u switches, of a million packets %u lost, %u twice, %u with a failure", plan->switches,
-                plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);
+        fprintf(out, ", %u switches of %u slots, of a million packets %u lost, %u twice, %u with a failure",
+                plan->switches, plan->switch_slots, plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);
     for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0)
             fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);

@@ -1,0 +1,313 @@
+/*
+ * netlock.c - NetLock's client, and the algorithm's place in the table. A client sends its request to the switch and waits for a grant,
+ * whoever grants; what it does not want (any more) it gives back.
+ *
+ * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for a quarter of a lease renews it before it
+ * believes that it holds: one round trip more, for those who waited anyway.
+ */
+#include "netlock.h"
+
+#include "must.h"
+#include "plant.h"
+
+#include <string.h>
+
+#define BELIEVE_QUARTER 4 /* of a lease: older grants are renewed first */
+#define REJECTED_RTTS 4   /* until who was beyond its quota asks again, at least */
+#define DOUBLINGS_MAX 6
+
+/* In the hold. */
+struct want {
+    uint32_t txn, slot;
+    uint32_t asked; /* how often for the same lease: the answer names it */
+    uint8_t state;  /* enum want_state */
+    bool renewed, denied;
+    uint64_t since_ns; /* the lease begins, at the latest */
+};
+_Static_assert(sizeof(struct want) <= LOCKMGR_HOLD_WORDS * sizeof(uint64_t), "fits a hold");
+enum want_state { NO_WANT, WAITS, GRANTED, REJECTED };
+
+static struct want *want_of(struct lockmgr_hold *hold) { return (struct want *)(void *)hold->words; }
+
+/* ---- options ---- */
+
+static const char *const policies[] = {"fcfs", "priority", "quota", "random", "server", NULL};
+
+uint32_t netlock_tenant_of(const struct lockmgr_config *config, uint32_t cn)
+{
+    uint32_t tenants = netlock_tenants(config), first = config->tenant_cns;
+    if (first == 0) return (uint32_t)((uint64_t)cn * tenants / config->cn_count);
+    if (cn < first || tenants == 1) return 0;
+    return 1 + (uint32_t)((uint64_t)(cn - first) * (tenants - 1) / (config->cn_count - first));
+}
+
+struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_config *config)
+{
+    uint32_t policy = lockmgr_policy(config), tenants = netlock_tenants(config);
+    uint32_t slots = config->switch_slots ? config->switch_slots : NETLOCK_SLOTS;
+    struct netlock_switch_config out = {.slots = slots, .tenants = tenants, .burst = NETLOCK_BURST};
+    out.priorities = policy == NETLOCK_PRIORITY ? tenants : 1;
+    out.locks = slots < NETLOCK_LOCKS_MAX ? slots : NETLOCK_LOCKS_MAX;
+    if (policy == NETLOCK_QUOTA) out.quota_ns = 1000000000 / config->tenant_rate;
+    return out;
+}
+
+static int check(const struct lockmgr_config *config, struct cellar_error *error)
+{
+    uint32_t tenants = netlock_tenants(config), policy = lockmgr_policy(config);
+    uint32_t most = FABRIC_SWITCH_STAGE_BYTES / 8;
+    if (config->server_workers == 0 || config->server_workers > NETLOCK_SERVERS)
+        return err_set(error, CELLAR_ERR_INVALID, "netlock needs a lock server of 1 to %d workers, not %u",
+                       NETLOCK_SERVERS, config->server_workers);
+    if (config->switch_slots > most)
+        return err_set(error, CELLAR_ERR_INVALID, "%u slots: a stage of the switch has room for %u",
+                       config->switch_slots, most);
+    if (tenants > NETLOCK_TENANTS || (policy == NETLOCK_PRIORITY && tenants > NETLOCK_PRIORITIES))
+        return err_set(error, CELLAR_ERR_INVALID, "%u tenants: netlock tells %d apart, and has %d priorities", tenants,
+                       NETLOCK_TENANTS, NETLOCK_PRIORITIES);
+    if (config->tenant_cns > config->cn_count)
+        return err_set(error, CELLAR_ERR_INVALID, "the first tenant's %u compute nodes are more than there are: %u",
+                       config->tenant_cns, config->cn_count);
+    if (policy == NETLOCK_QUOTA && (config->tenant_rate == 0 || config->tenant_rate > 1000000000))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "policy quota needs a rate for each tenant, 1 to 1000000000 a second");
+    return 0;
+}
+
+static uint32_t policy_promises(const struct lockmgr_config *config)
+{
+    uint32_t policy = lockmgr_policy(config);
+    return policy == NETLOCK_PRIORITY || policy == NETLOCK_QUOTA ? 0 : LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED;
+}
+
+static uint64_t lock_bytes(const struct lockmgr_config *config) { return 0; }
+
+/* ---- messages ---- */
+
+void netlock_encode(const struct netlock_packet *packet, uint32_t client, struct lockmgr_message_wire *wire)
+{
+    *wire = (struct lockmgr_message_wire){
+        .lock = packet->lock, .client = client, .kind = packet->op, .magic = LOCKMGR_MAGIC};
+    wire->words[0] = (uint64_t)packet->client << 32 | packet->txn;
+    wire->words[1] = (uint64_t)packet->slot << 32 | packet->incarnation;
+    wire->words[2] = packet->prev;
+    wire->words[3] = packet->seq;
+    wire->words[4] = (uint64_t)packet->move << 32 | (uint64_t)packet->mode << 24 | (uint64_t)packet->priority << 16 |
+                     (uint64_t)packet->tag << 8 | packet->tenant;
+    wire->words[5] = (uint64_t)packet->requests << 32 | packet->peak;
+}
+
+bool netlock_decode(const struct lockmgr_message_wire *wire, struct netlock_packet *packet)
+{
+    *packet = (struct netlock_packet){.lock = wire->lock, .op = (uint8_t)wire->kind};
+    packet->client = (uint32_t)(wire->words[0] >> 32);
+    packet->txn = (uint32_t)wire->words[0];
+    packet->slot = (uint32_t)(wire->words[1] >> 32);
+    packet->incarnation = (uint32_t)wire->words[1];
+    packet->prev = wire->words[2];
+    packet->seq = wire->words[3];
+    packet->move = (uint32_t)(wire->words[4] >> 32);
+    packet->mode = (uint8_t)(wire->words[4] >> 24);
+    packet->priority = (uint8_t)(wire->words[4] >> 16);
+    packet->tag = (wire->words[4] >> 8) & 15;
+    packet->tenant = wire->words[4] & 15;
+    packet->requests = (uint32_t)(wire->words[5] >> 32);
+    packet->peak = (uint32_t)wire->words[5];
+    return wire->magic == LOCKMGR_MAGIC && wire->kind < NETLOCK_OPS && packet->priority < NETLOCK_PRIORITIES;
+}
+
+void netlock_to_switch(struct lockmgr_worker *worker, const struct netlock_packet *packet)
+{
+    struct lockmgr_message_wire wire;
+    netlock_encode(packet, LOCKMGR_NO_CLIENT, &wire);
+    lockmgr_queue(worker, worker->lockmgr->config.switch_cn, 0, &wire);
+}
+
+void netlock_to_client(struct lockmgr_worker *worker, const struct netlock_packet *packet)
+{
+    struct lockmgr_message_wire wire;
+    uint32_t cn, to, client;
+    if (!lockmgr_locate(&worker->lockmgr->config, packet->client, &cn, &to, &client)) return;
+    netlock_encode(packet, client, &wire);
+    lockmgr_queue(worker, cn, to, &wire);
+}
+
+/* ---- acquire ---- */
+
+static struct netlock_packet packet_of(struct lockmgr_hold *hold, enum netlock_op op)
+{
+    const struct lockmgr *lockmgr = hold->client->worker->lockmgr;
+    const struct want *want = want_of(hold);
+    struct netlock_packet packet = {.op = (uint8_t)op,
+                                    .lock = hold->lock.bits,
+                                    .client = hold->client->id,
+                                    .txn = want->txn,
+                                    .slot = op == NETLOCK_ACQUIRE ? 0 : want->slot,
+                                    .seq = want->asked,
+                                    .mode = hold->mode == LOCKMGR_SHARED ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE};
+    uint32_t tenant = netlock_tenant_of(&lockmgr->config, lockmgr->cn);
+    packet.tenant = tenant & 15;
+    packet.priority = (uint8_t)(lockmgr->policy == NETLOCK_PRIORITY ? tenant : 0);
+    return packet;
+}
+
+/* A datagram: whether it arrived nobody knows, but an error of the sender's own node is told. */
+static int send(struct coro *co, struct lockmgr_hold *hold, enum netlock_op op)
+{
+    struct netlock_packet packet = packet_of(hold, op);
+    struct lockmgr_message_wire wire;
+    netlock_encode(&packet, LOCKMGR_NO_CLIENT, &wire);
+    int code = lockmgr_send(co, hold->client, lockmgr_config_of(hold)->switch_cn, 0, &wire);
+    return code == -CELLAR_ERR_INDETERMINATE || code == -CELLAR_ERR_UNREACHABLE ? 0 : code;
+}
+
+/* A request under a new number: whatever comes of earlier ones is given back. */
+static void begin(struct lockmgr_hold *hold)
+{
+    struct want *want = want_of(hold);
+    uint64_t *numbers = &hold->client->words[0];
+    *want = (struct want){.txn = (uint32_t)++ * numbers, .state = WAITS, .since_ns = lockmgr_now_ns(hold->client)};
+}
+
+static uint64_t sooner(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns : b_ns; }
+
+/* 0: the lease is young, by the client's clock; 1: it is over, and begins anew as another request; or an error. */
+static int confirm(struct coro *co, struct lockmgr_hold *hold)
+{
+    struct want *want = want_of(hold);
+    uint64_t young_ns = netlock_lease_ns(lockmgr_config_of(hold)) / BELIEVE_QUARTER;
+    if (PLANT(netlock_lease_from_grant)) return 0;
+    while (lockmgr_now_ns(hold->client) - want->since_ns > young_ns) {
+        uint64_t asked_ns = lockmgr_now_ns(hold->client);
+        want->renewed = want->denied = false;
+        want->asked++;
+        int code = send(co, hold, NETLOCK_RENEW);
+        if (code) return code;
+        while (!want->renewed && !want->denied && lockmgr_wait(co, hold->client, asked_ns + young_ns)) {
+        }
+        if (want->denied) return 1;
+        if (want->renewed) want->since_ns = asked_ns;
+        hold->client->stats.retries++;
+    }
+    return 0;
+}
+
+/* Waits until a grant, a rejection, or until_ns. */
+static void wait(struct coro *co, struct lockmgr_hold *hold, uint64_t until_ns)
+{
+    const struct want *want = want_of(hold);
+    while (want->state == WAITS && lockmgr_wait(co, hold->client, until_ns)) {
+    }
+}
+
+static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
+{
+    struct lockmgr_client *client = hold->client;
+    const struct lockmgr_config *config = lockmgr_config_of(hold);
+    struct want *want = want_of(hold);
+    uint64_t again_ns = 2 * netlock_lease_ns(config);
+    begin(hold);
+    for (uint32_t tries = 0;; tries++) {
+        int code = send(co, hold, NETLOCK_ACQUIRE);
+        if (code) return code;
+        uint64_t sent_ns = lockmgr_now_ns(client);
+        wait(co, hold, sooner(deadline_ns, sent_ns + (again_ns << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX))));
+        if (want->state == GRANTED) {
+            code = confirm(co, hold);
+            client->stats.immediate += code == 0 && tries == 0 && want->asked == 0;
+            if (code != 1) return code;
+            begin(hold);
+        }
+        if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
+        client->stats.retries++;
+        if (want->state != REJECTED) {
+            client->stats.resets++; /* its place in the queue is lost, or may be */
+            continue;
+        }
+        lockmgr_sleep(co, client, REJECTED_RTTS * (config->rtt_ns + lockmgr_below(client, config->rtt_ns + 1)));
+        begin(hold);
+        tries = 0;
+    }
+}
+
+/* ---- release ---- */
+
+static void give_back(struct lockmgr_worker *worker, const struct netlock_packet *packet)
+{
+    struct netlock_packet back = *packet;
+    back.op = NETLOCK_RELEASE;
+    if (!PLANT(netlock_unwanted_kept)) netlock_to_switch(worker, &back);
+}
+
+static int release(struct coro *co, struct lockmgr_hold *hold)
+{
+    const struct want *want = want_of(hold);
+    struct netlock_packet packet = packet_of(hold, NETLOCK_RELEASE);
+    netlock_to_switch(hold->client->worker, &packet);
+    uint64_t held_ns = lockmgr_now_ns(hold->client) - want->since_ns;
+    /* Clocks differ, by an eighth at most. */
+    uint64_t lease_ns = netlock_lease_ns(lockmgr_config_of(hold));
+    return held_ns > lease_ns - lease_ns / 4 ? -CELLAR_ERR_FENCED : 0;
+}
+
+/* ---- what comes ---- */
+
+static void note_grant(struct lockmgr_worker *worker, struct lockmgr_hold *hold, const struct netlock_packet *packet)
+{
+    struct want *want = hold ? want_of(hold) : NULL;
+    bool mine = want && want->txn == packet->txn;
+    if (mine && want->state == GRANTED && want->slot == packet->slot) return;
+    if (!mine || want->state != WAITS) {
+        give_back(worker, packet);
+        return;
+    }
+    want->state = GRANTED;
+    want->slot = packet->slot;
+    lockmgr_signal(worker, hold->client);
+}
+
+static void deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
+                    const struct lockmgr_message_wire *wire)
+{
+    struct netlock_packet packet;
+    if (!netlock_decode(wire, &packet) || wire->client >= worker->client_count) return;
+    struct lockmgr_hold *hold = lockmgr_find(worker, wire->client, wire->lock);
+    if (packet.client != worker->clients[wire->client].id) return;
+    if (packet.op == NETLOCK_GRANT) {
+        note_grant(worker, hold, &packet);
+        return;
+    }
+    struct want *want = hold ? want_of(hold) : NULL;
+    if (!want || want->txn != packet.txn) return;
+    bool answers = want->state == GRANTED && packet.seq == want->asked;
+    if (packet.op == NETLOCK_RENEWED && answers) want->renewed = true;
+    if (packet.op == NETLOCK_DENIED && answers) want->denied = true;
+    if (packet.op == NETLOCK_REJECT && want->state == WAITS) want->state = REJECTED;
+    lockmgr_signal(worker, hold->client);
+}
+
+static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error) { return 0; }
+
+const struct lockmgr_algorithm lockmgr_algorithm_netlock = {
+    .name = "netlock",
+    .about = "NetLock (SIGCOMM '20): queues in a programmable switch, those that do not fit at a lock server",
+    .policies = policies,
+    .promises =
+        LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_CLOCKS | LOCKMGR_OVERFLOWS,
+    .lock_bytes = lock_bytes,
+    .acquire = acquire,
+    .release = release,
+    .audit = audit,
+    .policy_promises = policy_promises,
+    .check = check,
+    .deliver = deliver,
+    .server_open = netlock_server_open,
+    .server_close = netlock_server_close,
+    .server_deliver = netlock_server_deliver,
+    .server_tend = netlock_server_tend,
+    .server_audit = netlock_server_audit,
+    .switches_max = 1,
+    .switch_open = netlock_node_open,
+    .switch_close = netlock_node_close,
+    .switch_audit = netlock_node_audit,
+};
