@@ -94,7 +94,7 @@ struct lockmgr_config {
         switch_slots; /* for requests in a switch's queues, of those algorithms that have some; 0: the algorithm's default */
     /*
      * Of those that tell tenants apart: so many, 0: 2. The first tenant_cns CNs are the first tenant's (0: as many as others'), the rest are
-     * dealt evenly; each may ask for tenant_rate locks a second, or has a priority, by policy.
+     * dealt evenly; each may ask for tenant_rate locks a second (0: a million), or has a priority, by policy.
      */
     uint32_t tenants, tenant_cns;
     uint64_t tenant_rate;

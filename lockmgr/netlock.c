@@ -15,6 +15,7 @@
 #define BELIEVE_QUARTER 4 /* of a lease: older grants are renewed first */
 #define REJECTED_RTTS 4   /* until who was beyond its quota asks again, at least */
 #define DOUBLINGS_MAX 6
+#define TENANT_RATE 1000000 /* of each tenant, a second, unless the configuration says otherwise */
 
 /* In the hold. */
 struct want {
@@ -48,7 +49,7 @@ struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_confi
     struct netlock_switch_config out = {.slots = slots, .tenants = tenants, .burst = NETLOCK_BURST};
     out.priorities = policy == NETLOCK_PRIORITY ? tenants : 1;
     out.locks = slots < NETLOCK_LOCKS_MAX ? slots : NETLOCK_LOCKS_MAX;
-    if (policy == NETLOCK_QUOTA) out.quota_ns = 1000000000 / config->tenant_rate;
+    if (policy == NETLOCK_QUOTA) out.quota_ns = 1000000000 / (config->tenant_rate ? config->tenant_rate : TENANT_RATE);
     return out;
 }
 
@@ -68,9 +69,9 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
     if (config->tenant_cns > config->cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "the first tenant's %u compute nodes are more than there are: %u",
                        config->tenant_cns, config->cn_count);
-    if (policy == NETLOCK_QUOTA && (config->tenant_rate == 0 || config->tenant_rate > 1000000000))
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "policy quota needs a rate for each tenant, 1 to 1000000000 a second");
+    if (config->tenant_rate > 1000000000)
+        return err_set(error, CELLAR_ERR_INVALID, "a tenant's rate of %llu a second: netlock counts to 1000000000",
+                       (unsigned long long)config->tenant_rate);
     return 0;
 }
 

@@ -118,8 +118,9 @@ void netlock_over_told(struct lockmgr_worker *worker, struct netlock_lock *lock,
     lock->returned[i] = packet->prev;
     if (packet->seq > lock->sent[i]) lock->sent[i] = packet->seq;
     forget_returned(worker, lock, i);
-    if (lock->place == NETLOCK_SETTLING) {
-        netlock_move_step(worker, lock);
+    if (lock->place == NETLOCK_SETTLING) { /* nothing new any more */
+        push_some(worker, lock, i, packet->slot, packet->seq < lock->high[i] ? packet->seq : lock->high[i]);
+        if (netlock_over_settled(worker, lock)) netlock_move_step(worker, lock);
         return;
     }
     /* Nothing has come between two looks that were far apart. */
