@@ -2,6 +2,7 @@
 #include "fabric_verbs_wire.h"
 
 #include <errno.h>
+#include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,14 +30,24 @@ int fabric_verbs_secret_read(struct fabric_verbs_secret *secret, const char *pat
     return 0;
 }
 
+/* HMAC-SHA-256 under a key of any length; what is used of it says `bytes`. */
+static void authenticate(const void *key, size_t key_bytes, const void *message, size_t count, void *proof,
+                         size_t bytes)
+{
+    crypto_auth_hmacsha256_state state;
+    uint8_t digest[crypto_auth_hmacsha256_BYTES];
+    (void)crypto_auth_hmacsha256_init(&state, key, key_bytes);
+    (void)crypto_auth_hmacsha256_update(&state, message, count);
+    (void)crypto_auth_hmacsha256_final(&state, digest);
+    memcpy(proof, digest, bytes);
+}
+
 uint32_t fabric_verbs_fold(uint64_t fingerprint) { return (uint32_t)(fingerprint ^ fingerprint >> 32); }
 
 static void prove(const struct fabric_verbs_secret *secret, const struct fabric_verbs_request_wire *request,
                   uint8_t proof[16])
 {
-    uint8_t digest[HMAC_BYTES];
-    hmac(secret->bytes, secret->count, request, offsetof(struct fabric_verbs_request_wire, proof), digest);
-    memcpy(proof, digest, 16);
+    authenticate(secret->bytes, secret->count, request, offsetof(struct fabric_verbs_request_wire, proof), proof, 16);
 }
 
 void fabric_verbs_prove(const struct fabric_verbs_secret *secret, struct fabric_verbs_request_wire *request)
@@ -46,12 +57,11 @@ void fabric_verbs_prove(const struct fabric_verbs_secret *secret, struct fabric_
 
 static uint64_t cookie_of(const struct fabric_verbs_judge *judge, const uint8_t address[16], uint32_t made_ms)
 {
-    uint8_t bytes[20], digest[HMAC_BYTES];
+    uint8_t bytes[20];
     uint64_t cookie;
     memcpy(bytes, address, 16);
     memcpy(bytes + 16, &made_ms, sizeof made_ms);
-    hmac(judge->key, sizeof judge->key, bytes, sizeof bytes, digest);
-    memcpy(&cookie, digest, sizeof cookie);
+    authenticate(judge->key, sizeof judge->key, bytes, sizeof bytes, &cookie, sizeof cookie);
     return cookie;
 }
 
@@ -98,10 +108,10 @@ int fabric_verbs_admit(struct fabric_verbs_judge *judge, const struct fabric_ver
     if (bytes < sizeof *request || request->magic != FABRIC_VERBS_WIRE_MAGIC)
         return refuse(reply, CELLAR_ERR_MISMATCH, "another version; use one build everywhere");
     uint64_t cookie = cookie_of(judge, address, request->cookie_ms);
-    if (now_ms - request->cookie_ms > FABRIC_VERBS_COOKIE_MS || !hmac_equal(&cookie, &request->cookie, sizeof cookie))
+    if (now_ms - request->cookie_ms > FABRIC_VERBS_COOKIE_MS || sodium_memcmp(&cookie, &request->cookie, sizeof cookie))
         return refuse(reply, CELLAR_ERR_INVALID, "the cookie is not of here and now");
     prove(&judge->secret, request, proof);
-    if (!hmac_equal(proof, request->proof, sizeof proof))
+    if (sodium_memcmp(proof, request->proof, sizeof proof))
         return refuse(reply, CELLAR_ERR_INVALID, "the secret is another one");
     if (request->fingerprint != judge->fingerprint)
         return refuse(reply, CELLAR_ERR_MISMATCH, "other layouts; use one build everywhere");
@@ -112,12 +122,11 @@ static void sign(const struct fabric_verbs_secret *secret, const struct fabric_v
                  const struct fabric_verbs_reply_wire *reply, uint8_t proof[16])
 {
     struct fabric_verbs_reply_wire plain = *reply;
-    uint8_t bytes[16 + sizeof plain], digest[HMAC_BYTES];
+    uint8_t bytes[16 + sizeof plain];
     memset(plain.proof, 0, sizeof plain.proof);
     memcpy(bytes, request->proof, 16);
     memcpy(bytes + 16, &plain, sizeof plain);
-    hmac(secret->bytes, secret->count, bytes, sizeof bytes, digest);
-    memcpy(proof, digest, 16);
+    authenticate(secret->bytes, secret->count, bytes, sizeof bytes, proof, 16);
 }
 
 void fabric_verbs_sign(const struct fabric_verbs_judge *judge, const struct fabric_verbs_request_wire *request,
@@ -135,5 +144,5 @@ bool fabric_verbs_signed(const struct fabric_verbs_secret *secret, const struct 
     uint8_t proof[16];
     if (reply->magic != FABRIC_VERBS_WIRE_MAGIC || reply->kind != request->kind) return false;
     sign(secret, request, reply, proof);
-    return hmac_equal(proof, reply->proof, sizeof proof);
+    return sodium_memcmp(proof, reply->proof, sizeof proof) == 0;
 }

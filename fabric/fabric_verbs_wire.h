@@ -9,7 +9,6 @@
 #pragma once
 
 #include "err.h"
-#include "hmac.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -11,6 +11,7 @@ missing_packages() {
     command -v pkg-config >/dev/null || echo pkg-config
     have_library libxxhash || echo libxxhash-dev
     have_library jansson || echo libjansson-dev
+    have_library libsodium || echo libsodium-dev
     have_library jemalloc || echo libjemalloc-dev
     have_library libibverbs || echo libibverbs-dev
     have_library librdmacm || echo librdmacm-dev
