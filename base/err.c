@@ -55,6 +55,7 @@ static const char *const abort_names[] = {
     [CELLAR_ABORT_DEPENDENCY] = "dependency",
     [CELLAR_ABORT_CACHE_FULL] = "cache_full",
     [CELLAR_ABORT_LOG_FULL] = "log_full",
+    [CELLAR_ABORT_HOT_WAIT] = "hot_wait",
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 

@@ -16,8 +16,8 @@
 const char *const settings_fabrics[] = {"shm", "sim", NULL};
 const char *const settings_fabrics_not_built[] = {"verbs", NULL};
 const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
-const char *const settings_modes[] = {"record", "cell", "crest", NULL};
-const char *const settings_modes_not_built[] = {"cellar", "ford", "motor", "2pl", NULL};
+const char *const settings_modes[] = {"record", "cell", "crest", "cellar", NULL};
+const char *const settings_modes_not_built[] = {"ford", "motor", "2pl", NULL};
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
 
 static const char *const mixes[] = {"standard", "crest", NULL};

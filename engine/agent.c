@@ -218,7 +218,8 @@ static void agent_main(struct coro *co, void *arg)
 void agent_look(struct agent *agent)
 {
     struct fabric_message message;
-    while (fabric_recv(agent->worker->ep, &message)) atomic_store(&agent->halt->called, true);
+    while (fabric_recv(agent->worker->ep, &message))
+        if (!agent->worker->hot || !hot_deliver(agent->worker->hot, &message)) atomic_store(&agent->halt->called, true);
     if (!agent->parked || !wanted(agent) || atomic_load(&agent->worker->stop)) return;
     agent->parked = false;
     sched_ready(&agent->worker->sched, &agent->task);

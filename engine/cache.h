@@ -22,6 +22,9 @@
 
 enum cache_kind { CACHE_ACCESS, CACHE_INSERT, CACHE_DELETE };
 
+/* Mode `cellar`: does it expect HOT to be clear, and has it entered the locks of its cells? */
+enum cache_heat { CACHE_COLD, CACHE_UNQUEUED, CACHE_QUEUED };
+
 enum cache_state {
     CACHE_DECLARED, /* nothing is known yet */
     CACHE_PRESENT,  /* the fetched cells are in the image */
@@ -73,13 +76,16 @@ struct cache_object {
     bool announced;                /* counts among the object's writers */
     bool claimed;                  /* this transaction is the object's fetcher */
     bool own_read;                 /* all that was read is what this transaction has just fetched itself */
+    uint8_t heat;                  /* enum cache_heat */
+    bool cools;                    /* its lock CAS clears HOT */
     bool applier;                  /* this transaction is the last writer, and applies */
     struct local_version *applied; /* the chains that it has taken off for that */
     /* set in each round before they are used */
     uint32_t fetching_cells;           /* what this round reads */
     uint32_t locking_cells;            /* what it locks; 0: no masked CAS is posted */
     uint8_t *fetching;                 /* where the READ goes: image, or a scratch copy when image has data already */
-    uint64_t lock_mask, lock_tags;     /* what the masked CAS compares, but DELETED, and swaps in */
+    uint64_t lock_mask, lock_tags;     /* what the masked CAS compares, but lock_clear, and swaps in */
+    uint64_t lock_clear;               /* DELETED; in mode `cellar` HOT, too, unless it is known to be hot */
     uint64_t lock_old;                 /* its reply, kept until it is judged */
     struct fabric_addr unsettled_addr; /* where `unsettled` is */
     const uint8_t *absence;            /* lock and version of absent_bucket, as read again */

@@ -123,6 +123,7 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
 static int validation_failed(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     if (txn->home->local) crest_refresh(txn, object);
+    if (txn->home->hot) hot_lost(co, txn, object, object->check_cells, true);
     return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
 }
 

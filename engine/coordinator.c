@@ -87,6 +87,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
         return -CELLAR_ERR_FENCED;
     }
     int rc = run(co, txn, proc, args, attempts, coordinator->calls % SAMPLE_EVERY == 0);
+    if (txn->hot.count) hot_leave(txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
@@ -129,6 +130,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
+    txn->hot_retries = 0;
     *result = (struct cellar_result){0};
     if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
     for (;;) {
@@ -147,7 +149,10 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_TOO_LARGE;
             break;
         }
-        back_off(co, coordinator, options, result->attempts, begin_ns);
+        if (txn->hot_again) /* there is a queue to wait in */
+            txn->hot_retries++;
+        else
+            back_off(co, coordinator, options, result->attempts, begin_ns);
         int rc = call_allowed(worker->db, options, fabric_now_ns(worker->ep), begin_ns);
         if (rc) {
             result->code = rc;

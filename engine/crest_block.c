@@ -397,7 +397,8 @@ int crest_fetch(struct coro *co, struct txn *txn)
         txn->parts[i]->pending = false;
     }
     txn->block_count = 0;
-    rc = block_join(co, txn, announced_before, &alone);
+    if (txn->home->hot) rc = hot_enter(co, txn);
+    if (rc == 0) rc = block_join(co, txn, announced_before, &alone);
     if (rc == 0 && alone) return fetch_alone(co, txn);
     for (uint32_t rounds = 0; rc == 0; rounds++) {
         rc = block_fetch(co, txn);

@@ -3,6 +3,7 @@
 
 #include "fabric_shm.h"
 #include "fabric_sim.h"
+#include "locktable.h"
 #include "must.h"
 
 #include <stdarg.h>
@@ -41,8 +42,12 @@ void db_log(struct cellar *db, enum cellar_log_level level, const char *format, 
     atomic_flag_clear_explicit(&db->log_busy, memory_order_release);
 }
 
-static const char *const cc_names[] = {
-    [CELLAR_CC_RECORD] = "record", [CELLAR_CC_CELL] = "cell", [CELLAR_CC_CREST] = "crest"};
+static const char *const cc_names[] = {[CELLAR_CC_RECORD] = "record",
+                                       [CELLAR_CC_CELL] = "cell",
+                                       [CELLAR_CC_CREST] = "crest",
+                                       [CELLAR_CC_CELLAR] = "cellar"};
+
+bool db_shares(enum cellar_cc cc) { return cc == CELLAR_CC_CREST || cc == CELLAR_CC_CELLAR; }
 
 const char *db_cc_name(enum cellar_cc cc) { return cc_names[cc]; }
 
@@ -176,7 +181,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (config->lease_ns == 0 && config->memnodes) config->lease_ns = LEASE_NS_DEFAULT;
     if (config->lease_ns == 0) config->lease_ns = CELLAR_LEASE_NONE;
 
-    if (config->cc != CELLAR_CC_RECORD && config->cc != CELLAR_CC_CELL && config->cc != CELLAR_CC_CREST)
+    if ((int)config->cc < 0 || (size_t)config->cc >= sizeof cc_names / sizeof cc_names[0])
         return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
         return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
@@ -202,6 +207,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
                        "leases are for compute nodes of several processes, on memory nodes that they share");
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (leases) stacks += 2ull * config->cns;
+    if (config->cc == CELLAR_CC_CELLAR) stacks += (HOT_KEEPERS + 1ull) * config->cns;
     if (stacks > STACKS_MAX)
         return err_set(error, CELLAR_ERR_INVALID,
                        "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
@@ -311,6 +317,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
                                      .addrs = addrs_make(db)};
     if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
+    if (db->hots) worker->home.hot = db->hots[worker->index / db->config.threads];
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
@@ -319,6 +326,8 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
         rc = coordinator_open(co, &worker->coordinators[i], start->error);
     worker->ep->bulk = false;
+    if (rc == 0 && worker->home.hot && worker->agent) rc = hot_start(worker->home.hot, worker, start->error);
+    if (rc == 0 && worker->agent) worker->hot = worker->home.hot;
     return rc;
 }
 
@@ -355,7 +364,15 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     ep->bulk = false;
     if (rc == 0) rc = logs_fit(db, start->error);
     if (rc == 0) db_halts_open(db);
-    return rc ? rc : db_join(co, coordinator, start->error);
+    if (rc == 0) rc = db_join(co, coordinator, start->error);
+    /* A pool of its own may have been left with locks in use. */
+    bool stale = rc == 0 && !db->shared && !db->fabric->fresh;
+    ep->bulk = true;
+    int cleared = stale ? locktable_clear(co, ep, db->catalog) : 0;
+    ep->bulk = false;
+    return cleared ? err_set(start->error, (enum cellar_error_code)(-cleared), "locks could not be cleared: %s",
+                             cellar_error_text(cleared))
+                   : rc;
 }
 
 static int pool_leave(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -474,6 +491,24 @@ static void vigils_stop(struct cellar *db)
         if (db->vigils[i]) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, db->vigils[i]);
 }
 
+/* ---- hot records ---- */
+
+static void hots_close(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns && db->hots; i++) hot_close(db->hots[i]);
+    free(db->hots);
+}
+
+static int hots_open(struct cellar *db, struct cellar_error *error)
+{
+    if (db->config.cc != CELLAR_CC_CELLAR) return 0;
+    db->hots = calloc(db->config.cns, sizeof(struct hot *));
+    int rc = db->hots ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = hot_open(db, db->config.cn_index + i, &db->hots[i], error);
+    return rc;
+}
+
 static int open_all(struct cellar *db, struct cellar_error *error)
 {
     struct catalog_start start = {db, error};
@@ -481,6 +516,7 @@ static int open_all(struct cellar *db, struct cellar_error *error)
 
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
     if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
+    if (rc == 0) rc = hots_open(db, error);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
         db->workers[i].incarnation = db->incarnation;
@@ -530,6 +566,7 @@ static void close_all(struct cellar *db)
     catalog_free(db->catalog);
     free(db->recovering);
     db_halts_free(db);
+    hots_close(db);
     locals_close(db);
     free(db->gates);
     free(db->workers);
@@ -538,7 +575,7 @@ static void close_all(struct cellar *db)
 
 static int locals_open(struct cellar *db, struct cellar_error *error)
 {
-    if (db->config.cc != CELLAR_CC_CREST) return 0;
+    if (!db_shares(db->config.cc)) return 0;
     db->locals = aligned_alloc(64, db->config.cns * sizeof *db->locals);
     if (db->locals) memset(db->locals, 0, db->config.cns * sizeof *db->locals);
     int rc = db->locals ? 0 : -CELLAR_ERR_NOMEM;

@@ -44,6 +44,7 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
+    struct hot *hot;                        /* of its compute node, mode `cellar`, likewise */
     struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked;              /* coordinators without a request */
     struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
@@ -81,6 +82,7 @@ struct cellar {
     atomic_bool *recovering; /* of each compute node of this process: it recovers somebody */
     struct gate *gates;      /* of each compute node of this process */
     struct local *locals;    /* likewise their record caches, in mode `crest` */
+    struct hot **hots;       /* likewise their hot records, in mode `cellar` */
     struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
@@ -107,6 +109,8 @@ NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *conf
 struct fabric *db_fabric(struct cellar *db);
 /* "cell"; and the mode of that name, or -1. */
 const char *db_cc_name(enum cellar_cc cc);
+/* Do coordinators of a compute node share records (local.h)? */
+bool db_shares(enum cellar_cc cc);
 int db_cc_of(const char *name);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);

@@ -147,6 +147,7 @@ static void stats_add(struct cellar_stats *stats, const struct worker *worker)
     stats->phase_samples += counter_read(&from->phase_samples);
     stats->cache_bytes += counter_read(&from->cache_bytes);
     stats->copy_bytes += counter_read(&from->copy_bytes);
+    for (int i = 0; i < CELLAR_HOT_COUNTERS; i++) stats->hot[i] += counter_read(&from->hot[i]);
     uint64_t tag_wait_ns = counter_read(&from->tag_wait_ns);
     if (tag_wait_ns > stats->tag_wait_ns) stats->tag_wait_ns = tag_wait_ns;
     for (uint32_t node = 0; node < worker->db->fabric->mn_count; node++)

@@ -12,6 +12,7 @@
 #include "crest.h"
 #include "txn.h"
 
+#include "counter.h"
 #include "plant.h"
 #include "settle.h"
 
@@ -239,13 +240,30 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
         uint64_t ones = txn_lock_ones(schema, lock);
         object->lock_mask = lockword_mask(schema->tag_bits, ones);
         object->lock_tags = lockword_tags(ones, txn->home->owner);
+        object->lock_clear = LOCKWORD_DELETED | (txn->home->hot && object->heat == CACHE_COLD ? LOCKWORD_HOT : 0);
         object->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
         txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, object->addr, &object->lock_old, 0,
-                       object->lock_mask | LOCKWORD_DELETED, object->lock_tags,
-                       PLANT(lock_mask_wide) ? lockword_mask(schema->tag_bits, schema->all_ones) : object->lock_mask);
+                       object->lock_mask | object->lock_clear, object->lock_tags,
+                       (PLANT(lock_mask_wide) ? lockword_mask(schema->tag_bits, schema->all_ones) : object->lock_mask) |
+                           (object->cools ? LOCKWORD_HOT : 0));
     }
     if (!PLANT(lock_behind_read)) record_read(co, txn, object, object->fetching_cells);
     return 0;
+}
+
+/* Mode `cellar`: what the lock word says of HOT, where it was not as this transaction believed. */
+static void heat_judge(struct txn *txn, struct cache_object *object)
+{
+    uint64_t old = object->lock_old;
+    if (old == UINT64_MAX || (old & LOCKWORD_DELETED)) return;
+    bool taken = (old & (object->lock_mask | object->lock_clear)) == 0;
+    if (object->heat == CACHE_COLD && (old & LOCKWORD_HOT)) {
+        if (!PLANT(hot_met_forgets)) hot_learn(txn->home->hot, object->table, object->key);
+        txn->hot_again = true;
+    } else if (taken && (object->cools || (object->heat == CACHE_QUEUED && !(old & LOCKWORD_HOT)))) {
+        hot_forget(txn->home->hot, object->table, object->key);
+        counter_add(&txn->home->stats.hot[CELLAR_HOT_COOLED], object->cools);
+    }
 }
 
 /* Notes whether this round's CAS took the lock. For every object of the round, so that an abort frees all. */
@@ -259,7 +277,8 @@ static inline bool lock_judge(struct txn *txn, struct cache_object *object)
         object->unsettled_addr = object->addr;
     }
     bool own_old = (object->lock_old & object->lock_mask) == object->lock_tags && PLANT(crest_dropped_early);
-    if ((object->lock_old & (object->lock_mask | LOCKWORD_DELETED)) && !own_old && !PLANT(lock_ignored)) {
+    if (txn->home->hot) heat_judge(txn, object);
+    if ((object->lock_old & (object->lock_mask | object->lock_clear)) && !own_old && !PLANT(lock_ignored)) {
         foreign_tag(txn, object->addr, object->lock_old, object->table->schema.tag_bits, cells);
         if (PLANT(unlock_foreign)) object->held |= object->lock_old & object->lock_mask;
         return false;
@@ -419,6 +438,9 @@ static int records_round(struct coro *co, struct txn *txn)
             while (++i < txn->block_count &&
                    !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
                 lock_judge(txn, txn->block[i]);
+            bool read = verdict == VERDICT_READ_LOCKED;
+            if (txn->home->hot && txn->met.cn >= 0)
+                hot_lost(co, txn, object, read ? object->read_cells : object->write_cells, read);
             return verdict_end(co, txn, object, verdict);
         }
         object->pending = verdict == VERDICT_AGAIN;

@@ -164,6 +164,7 @@ static inline void local_lock_word(atomic_uint *word, struct fabric_ep *ep)
     if (__builtin_expect(atomic_exchange_explicit(word, 1, memory_order_acquire) != 0, 0))
         local_lock_contended(word, ep);
 }
+static inline void local_unlock_word(atomic_uint *word) { atomic_store_explicit(word, 0, memory_order_release); }
 static inline void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
 {
     local_lock_word(&local->slots[slot].lock, ep);
@@ -171,7 +172,7 @@ static inline void local_lock_slot(struct local *local, uint32_t slot, struct fa
 }
 static inline void local_unlock_slot(struct local *local, uint32_t slot)
 {
-    atomic_store_explicit(&local->slots[slot].lock, 0, memory_order_release);
+    local_unlock_word(&local->slots[slot].lock);
 }
 static inline void local_lock(struct local *local, const struct local_object *object, struct fabric_ep *ep)
 {

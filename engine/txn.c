@@ -85,6 +85,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->unsettled = false;
     txn->lost_nodes = 0;
     txn->met.cn = -1;
+    txn->hot_again = false;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;

@@ -13,6 +13,7 @@
 #include "cache.h"
 #include "gate.h"
 #include "halt.h"
+#include "hot.h"
 #include "local.h"
 #include "logring.h"
 #include "logseg.h"
@@ -34,6 +35,7 @@ struct txn_stats {
     uint64_t aborts[CELLAR_ABORT_REASONS];
     uint64_t round_trips;
     uint64_t phase_ns[CELLAR_PHASES], phase_samples, cache_bytes, copy_bytes;
+    uint64_t hot[CELLAR_HOT_COUNTERS];
     uint64_t tag_wait_ns; /* the longest */
 };
 
@@ -53,6 +55,7 @@ struct txn_home {
     uint64_t ts_last;                /* TS_commit of this worker's last transaction */
     struct local *local;             /* mode `crest`: the CN's record cache; else NULL */
     struct arena_magazine magazine;  /* this worker's, of that cache's arena */
+    struct hot *hot;                 /* mode `cellar`: the CN's hot records; else NULL */
     struct txn_stats stats;
 };
 
@@ -107,6 +110,11 @@ struct txn {
     bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
     uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
     bool lock_reads;       /* so often that tags are taken for reads too */
+
+    /* mode `cellar` */
+    struct hot_set hot;   /* locks in use */
+    bool hot_again;       /* it ended because a record was found hot: tries again at once */
+    uint32_t hot_retries; /* of this call, for that reason */
 };
 
 /* The public name of the same object. */

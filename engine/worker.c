@@ -3,6 +3,8 @@
 
 #include "must.h"
 
+#define LEAVE_LOOK_NS 20000
+
 void worker_submit(struct worker *worker, struct db_request *request)
 {
     struct db_request *head = atomic_load_explicit(&worker->inbox, memory_order_relaxed);
@@ -64,6 +66,23 @@ static uint32_t parked_count(const struct worker *worker)
     return count;
 }
 
+/* Nobody has a request, and nothing is left to do for others. */
+static bool leaves(struct worker *worker)
+{
+    if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || worker->queue) return false;
+    if (parked_count(worker) != worker->coordinator_count || (worker->agent && !worker->agent->parked)) return false;
+    return !worker->hot || hot_stop(worker->hot);
+}
+
+/* Until when to sleep: who is about to leave looks again soon. */
+static uint64_t next_ns(struct worker *worker)
+{
+    uint64_t due_ns = sched_next_ns(&worker->sched);
+    if (!worker->hot || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
+    uint64_t look_ns = fabric_now_ns(worker->ep) + LEAVE_LOOK_NS;
+    return look_ns < due_ns ? look_ns : due_ns;
+}
+
 void worker_main(void *arg)
 {
     struct worker *worker = arg;
@@ -77,9 +96,7 @@ void worker_main(void *arg)
         if (worker->queue) dispatch_all(worker);
         if (worker->agent) agent_look(worker->agent);
         if (any || worker->sched.ready_head) continue;
-        if (atomic_load_explicit(&worker->stop, memory_order_acquire) && !worker->queue &&
-            parked_count(worker) == worker->coordinator_count && (!worker->agent || worker->agent->parked))
-            return;
-        fabric_idle(worker->ep, sched_next_ns(&worker->sched));
+        if (leaves(worker)) return;
+        fabric_idle(worker->ep, next_ns(worker));
     }
 }

@@ -109,7 +109,8 @@ const char *cellar_version(void);
     X(DRAINING, "a record was being applied while others were held")                                                   \
     X(DEPENDENCY, "a version of the same compute node was aborted, or deleted the record")                             \
     X(CACHE_FULL, "the compute node's record cache was exhausted")                                                     \
-    X(LOG_FULL, "no space for the redo-log entry")
+    X(LOG_FULL, "no space for the redo-log entry")                                                                     \
+    X(HOT_WAIT, "a hot record's lock was not granted in time")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,
@@ -122,7 +123,7 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST };
+enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;   /* a table's handle; valid until cellar_close */
@@ -349,6 +350,23 @@ enum cellar_verb {
 enum cellar_phase { CELLAR_PHASE_EXECUTE, CELLAR_PHASE_VALIDATE, CELLAR_PHASE_LOG, CELLAR_PHASE_APPLY, CELLAR_PHASES };
 
 /* Sums over all compute nodes of this process since the last reset. */
+/* Mode cellar: what became of hot records (docs/hot-records.md): X(name, text). */
+#define CELLAR_HOT_MAP(X)                                                                                              \
+    X(ENTERED, "locks that attempts entered")                                                                          \
+    X(WAITED, "of these, behind a wait")                                                                               \
+    X(WAIT_NS, "all waits together, ns")                                                                               \
+    X(GIVEN_UP, "waits that came to their bound")                                                                      \
+    X(TURNS, "locks granted to a compute node")                                                                        \
+    X(HEATED, "records that a compute node has found hot")                                                             \
+    X(COOLED, "records that a compute node has found cold again")                                                      \
+    X(MET, "tags of others met under a lock")
+enum cellar_hot_counter {
+#define X(name, text) CELLAR_HOT_##name,
+    CELLAR_HOT_MAP(X)
+#undef X
+        CELLAR_HOT_COUNTERS
+};
+
 struct cellar_stats {
     uint64_t committed, aborted; /* transactions, aborted attempts */
     uint64_t aborts[CELLAR_ABORT_REASONS];
@@ -358,6 +376,7 @@ struct cellar_stats {
     uint64_t phase_samples;
     uint64_t cache_bytes; /* mode crest: summed over these samples, bytes of the compute node's record cache in use, */
     uint64_t copy_bytes;  /* and, in every mode, of the transaction's own copies of records */
+    uint64_t hot[CELLAR_HOT_COUNTERS];
     uint64_t
         tag_wait_ns; /* the longest time that a call has kept meeting locks of one other compute node; since the opening */
 };

@@ -225,6 +225,21 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     return 0;
 }
 
+static bool followed(struct coro *co, struct lockmgr_hold *hold, bool look)
+{
+    struct lockmgr_client *client = hold->client;
+    struct declock *declock = declock_of(client->worker);
+    struct declock_seat *seat = declock_seat_of(hold);
+    uint16_t stamp;
+    declock_lock(declock, hold->lock.bits, client->worker->ep);
+    bool known = seat->remote_known;
+    enum lockmgr_mode mode = seat->place_mode;
+    declock_unlock(declock, hold->lock.bits);
+    if (known || !look) return known;
+    if (declock_fetch(co, client, hold->lock)) return true;
+    return cql_earliest(&declock->cql, declock_client_of(client)->words, mode, &stamp);
+}
+
 /* ---- messages, and what is due without them ---- */
 
 static void granted(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
@@ -423,7 +438,7 @@ static const char *const policies[] = {"ts-pf", "ts-tf", "remote-prefer", "local
 #define DECLOCK_CALLS                                                                                                  \
     .lock_bytes = lock_bytes, .acquire = acquire, .release = release, .audit = audit, .check = check,                  \
     .open = open_declock, .close = close_declock, .worker_open = worker_open, .worker_close = worker_close,            \
-    .deliver = deliver, .tend = tend, .quiet = quiet
+    .deliver = deliver, .tend = tend, .quiet = quiet, .followed = followed
 
 const struct lockmgr_algorithm lockmgr_algorithm_declock = {
     .name = "declock",

@@ -356,8 +356,10 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
     client->releasing = false;
     client->first_ns = 0;
     client->at_once = 0;
+    uint64_t immediate = client->stats.immediate;
     int code = client->worker->lockmgr->algorithm->acquire(co, hold, deadline_ns);
     hold->held = code == 0;
+    hold->at_once = client->stats.immediate != immediate;
     bool shared = mode == LOCKMGR_SHARED;
     count_times(client, now_ns, shared ? LOCKMGR_FIRST_SHARED : LOCKMGR_FIRST_EXCLUSIVE,
                 shared ? LOCKMGR_RETRY_SHARED : LOCKMGR_RETRY_EXCLUSIVE);
@@ -385,12 +387,20 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     struct lockmgr_client *client = hold->client;
     client->releasing = true;
     client->first_ns = 0;
-    uint64_t begin_ns = lockmgr_now_ns(client);
+    uint64_t begin_ns = lockmgr_now_ns(client), messages = client->stats.messages;
     int code = client->worker->lockmgr->algorithm->release(co, hold);
+    hold->handed = client->stats.messages != messages;
     count_times(client, begin_ns, LOCKMGR_FIRST_RELEASE, LOCKMGR_HAND_OVER);
     if (code == 0) client->stats.releases++;
     forget_hold(hold);
     return code;
+}
+
+bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold, bool look)
+{
+    must(hold->held);
+    const struct lockmgr_algorithm *algorithm = hold->client->worker->lockmgr->algorithm;
+    return !algorithm->followed || algorithm->followed(co, hold, look);
 }
 
 static void add_counters(struct lockmgr_stats *sum, const struct lockmgr_stats *stats)

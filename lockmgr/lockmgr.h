@@ -146,6 +146,8 @@ struct lockmgr_hold {
     struct fabric_addr lock;
     enum lockmgr_mode mode;
     bool held;
+    bool at_once; /* this acquire was granted without having waited; */
+    bool handed;  /* ... and its release told somebody that he has the lock now */
     /* the algorithm's */
     struct lockmgr_client *client;
     struct lockmgr_hold *next;          /* of its client's */
@@ -195,6 +197,12 @@ NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, st
 NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns);
 /* 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released. In any case the hold is free. */
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
+
+/*
+ * Does somebody of another compute node wait for the lock that is held? As far as is known without an operation; `look`: by a READ, unless it is known.
+ * Without an answer (the algorithm has none, the READ failed): true, since a holder that does not know gives way.
+ */
+bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold, bool look);
 
 /* The worker's loop hands over each message that it received: nobody else reads its inbox. False: not a lock's message. */
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);

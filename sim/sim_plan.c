@@ -34,7 +34,7 @@ const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", 
 
 static void draw_shape(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
-    bool crest = plan->cc == CELLAR_CC_CREST;
+    bool crest = db_shares(plan->cc);
     uint32_t cns = (uint32_t)prng_between(prng, 1, crest ? CREST_CNS_DRAWN : CNS_DRAWN);
     uint32_t mns = (uint32_t)prng_between(prng, 1, MNS_DRAWN);
     uint32_t threads = (uint32_t)prng_between(prng, 1, crest ? CREST_THREADS_DRAWN : THREADS_DRAWN);
@@ -80,7 +80,7 @@ static void draw_load(struct sim_plan *plan, struct prng *prng)
     static const uint32_t widths[] = {8, 8, 16, 40, 56, 64, 120, 300, 1000};
     static const uint32_t banks[] = {2, 4, 10, 50, 300}, records[] = {4, 6, 10, 40, 300};
 
-    plan->keys = plan->cc == CELLAR_CC_CREST ? DRAW(prng, hot_keys) : DRAW(prng, keys);
+    plan->keys = db_shares(plan->cc) ? DRAW(prng, hot_keys) : DRAW(prng, keys);
     plan->tables = (uint32_t)prng_between(prng, 1, SIM_TABLES_MAX);
     plan->cells = (uint32_t)prng_between(prng, 1, CELLAR_CELLS_MAX);
     while (nodes_nameable(plan->cells) < plan->cns) plan->cells--;

@@ -12,6 +12,7 @@ struct catalog_home {
     struct superblock_wire superblock __attribute__((aligned(LAYOUT_LINE)));
     struct chunk_wire chunk;
     struct catalog_entry_wire entries[LAYOUT_CATALOG_TABLES_MAX];
+    uint8_t zeros[LAYOUT_LINE * 64]; /* never anything else */
 };
 
 static inline struct catalog_home *catalog_home_of(struct catalog *catalog)

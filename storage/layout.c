@@ -20,6 +20,8 @@ uint64_t layout_fingerprint(void)
                                        LAYOUT_CATALOG_TABLES_MAX,
                                        LAYOUT_CATALOG_ENTRY_BYTES,
                                        LAYOUT_HEAP_OFFSET,
+                                       LAYOUT_LOCKS_OFFSET,
+                                       LAYOUT_LOCKS_BYTES,
                                        LAYOUT_RECORD_BYTES_MAX,
                                        LAYOUT_NODES_MAX,
                                        LAYOUT_TS_BITS,

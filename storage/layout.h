@@ -9,6 +9,7 @@
  *     0          superblock (4 KiB)
  *     4 KiB      catalog: CATALOG_TABLES_MAX entries of 4 KiB (used on node 0 only)
  *     260 KiB    members: one line for each compute node; node 0's are the truth, nodes 1..f follow (members.h)
+ *     locks      of hot records (locktable.h), up to the heap
  *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a
  *                chunk_wire
  *
@@ -36,7 +37,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 4
+#define LAYOUT_VERSION 5
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -45,6 +46,10 @@
 #define LAYOUT_MEMBERS_MAX 256
 /* Where the members end; the heap starts at the next multiple of a chunk. */
 #define LAYOUT_HEAP_OFFSET (LAYOUT_MEMBERS_OFFSET + LAYOUT_MEMBERS_MAX * LAYOUT_LINE)
+/* Locks lie between the two. */
+#define LAYOUT_LOCKS_OFFSET LAYOUT_HEAP_OFFSET
+#define LAYOUT_LOCKS_BYTES (LAYOUT_CHUNK_BYTES - LAYOUT_HEAP_OFFSET % LAYOUT_CHUNK_BYTES)
+_Static_assert(LAYOUT_LOCKS_BYTES >= 32768, "room for locks");
 #define LAYOUT_RECORD_BYTES_MAX 16384
 #define LAYOUT_NODES_MAX 64
 

@@ -1,0 +1,232 @@
+/*
+ * hot.c - a block's hot locks: entered before its records are joined, left at the attempt's end.
+ *
+ * The race it is built around: the CN's lock may be closed, given away and granted again between a waiter's wake-up and its look. So a grant is
+ * nobody's in particular: whoever looks and finds the lock open enters it, and the keeper gives it away when nobody uses it or waits
+ * for it, both under the lock's word (INV-HOT-5).
+ */
+#include "hot_internal.h"
+
+#include "counter.h"
+#include "crest.h"
+#include "plant.h"
+
+/* ---- which locks ---- */
+
+struct wanted {
+    uint32_t count;
+    struct hot_use uses[HOT_SET_MAX];
+};
+
+/* In order, each once, in the stronger mode. False: there are too many. */
+static bool want(struct wanted *wanted, uint32_t lock, bool exclusive)
+{
+    uint32_t at = wanted->count;
+    while (at > 0 && wanted->uses[at - 1].lock > lock && !PLANT(hot_order_ignored)) at--;
+    for (uint32_t i = 0; i < wanted->count; i++) {
+        if (wanted->uses[i].lock != lock) continue;
+        wanted->uses[i].exclusive = wanted->uses[i].exclusive || exclusive;
+        return true;
+    }
+    if (wanted->count == HOT_SET_MAX) return false;
+    for (uint32_t i = wanted->count++; i > at; i--) wanted->uses[i] = wanted->uses[i - 1];
+    wanted->uses[at] = (struct hot_use){lock, exclusive};
+    return true;
+}
+
+static bool used(const struct txn *txn, uint32_t lock)
+{
+    for (uint32_t i = 0; i < txn->hot.count; i++)
+        if (txn->hot.uses[i].lock == lock) return true;
+    return false;
+}
+
+/* Of one object: those of the cells that it writes, and of those that it reads and that fail to be read. */
+static void want_cells(struct txn *txn, struct cache_object *object, const struct hot_record *record,
+                       struct wanted *wanted)
+{
+    const struct hot *hot = txn->home->hot;
+    uint32_t write = crest_cells_to_lock(txn, object);
+    uint32_t read = crest_cells_declared(object) & atomic_load_explicit(&record->read_cells, memory_order_relaxed);
+    bool all = true;
+
+    for (uint32_t cells = write | read; cells && all; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        uint32_t lock = locktable_find(&hot->table, object->table, object->key, cell);
+        all = used(txn, lock) || want(wanted, lock, write >> cell & 1);
+    }
+    object->heat = all ? CACHE_QUEUED : CACHE_UNQUEUED;
+}
+
+static void gather(struct txn *txn, struct wanted *wanted)
+{
+    const struct hot *hot = txn->home->hot;
+
+    wanted->count = 0;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        if (object->heat != CACHE_COLD) continue;
+        const struct hot_record *record = hot_find(hot, object->table, object->key);
+        if (record)
+            want_cells(txn, object, record, wanted);
+        else if (txn->hot_retries > HOT_WAYS) /* its hint is lost again and again */
+            object->heat = CACHE_UNQUEUED;
+    }
+}
+
+/* ---- one lock ---- */
+
+static bool open_to(const struct hot_lock *lock, bool exclusive)
+{
+    return lock->state == HOT_OPEN && !(exclusive && lock->shared);
+}
+
+/* Under the word: lets this one in. Whoever is the last of a batch closes the door, if others wait. */
+static void let_in(struct txn *txn, struct hot_lock *lock, uint32_t number, bool exclusive)
+{
+    lock->users += !(PLANT(hot_reader_uncounted) && !exclusive);
+    lock->entered++;
+    if (lock->followed && lock->entered >= HOT_BATCH) lock->state = HOT_CLOSING;
+    txn->hot.uses[txn->hot.count++] = (struct hot_use){number, exclusive};
+}
+
+static void waiter_add(struct hot_lock *lock, struct hot_waiter *waiter)
+{
+    struct hot_waiter **at = &lock->first;
+    while (*at) at = &(*at)->next;
+    waiter->next = NULL;
+    *at = waiter;
+    lock->writers_waiting += waiter->exclusive;
+    lock->readers_waiting += !waiter->exclusive;
+}
+
+static void waiter_remove(struct hot_lock *lock, struct hot_waiter *waiter)
+{
+    struct hot_waiter **at = &lock->first;
+    while (*at != waiter) at = &(*at)->next;
+    *at = waiter->next;
+    lock->writers_waiting -= waiter->exclusive;
+    lock->readers_waiting -= !waiter->exclusive;
+}
+
+enum entered { ENTERED, PASSED /* without it: it is left alone, or nobody can keep it */, GIVEN_UP };
+
+/* Under the word, of a lock that is not open to this one: sees to it that it will be. False: nobody can. */
+static bool ask_for(struct txn *txn, struct hot_lock *lock, uint32_t number, bool exclusive)
+{
+    if (lock->state == HOT_OPEN && lock->shared && exclusive) {
+        lock->state = HOT_CLOSING;
+        if (lock->users == 0) hot_keeper_call(lock, txn->home->sched);
+    }
+    if (lock->state != HOT_IDLE) return true;
+    lock->shared = !exclusive;
+    if (!hot_keeper_take(txn->home->hot, number, txn->home)) return false;
+    lock->state = HOT_WANTED;
+    if (!lock->refused) lock->since_ns = fabric_now_ns(txn->home->ep);
+    return true;
+}
+
+/* Under the word: the deadline has come. A lock that was not granted at all for too long is left alone. */
+static enum entered give_up(struct txn *txn, struct hot_lock *lock, uint64_t now_ns)
+{
+    counter_add(&txn->home->stats.hot[CELLAR_HOT_GIVEN_UP], 1);
+    bool theirs = lock->state == HOT_WANTED || lock->state == HOT_RELEASING;
+    if (!theirs || now_ns - lock->since_ns < HOT_STUCK_NS || PLANT(hot_stuck_awaited)) return GIVEN_UP;
+    lock->off_until_ns = now_ns + HOT_OFF_NS;
+    return PASSED;
+}
+
+/* The word is locked; unlocked when this returns. */
+static enum entered enter_waiting(struct coro *co, struct txn *txn, uint32_t number, bool exclusive,
+                                  uint64_t deadline_ns)
+{
+    struct txn_home *home = txn->home;
+    struct hot_lock *lock = &home->hot->locks[number];
+    struct hot_waiter waiter = {.sched = home->sched, .task = txn->task, .exclusive = exclusive};
+    enum entered entered = ENTERED;
+    uint64_t begin_ns = fabric_now_ns(home->ep), now_ns = begin_ns;
+
+    waiter_add(lock, &waiter);
+    while (!open_to(lock, exclusive)) {
+        bool off = now_ns < lock->off_until_ns;
+        if (off || !ask_for(txn, lock, number, exclusive))
+            entered = PASSED;
+        else if (now_ns >= deadline_ns || crest_stopped(txn))
+            entered = give_up(txn, lock, now_ns);
+        if (entered != ENTERED) break;
+        local_unlock_word(&lock->word);
+        (void)sched_wait(co, home->sched, txn->task, &waiter.signal, deadline_ns);
+        local_lock_word(&lock->word, home->ep);
+        now_ns = fabric_now_ns(home->ep);
+    }
+    waiter_remove(lock, &waiter);
+    if (entered == ENTERED) let_in(txn, lock, number, exclusive);
+    local_unlock_word(&lock->word);
+    counter_add(&home->stats.hot[CELLAR_HOT_WAITED], 1);
+    counter_add(&home->stats.hot[CELLAR_HOT_WAIT_NS], now_ns - begin_ns);
+    return entered;
+}
+
+static enum entered enter(struct coro *co, struct txn *txn, uint32_t number, bool exclusive, uint64_t deadline_ns)
+{
+    struct txn_home *home = txn->home;
+    struct hot_lock *lock = &home->hot->locks[number];
+
+    local_lock_word(&lock->word, home->ep);
+    fabric_preempt(home->ep);
+    if (!open_to(lock, exclusive)) return enter_waiting(co, txn, number, exclusive, deadline_ns);
+    let_in(txn, lock, number, exclusive);
+    local_unlock_word(&lock->word);
+    return ENTERED;
+}
+
+/* ---- a block ---- */
+
+/* Those whose lock has met nobody else for long are hot no more: the next CAS of their tags says so. */
+static void cool(struct txn *txn)
+{
+    const struct hot *hot = txn->home->hot;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        struct cache_object *object = txn->parts[i];
+        uint32_t cells = object->heat == CACHE_QUEUED ? crest_cells_to_lock(txn, object) : 0;
+        bool alone = cells != 0;
+        for (; cells && alone; cells &= cells - 1) {
+            uint32_t number = locktable_find(&hot->table, object->table, object->key, (uint32_t)__builtin_ctz(cells));
+            alone = hot->locks[number].turns_alone >= HOT_COOL_TURNS || PLANT(hot_cooled_early);
+        }
+        object->cools = alone;
+    }
+}
+
+int hot_enter(struct coro *co, struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    struct wanted wanted;
+    bool first = txn->hot.count == 0 && txn->announced_count == 0;
+
+    if (atomic_load_explicit(&home->hot->hot_count, memory_order_relaxed) == 0 && txn->hot_retries == 0) return 0;
+    gather(txn, &wanted);
+    if (wanted.count == 0) return 0;
+    uint64_t deadline_ns = fabric_now_ns(home->ep) + (first ? HOT_WAIT_NS : HOT_WAIT_LATER_NS);
+    for (uint32_t i = 0; i < wanted.count; i++) {
+        if (txn->hot.count == HOT_SET_MAX) break;
+        enum entered entered = enter(co, txn, wanted.uses[i].lock, wanted.uses[i].exclusive, deadline_ns);
+        if (entered == GIVEN_UP) return txn_abort(co, txn, CELLAR_ABORT_HOT_WAIT);
+    }
+    counter_add(&home->stats.hot[CELLAR_HOT_ENTERED], wanted.count);
+    cool(txn);
+    return 0;
+}
+
+void hot_leave(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    while (txn->hot.count) {
+        const struct hot_use *use = &txn->hot.uses[--txn->hot.count];
+        struct hot_lock *lock = &home->hot->locks[use->lock];
+        local_lock_word(&lock->word, home->ep);
+        bool last = !(PLANT(hot_reader_uncounted) && !use->exclusive) && --lock->users == 0;
+        if (last && !PLANT(hot_keeper_uncalled)) hot_keeper_call(lock, home->sched);
+        local_unlock_word(&lock->word);
+    }
+}

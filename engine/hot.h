@@ -1,0 +1,72 @@
+/*
+ * hot.h - mode `cellar`: writers of hot records queue for them (protocol.md section 6; docs/hot-records.md).
+ *
+ *     block ── hints ──> locks of its hot cells, entered in order ──> join, fetch as in mode `crest` ... end of the attempt ──> left
+ *                                   │ not open                                                                             │
+ *                                   └─ wait <── told ── keeper: acquires and releases for the compute node <── nobody uses it ─┘
+ *
+ * A lock of the lock manager is held by the compute node (CN), for all its transactions together; what these do to each other is the record
+ * cache's affair. All of it orders arrivals only: cells are written under tags.
+ *
+ * INV-HOT-2: a lock is released when no attempt uses it; an attempt uses it until its tags are cleared, or are another user's to clear.
+ * INV-HOT-3: within a block locks are entered in ascending order, before any record is joined.
+ * INV-HOT-4: every wait of a coordinator ends: it enters, its time is over, or the CN stops.
+ * INV-HOT-5: a lock that was granted and that nobody uses or waits for is released.
+ * INV-HOT-6: HOT is set of a record whose tags were lost; it is cleared by who has its lock, when nobody queued for some turns.
+ * INV-HOT-7: a lock that is not granted for too long is left alone for a while, and its records are used as cold ones.
+ */
+#pragma once
+
+#include "cellar.h"
+#include "fabric.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HOT_KEEPERS 64 /* of a CN: locks that it holds or waits for at once; all CNs of a pool have as many */
+#define HOT_SET_MAX 48 /* locks that one attempt uses */
+
+struct txn;
+struct txn_home;
+struct cache_object;
+struct worker;
+struct cellar;
+struct cellar_table;
+struct hot;
+
+/* The locks that an attempt uses. */
+struct hot_set {
+    uint32_t count;
+    struct hot_use {
+        uint32_t lock;
+        bool exclusive;
+    } uses[HOT_SET_MAX];
+};
+
+/* ---- birth and death (hot_keeper.c) ---- */
+
+/* For that CN of an open pool; NULL without memory, or when a lock is larger than the table: then nothing is hot. */
+NODISCARD int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_error *error);
+/* By the first worker, in its thread: its keepers begin to run. */
+NODISCARD int hot_start(struct hot *hot, struct worker *worker, struct cellar_error *error);
+/* By the first worker: from now on nobody waits for long. True when it has nothing left to do, for others neither. */
+bool hot_stop(struct hot *hot);
+void hot_close(struct hot *hot);
+/* By the first worker: a message that came. False: it is not of a lock. */
+bool hot_deliver(struct hot *hot, const struct fabric_message *message);
+
+/* ---- blocks (hot.c) ---- */
+
+/* The block's objects are declared, none of them is joined: 0, or RETRY (released). */
+NODISCARD int hot_enter(struct coro *co, struct txn *txn);
+/* The attempt is over. */
+void hot_leave(struct txn *txn);
+
+/* ---- hints (hot_hint.c) ---- */
+
+/* Foreign tags stood on these cells of the object, or they were changed under a reader. Now and then sets HOT, which takes a round trip. */
+void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
+/* HOT was met. */
+void hot_learn(struct hot *hot, const struct cellar_table *table, uint64_t key);
+/* HOT is gone. */
+void hot_forget(struct hot *hot, const struct cellar_table *table, uint64_t key);

@@ -1,0 +1,105 @@
+/*
+ * hot_internal.h - what the files of hot.h share: locks and records as one compute node (CN) sees them, keepers.
+ *
+ *     IDLE ── wanted ──> WANTED ── granted ──> OPEN ── time over, others wait ──> CLOSING ── no users ──> RELEASING ──> WANTED or IDLE
+ *                                               └────────────── no users, nobody waits ─────────────────────^
+ */
+#pragma once
+
+#include "hot.h"
+#include "lockmgr.h"
+#include "locktable.h"
+#include "member.h"
+#include "sched.h"
+
+#include <stdatomic.h>
+
+#define HOT_RECORDS 4096         /* hints, */
+#define HOT_WAYS 4               /* so many places for each */
+#define HOT_LOSSES 3             /* make a record hot, */
+#define HOT_LOSSES_NS 1000000    /* if they come within so long */
+#define HOT_BATCH 160            /* who has been let in since a lock was granted, when others wait for it; */
+#define HOT_HOLD_NS 20000        /* ... and for so long */
+#define HOT_WAIT_NS 1000000      /* a wait in the first block, at most */
+#define HOT_WAIT_LATER_NS 100000 /* ... and in later ones */
+#define HOT_STUCK_NS 4000000     /* a lock that is not granted for so long */
+#define HOT_OFF_NS 2000000       /* is left alone for so long */
+#define HOT_COOL_TURNS 32        /* in a row without anybody else: the record is hot no more */
+
+enum hot_state { HOT_IDLE, HOT_WANTED, HOT_OPEN, HOT_CLOSING, HOT_RELEASING };
+
+struct hot_waiter {
+    struct hot_waiter *next;
+    struct sched *sched;
+    struct sched_task *task;
+    atomic_bool signal;
+    bool exclusive;
+};
+
+/* One lock as this CN sees it; everything under `word`. */
+struct hot_lock {
+    atomic_uint word;
+    uint8_t state;           /* enum hot_state */
+    uint8_t turns_alone;     /* nobody else was met, in so many turns in a row */
+    bool shared;             /* OPEN or CLOSING: held in mode shared; WANTED: to be */
+    bool followed;           /* others are known to wait */
+    bool refused;            /* the last one who asked for it did not get it */
+    uint32_t users, entered; /* now; since it was granted */
+    uint32_t writers_waiting, readers_waiting;
+    struct hot_waiter *first;
+    struct hot_keeper *keeper;
+    uint64_t since_ns; /* WANTED and not granted, or RELEASING */
+    uint64_t off_until_ns;
+};
+
+/* What this CN believes of one record. Written by anybody at any time: a hint. */
+struct hot_record {
+    _Atomic uint64_t name; /* of table and key, never 0; 0: nobody's */
+    _Atomic uint64_t since_ns;
+    atomic_uint losses, read_cells;
+    atomic_bool hot;
+};
+
+struct hot_keeper {
+    struct sched_task task;
+    struct hot *hot;
+    struct lockmgr_client *client;
+    struct lockmgr_hold hold;
+    struct hot_keeper *next; /* free ones */
+    uint32_t lock;           /* what it keeps */
+    uint64_t asked_ns;       /* since when it waits for it; 0: it does not */
+    atomic_bool busy;        /* it keeps one */
+    atomic_bool signal;
+};
+
+/* Of one CN. */
+struct hot {
+    struct locktable table;
+    struct hot_lock *locks;
+    struct hot_record *records;
+    atomic_uint hot_count; /* hints of hot records */
+    struct lockmgr *lockmgr;
+    struct lockmgr_worker *worker; /* the first worker's */
+    struct sched *sched;
+    struct sched_task tender, watcher;
+    atomic_bool watch;
+    bool watched; /* the watcher looks again by itself */
+    atomic_uint keepers_word;
+    struct hot_keeper *keepers, *free_keepers;
+    _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */
+    atomic_bool stopping;
+    atomic_bool abandons; /* it has waited for others for long enough */
+    uint64_t stop_ns;
+    struct txn_home *home; /* the first worker's */
+    const struct member *member;
+    uint32_t cn;
+};
+
+/* Wakes the lock's keeper: nobody uses it, or it is to be closed. Under its word. */
+void hot_keeper_call(struct hot_lock *lock, struct sched *from);
+/* Has a keeper acquire the lock; false: all are busy. Under its word. */
+NODISCARD bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home);
+void hot_wake_waiters(struct hot_lock *lock, struct sched *from);
+
+/* NULL: it is not hot, as far as this CN knows. */
+const struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key);

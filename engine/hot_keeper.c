@@ -1,0 +1,343 @@
+/*
+ * hot_keeper.c - keepers: coroutines of a compute node's first worker that take locks for the node and give them away again.
+ *
+ *     parked ── lock wanted ──> acquire ── granted: open ──> wait until nobody uses it, or its time is over and others wait: close ──> release
+ *        ^                         ^                                                                                                   │
+ *        └── nobody wants it ──────┴──────────────────────────── somebody of this node does <──────────────────────────────────────────┘
+ *
+ * No coordinator waits inside the lock manager: it may have to lead a reset, or to wait for one whose end nobody knows.
+ */
+#include "hot_internal.h"
+
+#include "counter.h"
+#include "db.h"
+#include "must.h"
+#include "plant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (64u << 10)
+#define ACQUIRE_NS 2000000 /* then it looks whether anybody still wants the lock */
+#define VIEW_NS 500000     /* between two looks at who is dead, while a lock is waited for in vain */
+#define STOP_NS 4000000    /* so long a node that closes waits for others that may owe it a message */
+#define RTT_NS 2000        /* about: of no known fabric it is much more */
+
+/* ---- for coordinators ---- */
+
+void hot_keeper_call(struct hot_lock *lock, struct sched *from)
+{
+    struct hot_keeper *keeper = lock->keeper;
+    if (keeper) sched_signal(from, keeper->hot->sched, &keeper->task, &keeper->signal);
+}
+
+bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home)
+{
+    local_lock_word(&hot->keepers_word, home->ep);
+    struct hot_keeper *keeper = atomic_load_explicit(&hot->stopping, memory_order_relaxed) ? NULL : hot->free_keepers;
+    if (keeper) hot->free_keepers = keeper->next;
+    local_unlock_word(&hot->keepers_word);
+    if (!keeper) return false;
+    keeper->lock = lock;
+    hot->locks[lock].keeper = keeper;
+    atomic_store(&keeper->busy, true);
+    sched_signal(home->sched, hot->sched, &keeper->task, &keeper->signal);
+    return true;
+}
+
+void hot_wake_waiters(struct hot_lock *lock, struct sched *from)
+{
+    for (struct hot_waiter *waiter = lock->first; waiter; waiter = waiter->next)
+        sched_signal(from, waiter->sched, waiter->task, &waiter->signal);
+}
+
+/* ---- who is dead ---- */
+
+static bool dead(void *arg, uint32_t cn)
+{
+    const struct hot *hot = arg;
+    /* A node that closes or has stopped waits for nobody's acknowledgement. */
+    if (cn == hot->cn) return atomic_load(&hot->stopping) || atomic_load(&hot->home->gate->failed);
+    if (atomic_load_explicit(&hot->abandons, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&hot->dead[cn / 64], memory_order_relaxed) >> cn % 64 & 1;
+}
+
+/* Fenced for certain: recovery has come past the fence, or there was no such node. */
+static bool is_over(const struct members_state *state)
+{
+    return state->state != LAYOUT_MEMBER_LIVE && state->state != LAYOUT_MEMBER_FENCED;
+}
+
+static void view_renew(struct coro *co, struct hot *hot)
+{
+    for (uint32_t cn = 0; cn < hot->home->catalog->cn_count; cn++) {
+        struct members_state now;
+        uint64_t bit = 1ull << cn % 64;
+        if (cn == hot->cn || member_look(co, hot->member, hot->home->ep, cn, &now)) continue;
+        if (is_over(&now) && !PLANT(hot_dead_unseen))
+            atomic_fetch_or(&hot->dead[cn / 64], bit);
+        else
+            atomic_fetch_and(&hot->dead[cn / 64], ~bit);
+    }
+}
+
+/* While keepers wait for long: a reset may end only when it is known who is dead. */
+static void watcher_main(struct coro *co, void *arg)
+{
+    struct hot *hot = arg;
+    for (;;) {
+        uint64_t now_ns = fabric_now_ns(hot->home->ep);
+        bool any = false, late = false;
+        for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
+            uint64_t asked_ns = hot->keepers[i].asked_ns;
+            any = any || asked_ns;
+            late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
+        }
+        if (late) view_renew(co, hot);
+        hot->watched = any;
+        (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
+    }
+}
+
+/* ---- a keeper ---- */
+
+static bool stopped(const struct hot *hot)
+{
+    return atomic_load_explicit(&hot->stopping, memory_order_relaxed) ||
+           atomic_load_explicit(&hot->home->gate->failed, memory_order_relaxed);
+}
+
+static void lock_word(struct hot *hot, struct hot_lock *lock) { local_lock_word(&lock->word, hot->home->ep); }
+
+/* Under the word: somebody waits whom this lock, held as it is, would let in. */
+static bool wanted(const struct hot_lock *lock)
+{
+    return lock->readers_waiting || (lock->writers_waiting && !lock->shared);
+}
+
+/* The lock manager is asked for something that may take long. */
+static void ask(struct hot_keeper *keeper)
+{
+    struct hot *hot = keeper->hot;
+    keeper->asked_ns = fabric_now_ns(hot->home->ep);
+    if (!hot->watched) sched_signal(hot->sched, hot->sched, &hot->watcher, &hot->watch);
+}
+
+/* Acquires for as long as anybody wants it. The word is free. */
+static bool acquire(struct coro *co, struct hot_keeper *keeper)
+{
+    struct hot *hot = keeper->hot;
+    struct hot_lock *lock = &hot->locks[keeper->lock];
+    for (;;) {
+        enum lockmgr_mode mode = lock->shared ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE;
+        ask(keeper);
+        int code = lockmgr_acquire(co, keeper->client, &keeper->hold, locktable_addr(&hot->table, keeper->lock), mode,
+                                   ACQUIRE_NS);
+        keeper->asked_ns = 0;
+        if (code == 0) return true;
+        if (code != -CELLAR_ERR_DEADLINE || stopped(hot)) return false;
+        lock_word(hot, lock);
+        bool any = lock->first != NULL;
+        local_unlock_word(&lock->word);
+        if (!any) return false;
+    }
+}
+
+static void open_lock(struct hot_keeper *keeper)
+{
+    struct hot *hot = keeper->hot;
+    struct hot_lock *lock = &hot->locks[keeper->lock];
+    lock_word(hot, lock);
+    lock->state = HOT_OPEN;
+    lock->entered = 0;
+    lock->followed = lockmgr_followed(keeper->task.co, &keeper->hold, false);
+    if (!PLANT(hot_grant_untold)) hot_wake_waiters(lock, hot->sched);
+    local_unlock_word(&lock->word);
+    counter_add(&hot->home->stats.hot[CELLAR_HOT_TURNS], 1);
+}
+
+/* What the lock's state is now, RELEASING if it is to be. followed: others wait, and it has been open for long enough. */
+static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool followed)
+{
+    lock_word(hot, lock);
+    if (followed && !PLANT(hot_never_closes)) lock->state = HOT_CLOSING;
+    bool idle = !wanted(lock) && !(lock->entered == 0 && PLANT(hot_unwanted_kept));
+    bool over = lock->users == 0 && (lock->state == HOT_CLOSING || idle);
+    if (over || (lock->state == HOT_CLOSING && PLANT(hot_given_early))) {
+        lock->state = HOT_RELEASING;
+        lock->since_ns = fabric_now_ns(hot->home->ep);
+    }
+    enum hot_state state = lock->state;
+    local_unlock_word(&lock->word);
+    return state;
+}
+
+/* Until it is to be released. */
+static void hold(struct coro *co, struct hot_keeper *keeper)
+{
+    struct hot *hot = keeper->hot;
+    struct hot_lock *lock = &hot->locks[keeper->lock];
+    uint64_t due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
+    bool followed = false;
+
+    for (;;) {
+        enum hot_state state = look(hot, lock, followed);
+        if (state == HOT_RELEASING) return;
+        (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, state == HOT_OPEN ? due_ns : UINT64_MAX);
+        followed = false;
+        if (state != HOT_OPEN || fabric_now_ns(hot->home->ep) < due_ns) continue;
+        followed = lockmgr_followed(co, &keeper->hold, true);
+        due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
+    }
+}
+
+/* The lock is not held any more: does somebody of this node want it? Then it is WANTED again. */
+static bool again(struct hot_keeper *keeper, bool granted)
+{
+    struct hot *hot = keeper->hot;
+    struct hot_lock *lock = &hot->locks[keeper->lock];
+    lock_word(hot, lock);
+    bool more = lock->first && granted && !stopped(hot);
+    lock->state = more ? HOT_WANTED : HOT_IDLE;
+    if (granted) lock->since_ns = fabric_now_ns(hot->home->ep);
+    lock->refused = !granted;
+    bool alone = granted && keeper->hold.at_once && !keeper->hold.handed;
+    lock->turns_alone = !alone ? 0 : lock->turns_alone < HOT_COOL_TURNS ? lock->turns_alone + 1 : HOT_COOL_TURNS;
+    if (more) {
+        lock->shared = lock->writers_waiting == 0;
+    } else {
+        lock->keeper = NULL;
+        hot_wake_waiters(lock, hot->sched); /* they find another one, or do without */
+    }
+    local_unlock_word(&lock->word);
+    return more;
+}
+
+static void keep(struct coro *co, struct hot_keeper *keeper)
+{
+    bool granted = true;
+    do {
+        granted = acquire(co, keeper);
+        if (!granted) continue;
+        open_lock(keeper);
+        hold(co, keeper);
+        ask(keeper);
+        if (lockmgr_release(co, &keeper->hold)) keeper->hold.handed = true;
+        keeper->asked_ns = 0;
+    } while (again(keeper, granted));
+}
+
+static void keeper_main(struct coro *co, void *arg)
+{
+    struct hot_keeper *keeper = arg;
+    struct hot *hot = keeper->hot;
+    for (;;) {
+        while (!atomic_load(&keeper->busy))
+            (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, UINT64_MAX);
+        keep(co, keeper);
+        local_lock_word(&hot->keepers_word, hot->home->ep);
+        atomic_store(&keeper->busy, false);
+        keeper->next = hot->free_keepers;
+        hot->free_keepers = keeper;
+        local_unlock_word(&hot->keepers_word);
+    }
+}
+
+static void tender_main(struct coro *co, void *arg)
+{
+    const struct hot *hot = arg;
+    for (;;) lockmgr_tend_wait(co, hot->worker, lockmgr_tend(co, hot->worker));
+}
+
+bool hot_deliver(struct hot *hot, const struct fabric_message *message)
+{
+    return hot->worker && lockmgr_deliver(hot->worker, message);
+}
+
+/* ---- birth and death ---- */
+
+static struct lockmgr_config config_of(const struct cellar *db, struct hot *hot)
+{
+    return (struct lockmgr_config){.algorithm = "declock",
+                                   .cn_count = db->catalog->cn_count,
+                                   .workers_per_cn = 1,
+                                   .clients_per_worker = HOT_KEEPERS,
+                                   .locks_per_client = 2,
+                                   .rtt_ns = RTT_NS + db->config.rtt_ns,
+                                   .view = {dead, hot}};
+}
+
+static int tables_make(struct hot *hot)
+{
+    hot->locks = calloc(locktable_count(&hot->table), sizeof *hot->locks);
+    hot->records = calloc(HOT_RECORDS, sizeof *hot->records);
+    hot->keepers = calloc(HOT_KEEPERS, sizeof *hot->keepers);
+    if (!hot->locks || !hot->records || !hot->keepers) return -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
+        struct hot_keeper *keeper = &hot->keepers[i];
+        keeper->hot = hot;
+        keeper->task.co = coro_new(STACK_BYTES, keeper_main, keeper);
+        if (!keeper->task.co) return -CELLAR_ERR_NOMEM;
+        keeper->next = hot->free_keepers;
+        hot->free_keepers = keeper;
+    }
+    hot->tender.co = coro_new(STACK_BYTES, tender_main, hot);
+    hot->watcher.co = coro_new(STACK_BYTES, watcher_main, hot);
+    return hot->tender.co && hot->watcher.co ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_error *error)
+{
+    struct hot *hot = *out = calloc(1, sizeof *hot);
+    if (!hot) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    hot->cn = cn;
+    hot->member = &db->member;
+    struct lockmgr_config config = config_of(db, hot);
+    int rc = lockmgr_check(&config, error);
+    if (rc) return rc;
+    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config));
+    must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
+    if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    return lockmgr_open(&config, db->fabric, cn, &hot->lockmgr, error);
+}
+
+int hot_start(struct hot *hot, struct worker *worker, struct cellar_error *error)
+{
+    hot->home = &worker->home;
+    hot->sched = &worker->sched;
+    int rc = lockmgr_worker_open(hot->lockmgr, 0, worker->ep, &worker->sched, &hot->worker, error);
+    if (rc) return rc;
+    for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
+        hot->keepers[i].client = lockmgr_client_of(hot->worker, i, &hot->keepers[i].task);
+        sched_ready(&worker->sched, &hot->keepers[i].task);
+    }
+    sched_ready(&worker->sched, &hot->tender);
+    sched_ready(&worker->sched, &hot->watcher);
+    return 0;
+}
+
+bool hot_stop(struct hot *hot)
+{
+    if (!hot->worker) return true;
+    uint64_t now_ns = fabric_now_ns(hot->home->ep);
+    if (!atomic_exchange(&hot->stopping, true)) hot->stop_ns = now_ns;
+    bool abandons = now_ns - hot->stop_ns >= STOP_NS;
+    atomic_store(&hot->abandons, abandons);
+    for (uint32_t i = 0; i < HOT_KEEPERS; i++)
+        if (atomic_load(&hot->keepers[i].busy)) return false;
+    return lockmgr_quiet(hot->worker) || abandons;
+}
+
+void hot_close(struct hot *hot)
+{
+    if (!hot) return;
+    lockmgr_worker_close(hot->worker);
+    lockmgr_close(hot->lockmgr);
+    for (uint32_t i = 0; i < HOT_KEEPERS && hot->keepers; i++) coro_free(hot->keepers[i].task.co);
+    coro_free(hot->tender.co);
+    coro_free(hot->watcher.co);
+    free(hot->keepers);
+    free(hot->records);
+    free(hot->locks);
+    free(hot);
+}

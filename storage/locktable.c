@@ -1,0 +1,48 @@
+/* locktable.c - places of locks. */
+#include "locktable.h"
+
+#include "batch.h"
+#include "catalog_internal.h"
+
+struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes)
+{
+    uint64_t stride = (lock_bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
+    bool fits = stride > 0 && stride <= LAYOUT_LOCKS_BYTES;
+    return (struct locktable){.mn_count = catalog->mn_count,
+                              .per_node = fits ? (uint32_t)(LAYOUT_LOCKS_BYTES / stride) : 0,
+                              .stride = (uint32_t)stride};
+}
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+    return x ^ x >> 32;
+}
+
+uint32_t locktable_find(const struct locktable *table, const struct cellar_table *of, uint64_t key, uint32_t cell)
+{
+    uint32_t node = fabric_addr_node(index_bucket_addr(&of->index, key));
+    uint64_t hash = mix(mix(key + of->id * 0x9e3779b97f4a7c15ull) + cell);
+    return node * table->per_node + (uint32_t)(hash % table->per_node);
+}
+
+struct fabric_addr locktable_addr(const struct locktable *table, uint32_t lock)
+{
+    return fabric_addr_of(lock / table->per_node, LAYOUT_LOCKS_OFFSET + lock % table->per_node * table->stride);
+}
+
+int locktable_clear(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog)
+{
+    const struct catalog_home *home = (const struct catalog_home *)(const void *)catalog;
+    const uint32_t piece = sizeof home->zeros;
+    int rc = 0;
+    for (uint32_t node = 0; node < catalog->mn_count; node++)
+        for (uint32_t at = 0; rc == 0 && at < LAYOUT_LOCKS_BYTES; at += piece) {
+            uint32_t left = LAYOUT_LOCKS_BYTES - at;
+            struct fabric_op op = fabric_op_write(fabric_addr_of(node, LAYOUT_LOCKS_OFFSET + at), home->zeros,
+                                                  left < piece ? left : piece);
+            rc = batch_run(co, ep, &op, 1);
+        }
+    return rc;
+}

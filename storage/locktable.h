@@ -1,0 +1,23 @@
+/*
+ * locktable.h - locks of hot records in the memory nodes: where they are, and which one a cell has (protocol.md section 6).
+ *
+ * Each memory node has a table of fixed size between its members and its heap, on its primary only. A cell's lock is named by a hash,
+ * on the record's node: cells that share one wait for each other without need, which costs time and nothing else.
+ */
+#pragma once
+
+#include "catalog.h"
+
+struct locktable {
+    uint32_t mn_count, per_node;
+    uint32_t stride; /* bytes; a multiple of a line */
+};
+
+/* For locks of so many bytes; per_node 0: not even one has room. */
+struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes);
+static inline uint32_t locktable_count(const struct locktable *table) { return table->mn_count * table->per_node; }
+/* The lock of a cell: below locktable_count. */
+uint32_t locktable_find(const struct locktable *table, const struct cellar_table *of, uint64_t key, uint32_t cell);
+struct fabric_addr locktable_addr(const struct locktable *table, uint32_t lock);
+/* All locks of all nodes are free: nobody uses the pool but the caller. Bulk mode. */
+NODISCARD int locktable_clear(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog);
