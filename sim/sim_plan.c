@@ -13,6 +13,7 @@
 
 #define STREAM_PLAN 0x706c616eull /* apart from every other use of the seed */
 #define STREAM_WORKLOAD 0x776f726bull
+#define STREAM_HOT 0x686f74ull
 #define CNS_DRAWN 6 /* 20 cells leave tags of 3 bits: 7 compute nodes */
 #define MNS_DRAWN 4
 #define THREADS_DRAWN 3
@@ -204,12 +205,14 @@ static const char *workload_draw(uint64_t seed)
 
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
 {
-    struct prng prng;
+    struct prng prng, own;
     plan->seed = seed;
     if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
     prng_seed_stream(&prng, seed, STREAM_PLAN);
     static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CREST};
     enum cellar_cc cc = DRAW(&prng, modes);
+    prng_seed_stream(&own, seed, STREAM_HOT);
+    if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);
