@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LETTERS 1024 /* packets out that the fabric has not answered yet; a power of two */
+#define LETTERS 1024 /* packets out that the fabric has not answered yet */
 #define STRAYS 64    /* second copies under way at once, at most */
 
 struct array {
@@ -56,7 +56,7 @@ struct fabric_switch {
     /* what the fabric has not answered */
     struct letter *letters;
     uint8_t *bytes; /* registered, FABRIC_MESSAGE_BYTES a letter */
-    uint32_t letter_head, letter_tail;
+    uint32_t next_letter;
 };
 
 /* ---- opening ---- */
@@ -248,10 +248,14 @@ void fabric_switch_punt(struct fabric_switch *self)
 
 /* ---- packets out ---- */
 
-static void reap(struct fabric_switch *self)
+/* A free one; NULL: there is none. They come back about in the order they went, but one may be stuck for long. */
+static struct letter *free_letter(struct fabric_switch *self)
 {
-    while (self->letter_head != self->letter_tail && self->letters[self->letter_head % LETTERS].wait.pending == 0)
-        self->letter_head++;
+    for (uint32_t i = 0; i < LETTERS; i++) {
+        struct letter *letter = &self->letters[self->next_letter++ % LETTERS];
+        if (letter->wait.pending == 0) return letter;
+    }
+    return NULL;
 }
 
 void fabric_switch_send(struct fabric_switch *self, uint32_t cn, uint32_t worker, const void *bytes,
@@ -259,14 +263,12 @@ void fabric_switch_send(struct fabric_switch *self, uint32_t cn, uint32_t worker
 {
     must(size_bytes <= FABRIC_MESSAGE_BYTES);
     if (!self->controls) count_copy(self);
-    reap(self);
-    if (self->letter_tail - self->letter_head == LETTERS || (self->faults && strikes(self, &self->faults->loss_ppm))) {
+    struct letter *letter = self->faults && strikes(self, &self->faults->loss_ppm) ? NULL : free_letter(self);
+    if (!letter) {
         self->stats.lost++;
         return;
     }
-    uint32_t place = self->letter_tail++ % LETTERS;
-    struct letter *letter = &self->letters[place];
-    uint8_t *copy = self->bytes + (size_t)place * FABRIC_MESSAGE_BYTES;
+    uint8_t *copy = self->bytes + (size_t)(letter - self->letters) * FABRIC_MESSAGE_BYTES;
     memcpy(copy, bytes, size_bytes);
     *letter = (struct letter){
         .op = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(cn, worker), .local = copy, .size_bytes = size_bytes}};
@@ -378,7 +380,6 @@ static void run_control(struct fabric_switch *self, uint64_t now_ns)
 uint64_t fabric_switch_run(struct fabric_switch *self)
 {
     uint64_t now_ns = fabric_switch_now_ns(self);
-    reap(self);
     if (!is_up(self, now_ns)) return self->up_ns;
     uint64_t next_ns = run_strays(self, now_ns);
     run_looping(self, now_ns);

@@ -22,6 +22,7 @@
     X(ncosed)                                                                                                          \
     X(rmarw)                                                                                                           \
     X(rpc)                                                                                                             \
+    X(netchain)                                                                                                        \
     X(shiftlock)                                                                                                       \
     X(netlock)
 

@@ -6,6 +6,12 @@ static const struct plants_search searches[] = {
     {.plant = "rpc_release_unmatched", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
     {.plant = "rpc_overtakes", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
     {.plant = "rpc_dead_hold", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "reorder"},
+    {.plant = "netchain_released_blindly", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "netchain_epoch_unchecked", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "netchain_grants_unasked", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "netchain_old_grant", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "netchain_orphan_kept", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "netchain_dead_hold", .method = PLANTS_LOCKS, .lock = "netchain"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
