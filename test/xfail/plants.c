@@ -344,6 +344,11 @@ static void run_locks(const struct plants_search *search, uint64_t seed, struct 
     struct lock_run_report report;
     char checker[32];
     assert_true(lock_run_draw(&plan, search->lock, search->policy, seed));
+    if (search->lock_one) {
+        plan.locks = 1;
+        plan.pair_percent = 0;
+        plan.read_percent = 50;
+    }
     if (search->lock_long) {
         plan.slots_max = 4;
         plan.dawdle_percent = 20;

@@ -37,8 +37,8 @@ struct plants_search {
         torn_log; /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
     uint32_t ring_bytes;       /* of a coordinator's log; 0: its whole segment */
     const char *lock, *policy; /* of clusters of lock clients, */
-    bool
-        lock_long; /* ... which often hold a lock for long, and ask for as long a lease; nothing else happens to them */
+    bool lock_one;             /* ... which have one lock, that they read half of the time, */
+    bool lock_long; /* ... which often hold one for long, and ask for as long a lease; nothing else happens */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
         const char *faults; /* as of `cellar sim --faults` */

@@ -24,7 +24,7 @@ static const struct plants_search searches[] = {
     {.plant = "ncosed_replaces_readers", LOCK(ncosed)},
     {.plant = "ncosed_comes_between", LOCK(ncosed)},
     {.plant = "ncosed_home_hurries", LOCK(ncosed)},
-    {.plant = "ncosed_left_twice", LOCK(ncosed)},
+    {.plant = "ncosed_left_twice", LOCK(ncosed), .lock_one = true},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
