@@ -11,6 +11,7 @@ static int run_and_report(struct locks_settings *settings, struct watch *watch, 
     struct locks_result result;
     FILE *out = settings->json && !strcmp(settings->json, "-") ? stderr : stdout;
     settings->plan.stop = &watch->stop;
+    settings->plan.watch = watch;
     watch->begin(watch, &(struct watch_phase){.interruptible = true});
     uint64_t start_ns = watch->now_ns();
     int code = locks_run(&settings->plan, &result, error);

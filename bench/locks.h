@@ -11,6 +11,7 @@
 #include "fabric.h"
 #include "hist.h"
 #include "lockmgr.h"
+#include "watch.h"
 #include "zipf.h"
 
 #include <stdatomic.h>
@@ -41,7 +42,11 @@ struct locks_plan {
     bool kills;   /* sim: compute node kill_cn dies kill_ns into the window, and all know detect_ns later */
     uint32_t kill_cn;
     uint64_t kill_ns, detect_ns;
-    uint32_t *stop; /* NULL, or set when the user wants an end */
+    /* Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0 of 1. */
+    const char *memnodes; /* the memory node's socket; NULL: memory of this process */
+    uint32_t process, processes;
+    struct watch *watch; /* with memnodes */
+    uint32_t *stop;      /* NULL, or set when the user wants an end */
 };
 
 /* Of one worker; of all when they are added up. */
@@ -66,7 +71,8 @@ struct locks_result {
     uint32_t promises;
     uint64_t lock_bytes;
     uint64_t inherited; /* locks that clients of the dead compute node held or waited for, taken by others */
-    char audit[128];    /* empty: no lock is held or waited for at the end */
+    uint64_t all_rounds, all_violations, all_lost; /* of all processes */
+    char audit[128];                               /* empty: no lock is held or waited for at the end */
 };
 
 /* INVALID with one line where the plan cannot be run. Fills in what follows from it. */
@@ -154,6 +160,15 @@ struct locks_run {
     uint64_t busy_ns[2]; /* of the NIC when the window began, and when it ended */
     struct locks_death death;
     uint32_t promises; /* of the algorithm */
+    /* Of several processes (locks_meeting.h): this one's compute nodes; the server's and the switches', too, if it hosts them. */
+    uint32_t first_cn, own_cns;
+    bool hosts;
+    uint64_t states_base,
+        meeting_base;              /* addresses: with several processes the monitors' words are there, 8 bytes each */
+    struct locks_meeting *meeting; /* NULL: there is one process */
+    bool joined;
+    atomic_bool all_ended, all_quiet; /* of all processes: clients, workers */
+    atomic_bool cut_off;              /* another process has failed */
 };
 
 /* (locks_run.c) */

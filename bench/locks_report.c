@@ -60,6 +60,13 @@ static double goodput(const struct locks_report *report)
     return result->elapsed_s > 0 ? (double)result->total->rounds / result->elapsed_s : 0;
 }
 
+/* Of all processes, in this one's window. */
+static double goodput_of_all(const struct locks_report *report)
+{
+    const struct locks_result *result = report->result;
+    return result->elapsed_s > 0 ? (double)result->all_rounds / result->elapsed_s : 0;
+}
+
 double locks_report_before(const struct locks_report *report)
 {
     return (double)report->result->total->before / ((double)report->plan->kill_ns * 1e-9);
@@ -87,8 +94,9 @@ static double ops_per_pair(const struct locks_report *report)
 /* A holder whose lease ran out may have met others for as long as it did not know: its release told it. */
 static bool excluded(const struct locks_report *report)
 {
-    const struct locks_tally *total = report->result->total;
-    return total->violations == 0 || (report->result->promises & LOCKMGR_LEASES && total->lost > 0);
+    const struct locks_result *result = report->result;
+    uint64_t violations = result->total->violations + result->all_violations;
+    return violations == 0 || (result->promises & LOCKMGR_LEASES && result->total->lost + result->all_lost > 0);
 }
 
 bool locks_report_well(const struct locks_report *report) { return excluded(report) && !report->result->audit[0]; }
@@ -170,6 +178,9 @@ void locks_report_print(const struct locks_report *report, FILE *out)
     fprintf(out, "\n  goodput            %s rounds/s: %s in %.3f s%s\n", style_rate(rate, goodput(report)),
             style_count(count, total->rounds), result->elapsed_s, report->plan->sim ? " of virtual time" : "");
     print_death(report, out);
+    if (report->plan->memnodes)
+        fprintf(out, "  all processes      %s rounds/s; this is number %u of %u\n",
+                style_rate(rate, goodput_of_all(report)), report->plan->process, report->plan->processes);
     print_latency(out, "acquire", &total->acquire);
     print_latency(out, "  shared", &total->shared);
     print_latency(out, "  exclusive", &total->exclusive);
@@ -235,6 +246,8 @@ static void add_plan(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "threads", json_integer(lock->workers_per_cn));
     json_object_set_new(root, "clients", json_integer(report->clients));
     json_object_set_new(root, "capacity", json_integer(lock->capacity));
+    json_object_set_new(root, "process", json_integer(plan->process));
+    json_object_set_new(root, "processes", json_integer(plan->processes));
     json_object_set_new(root, "slots", json_integer(lock->slots_max));
     json_object_set_new(root, "seed", json_integer((json_int_t)plan->seed));
 }
@@ -311,6 +324,7 @@ int locks_report_json(const struct locks_report *report, const char *path, struc
     add_figures(root, report);
     if (report->plan->sim) add_simulation(root, report);
     if (report->plan->kills) add_death(root, report);
+    if (report->plan->memnodes) json_object_set_new(root, "goodput_all", json_real(goodput_of_all(report)));
     snprintf(text, sizeof text, "%" PRIu64 " grants beside a holder", report->result->total->violations);
     json_object_set_new(checks, "exclusion", json_string(excluded(report) ? "ok" : text));
     json_object_set_new(checks, "idle", json_string(report->result->audit[0] ? report->result->audit : "ok"));

@@ -4,6 +4,7 @@
 #include "fabric_shm.h"
 #include "fabric_sim.h"
 #include "lockmgr_algorithm.h"
+#include "locks_meeting.h"
 #include "must.h"
 
 #include <stdio.h>
@@ -13,8 +14,9 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0x10c5be7cull
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
-#define SHM_RTT_NS 200       /* about: without delay, a post and its completion */
-#define NUMBERED_STRIDE 8    /* from lock to lock, where they are numbers in a switch */
+#define SHM_SUSPECT_NS 10000000
+#define SHM_RTT_NS 200    /* about: without delay, a post and its completion */
+#define NUMBERED_STRIDE 8 /* from lock to lock, where they are numbers in a switch */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
 
@@ -32,12 +34,14 @@ static uint64_t region_bytes(const struct locks_plan *plan)
 {
     uint64_t object = (plan->object_bytes + 7) / 8 * 8;
     uint64_t bytes = (plan->locks + 2) * stride_of(&plan->lock) + plan->locks * object + 2 * LOCKMGR_LOCK_ALIGN;
+    if (plan->memnodes) bytes += plan->locks * sizeof(uint64_t) + LOCKS_MEETING_BYTES;
     return (bytes + 0xffff) / 0x10000 * 0x10000;
 }
 
 int locks_check(struct locks_plan *plan, struct cellar_error *error)
 {
     struct lockmgr_config *lock = &plan->lock;
+    if (plan->processes == 0) plan->processes = 1;
     lock->rtt_ns = plan->sim ? fabric_sim_profile_find(plan->nic)->rtt_ns : SHM_RTT_NS + plan->rtt_ns;
     if (lock->algorithm && lockmgr_has_server(lock->algorithm)) {
         lock->server_cn = lock->cn_count;
@@ -54,6 +58,8 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     }
     int code = lockmgr_check(lock, error);
     if (code) return code;
+    /* Threads lose their processor for milliseconds: whoever takes that for a death asks everybody, for nothing. */
+    if (!plan->sim && !lock->lease_ns && !(lockmgr_promises(lock) & LOCKMGR_LEASES)) lock->lease_ns = SHM_SUSPECT_NS;
     uint32_t others = 2 + lock->switches;
     if (lock->cn_count + others > FABRIC_CNS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count,
@@ -61,7 +67,8 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     if (region_bytes(plan) > RUN_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%llu locks with their objects take more than a terabyte",
                        (unsigned long long)plan->locks);
-    return locks_death_check(plan, error);
+    code = locks_meeting_check(plan, error);
+    return code ? code : locks_death_check(plan, error);
 }
 
 /* ---- a worker ---- */
@@ -108,12 +115,13 @@ static bool receive(struct locks_worker *worker)
 static bool leaves(struct locks_worker *worker)
 {
     struct locks_run *run = worker->run;
-    if (atomic_load(&run->active)) return false;
+    if (atomic_load(&run->cut_off)) return true;
+    if (run->meeting ? !atomic_load(&run->all_ended) : atomic_load(&run->active) != 0) return false;
     if (!worker->quiet && lockmgr_quiet(worker->locks)) {
         worker->quiet = true;
         if (atomic_fetch_sub(&run->unquiet, 1) == 1) locks_wake_all(run);
     }
-    return atomic_load(&run->unquiet) == 0;
+    return run->meeting ? atomic_load(&run->all_quiet) : atomic_load(&run->unquiet) == 0;
 }
 
 /* One worker reads the counter at both ends of its window, about. */
@@ -164,20 +172,41 @@ static int open_fabric(struct locks_run *run, struct cellar_error *error)
         config.profile.message_ns += (uint32_t)plan->peer_ns;
         return fabric_sim_open(&config, &run->fabric, error);
     }
-    struct fabric_shm_config config = {
-        .mn_count = 1, .cn_count = cns, .mn_bytes = region_bytes(plan), .rtt_ns = plan->rtt_ns, .seed = plan->seed};
-    return fabric_shm_open(&config, &run->fabric, error);
+    struct fabric_shm_config config = {.mn_count = 1,
+                                       .cn_count = cns,
+                                       .mn_bytes = region_bytes(plan),
+                                       .memnode_paths = plan->memnodes,
+                                       .cn_index = run->first_cn,
+                                       .cns = run->own_cns + (run->hosts ? cns - plan->lock.cn_count : 0),
+                                       .rtt_ns = plan->rtt_ns,
+                                       .seed = plan->seed};
+    int code = fabric_shm_open(&config, &run->fabric, error);
+    if (code || !plan->memnodes) return code;
+    if (run->fabric->mn_count != 1) return err_set(error, CELLAR_ERR_INVALID, "--memnodes: one memory node");
+    if (run->fabric->cn_count < cns)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "%u compute nodes with the server's and one to audit from: %s allows %u", cns, plan->memnodes,
+                       run->fabric->cn_count);
+    if (run->fabric->mn_bytes >= region_bytes(plan)) return 0;
+    return err_set(error, CELLAR_ERR_INVALID, "locks and objects need %llu bytes: %s has %llu",
+                   (unsigned long long)region_bytes(plan), plan->memnodes, (unsigned long long)run->fabric->mn_bytes);
+}
+
+static uint64_t number_of_clients(const struct lockmgr_config *config)
+{
+    return (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;
 }
 
 static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i)
 {
     struct locks_run *run = worker->run;
     struct locks_client *client = &worker->clients[i];
-    uint64_t ops = run->plan->ops;
+    uint64_t ops = run->plan->ops, all = number_of_clients(&run->config);
+    uint64_t place = number + (uint64_t)run->first_cn * run->config.workers_per_cn * run->config.clients_per_worker;
     client->worker = worker;
     client->buffer = run->buffers + (uint64_t)number * LOCKS_OBJECT_MAX;
-    client->quota = ops ? ops / run->client_count + (number < ops % run->client_count) : UINT64_MAX;
-    prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + number);
+    client->quota = ops ? ops / all + (place < ops % all) : UINT64_MAX;
+    prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + place);
     client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
     if (!client->co) return -CELLAR_ERR_NOMEM;
     client->locks = lockmgr_client_of(worker->locks, i, &client->task);
@@ -219,8 +248,9 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
 {
     const struct lockmgr_config *config = &run->config;
     const struct locks_plan *plan = run->plan;
-    uint32_t workers = config->cn_count * config->workers_per_cn + config->server_workers + config->switches;
-    run->client_count = config->cn_count * config->workers_per_cn * config->clients_per_worker;
+    uint32_t workers =
+        run->own_cns * config->workers_per_cn + (run->hosts ? config->server_workers + config->switches : 0);
+    run->client_count = run->own_cns * config->workers_per_cn * config->clients_per_worker;
     run->managers = calloc(config->cn_count + 2 + config->switches, sizeof(struct lockmgr *));
     run->workers = calloc(workers, sizeof *run->workers);
     run->clients = calloc(run->client_count, sizeof *run->clients);
@@ -241,14 +271,17 @@ static int allocate(struct locks_run *run, struct cellar_error *error)
 static int start(struct locks_run *run, struct cellar_error *error)
 {
     const struct lockmgr_config *config = &run->config;
-    int code = allocate(run, error);
-    for (uint32_t cn = 0; code == 0 && cn < config->cn_count; cn++)
+    const struct locks_plan *plan = run->plan;
+    int code = plan->memnodes ? locks_meeting_join(run, error) : 0;
+    if (code == 0) code = allocate(run, error);
+    for (uint32_t cn = run->first_cn; code == 0 && cn < run->first_cn + run->own_cns; cn++)
         code = open_manager(run, cn, config->workers_per_cn, config->clients_per_worker, error);
-    if (code == 0 && config->server_workers)
+    if (code == 0 && run->hosts && config->server_workers)
         code = open_manager(run, config->server_cn, config->server_workers, 0, error);
-    for (uint32_t i = 0; code == 0 && i < config->switches; i++)
+    for (uint32_t i = 0; code == 0 && run->hosts && i < config->switches; i++)
         code = open_manager(run, config->switch_cn + i, 1, 0, error);
     if (code == 0) code = locks_death_start(run, error);
+    if (code == 0 && run->meeting) code = locks_meeting_ready(run, error);
     for (uint32_t i = 0; code == 0 && i < run->worker_count; i++)
         if (run->fabric->ops->spawn(run->fabric, run->workers[i].ep, worker_main, &run->workers[i]))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory for another worker");
@@ -266,7 +299,10 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
     struct cellar_error reason;
     uint8_t *image = malloc(AUDIT_BYTES);
     int code = image ? fabric_register_local(run->fabric, image, AUDIT_BYTES) : -CELLAR_ERR_NOMEM;
-    if (code == 0) code = fabric_endpoint_open(run->fabric, run->config.cn_count + 1, 0, &ep, error);
+    /* With several processes, each of its own first compute node. */
+    uint32_t cn = run->meeting ? run->first_cn : run->config.cn_count + 1;
+    uint32_t worker = run->meeting ? run->config.workers_per_cn + 1 : 0;
+    if (code == 0) code = fabric_endpoint_open(run->fabric, cn, worker, &ep, error);
     if (code == 0) ep->bulk = true;
     for (uint64_t lock = 0; code == 0 && bytes && lock < run->plan->locks && !result->audit[0]; lock += count) {
         count = run->plan->locks - lock < per_read ? run->plan->locks - lock : per_read;
@@ -340,7 +376,7 @@ static void measure_fairness(const struct locks_run *run, struct locks_result *r
         cns[run->clients[i].worker->cn] += rounds[i];
     }
     result->jain_clients = locks_jain(rounds, run->client_count);
-    result->jain_cns = locks_jain(cns, run->config.cn_count);
+    result->jain_cns = locks_jain(cns + run->first_cn, run->own_cns);
     free(rounds);
 }
 
@@ -377,13 +413,15 @@ static int first_failure(const struct locks_run *run, struct cellar_error *error
 static int run_all(struct locks_run *run, struct locks_result *result, struct cellar_error *error)
 {
     int code = start(run, error);
+    if (code == 0 && run->meeting) code = locks_meeting_attend(run, error);
     if (code) return code;
     if (run->fabric->ops->wait(run->fabric, &run->running))
         return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
     code = first_failure(run, error);
+    if (code == 0) sum_up(run, result);
+    if (code == 0 && run->meeting) code = locks_meeting_part(run, result, error);
     if (code == 0) code = audit(run, result, error);
     if (code == 0) audit_workers(run, result);
-    if (code == 0) sum_up(run, result);
     return code;
 }
 
@@ -410,12 +448,15 @@ static void close_all(struct locks_run *run)
 
 int locks_run(const struct locks_plan *plan, struct locks_result *result, struct cellar_error *error)
 {
-    struct locks_run run = {.plan = plan, .config = plan->lock};
+    struct locks_run run = {.plan = plan, .config = plan->lock, .hosts = plan->process + 1 == plan->processes};
     *result = (struct locks_result){.total = calloc(1, sizeof *result->total)};
     if (!result->total) return err_set(error, CELLAR_ERR_NOMEM, "no memory for results");
     run.stride = stride_of(&plan->lock);
     run.config.clock = fabric_addr_of(0, (plan->locks + 1) * run.stride);
     run.objects = ((plan->locks + 2) * run.stride + LOCKMGR_LOCK_ALIGN - 1) / LOCKMGR_LOCK_ALIGN * LOCKMGR_LOCK_ALIGN;
+    run.states_base = run.objects + plan->locks * ((plan->object_bytes + 7) / 8 * 8);
+    run.own_cns = plan->lock.cn_count / plan->processes;
+    run.first_cn = plan->process * run.own_cns;
     run.config.common.now_ns = machine_ns;
     run.config.common.arg = &run;
     locks_death_configure(&run);
@@ -427,6 +468,7 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
                        (unsigned long long)plan->locks);
     code = open_fabric(&run, error);
     if (code == 0) code = run_all(&run, result, error);
+    locks_meeting_close(&run, code == 0);
     if (run.fabric) close_all(&run);
     return code;
 }

@@ -3,6 +3,7 @@
 
 #include "settings.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SECONDS_MAX 1e6
@@ -178,6 +179,17 @@ static const struct option_def defs[] = {
      .kind = OPTION_NUMBER,
      .offset = AT(plan.peer_ns),
      .max = 1e9},
+    {.name = "memnodes",
+     .argument = "PATH",
+     .help = "shm: the socket of a cellar memnode",
+     .kind = OPTION_TEXT,
+     .offset = AT(plan.memnodes)},
+    {.name = "process",
+     .argument = "I/N",
+     .help = "run together with others on --memnodes, as number I (0 first) of N, each with --cns",
+     .fallback = "0/1",
+     .kind = OPTION_TEXT,
+     .offset = AT(process)},
 
     {.group = "Run",
      .name = "seconds",
@@ -256,6 +268,30 @@ static void apply_mix(struct locks_settings *settings, uint64_t given)
     if (!given_is(given, "read-ratio")) plan->read_ratio = ratio;
 }
 
+/* "1/2" */
+static int apply_process(struct locks_settings *settings, struct cellar_error *error)
+{
+    struct locks_plan *plan = &settings->plan;
+    const char *text = settings->process;
+    char *slash, *end = NULL;
+    plan->processes = 1;
+    if (!text) return 0;
+    unsigned long index = strtoul(text, &slash, 10), count = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+    if (strspn(text, "0123456789/") != strlen(text) || !end || *end || end == slash + 1 || slash == text ||
+        index >= count)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--process needs I/N such as 0/2 or 1/2, I from 0 to N - 1, not '%.60s'", text);
+    if (!plan->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "--process needs --memnodes, where the processes meet");
+    if (count > FABRIC_CNS_MAX / plan->lock.cn_count)
+        return err_set(error, CELLAR_ERR_INVALID, "%lu processes of %u compute nodes are too many; at most %d nodes",
+                       count, plan->lock.cn_count, FABRIC_CNS_MAX - 2);
+    plan->process = (uint32_t)index;
+    plan->processes = (uint32_t)count;
+    plan->lock.cn_count *= plan->processes;
+    return 0;
+}
+
 static int apply_shape(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
 {
     struct locks_plan *plan = &settings->plan;
@@ -267,7 +303,7 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
         return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: sim has the times of its --nic");
     if (!plan->sim && given_is(given, "peer-ns"))
         return err_set(error, CELLAR_ERR_INVALID, "--peer-ns is for --fabric sim");
-    if (!lock->cn_count) lock->cn_count = plan->sim ? 8 : 2;
+    if (!lock->cn_count) lock->cn_count = plan->sim ? 8 : plan->memnodes ? 1 : 2;
     if (!lock->workers_per_cn) lock->workers_per_cn = plan->sim ? 16 : 1;
     if (!plan->server_workers) plan->server_workers = plan->sim ? 8 : 1;
     uint32_t threads = lock->cn_count * lock->workers_per_cn;
@@ -277,7 +313,7 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
                        "--clients %u is not a multiple of the %u threads (--cns x --threads)", settings->clients,
                        threads);
     lock->clients_per_worker = settings->clients / threads;
-    return 0;
+    return apply_process(settings, error);
 }
 
 static int apply_time(struct locks_settings *settings, uint64_t given, struct cellar_error *error)

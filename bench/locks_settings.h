@@ -6,7 +6,7 @@
 
 struct locks_settings {
     struct locks_plan plan;
-    const char *fabric, *mix, *json;
+    const char *fabric, *mix, *json, *process;
     double seconds, warmup, kill_at, detect;
     uint32_t clients;
 };

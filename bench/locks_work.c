@@ -129,7 +129,7 @@ static void draw(struct locks_client *client, struct txn *txn)
 
 static struct locks_order *order_of(const struct locks_run *run, uint64_t lock)
 {
-    return lock < LOCKS_ORDERED ? &run->orders[lock] : NULL;
+    return lock < LOCKS_ORDERED && !run->meeting ? &run->orders[lock] : NULL;
 }
 
 static void raise(_Atomic uint64_t *word, uint64_t value)
@@ -159,11 +159,25 @@ static uint32_t weight(const struct locks_client *client, enum lockmgr_mode mode
     return beside ? 1 : LOCKS_EXCLUSIVE;
 }
 
-static void watch_grant(struct locks_client *client, uint32_t at, uint64_t lock, enum lockmgr_mode mode)
+/* Of who holds the lock: in plain memory, or where several processes see it. Returns what was there. */
+static uint32_t count_holder(struct coro *co, struct locks_client *client, uint64_t lock, uint32_t addend)
+{
+    struct locks_run *run = client->worker->run;
+    if (!run->meeting) return atomic_fetch_add(&run->states[lock].held, addend);
+    uint64_t *old = (uint64_t *)(void *)client->buffer;
+    struct fabric_op op = fabric_op_faa(fabric_addr_of(0, run->states_base + lock * sizeof *old), old,
+                                        (uint64_t)(int64_t)(int32_t)addend);
+    fabric_post(client->worker->ep, &op, 1, &client->wait);
+    if (fabric_await(co, &client->wait)) client->failed = op.status;
+    return (uint32_t)*old;
+}
+
+static void watch_grant(struct coro *co, struct locks_client *client, uint32_t at, uint64_t lock,
+                        enum lockmgr_mode mode)
 {
     if (locks_death_is_gone(client->worker->run, client->worker->cn)) return;
     client->counted[at] = true;
-    uint32_t mine = weight(client, mode), old = atomic_fetch_add(&client->worker->run->states[lock].held, mine);
+    uint32_t mine = weight(client, mode), old = count_holder(co, client, lock, mine);
     client->worker->tally->violations += mine == LOCKS_EXCLUSIVE ? old != 0 : old >= LOCKS_EXCLUSIVE;
 }
 
@@ -186,7 +200,7 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
     client->failed = lockmgr_acquire(co, client->locks, &client->holds[at], fabric_addr_of(0, run->stride * (lock + 1)),
                                      mode, LOCKMGR_FOREVER);
     if (client->failed) return false;
-    watch_grant(client, at, lock, client->holds[at].mode);
+    watch_grant(co, client, at, lock, client->holds[at].mode);
     watch_order(client, lock, mode, call);
     uint64_t end_ns = now_ns(client);
     if (!counts(client, end_ns)) return true;
@@ -199,8 +213,11 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
 
 static bool release(struct coro *co, struct locks_client *client, uint32_t at)
 {
+    if (client->worker->run->meeting)
+        (void)count_holder(co, client, client->wanted[at] - 1, -weight(client, client->holds[at].mode));
+    else
+        locks_forget_grant(client, at);
     uint64_t begin_ns = now_ns(client);
-    locks_forget_grant(client, at);
     int code = lockmgr_release(co, &client->holds[at]);
     uint64_t end_ns = now_ns(client);
     if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
@@ -232,9 +249,8 @@ static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
     if (!use(co, client, client->wanted[at] - 1, false)) return false;
     client->failed = lockmgr_upgrade(co, hold, LOCKMGR_FOREVER);
     if (client->failed || !beside || !client->counted[at]) return !client->failed;
-    _Atomic uint32_t *held = &client->worker->run->states[client->wanted[at] - 1].held;
-    client->worker->tally->violations += atomic_fetch_add(held, LOCKS_EXCLUSIVE - 1) != 1;
-    return true;
+    client->worker->tally->violations += count_holder(co, client, client->wanted[at] - 1, LOCKS_EXCLUSIVE - 1) != 1;
+    return !client->failed;
 }
 
 /* DecLock's critical section: so many accesses, one behind the other. */
