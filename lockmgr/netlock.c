@@ -225,7 +225,8 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
             client->stats.resets++; /* its place in the queue is lost, or may be */
             continue;
         }
-        lockmgr_sleep(co, client, REJECTED_RTTS * (config->rtt_ns + lockmgr_below(client, config->rtt_ns + 1)));
+        lockmgr_sleep(co, client,
+                      REJECTED_RTTS * (netlock_rtt_ns(config) + lockmgr_below(client, netlock_rtt_ns(config))));
         begin(hold);
         tries = 0;
     }

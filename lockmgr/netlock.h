@@ -35,6 +35,11 @@ static inline uint64_t netlock_lease_ns(const struct lockmgr_config *config)
 {
     return config->lease_ns ? config->lease_ns : NETLOCK_LEASE_NS;
 }
+/* Where it is not known, what threads need to wake each other. */
+static inline uint64_t netlock_rtt_ns(const struct lockmgr_config *config)
+{
+    return config->rtt_ns ? config->rtt_ns : 50000;
+}
 static inline uint32_t netlock_tenants(const struct lockmgr_config *config)
 {
     return config->tenants ? config->tenants : 2;
@@ -92,7 +97,8 @@ struct netlock_lock {
     uint64_t lock;
     enum netlock_place place;
     uint32_t move, left, slots; /* in the switch */
-    uint64_t asked_ns;          /* the switch, last; 0: not since something happened */
+    uint64_t asked_ns;          /* the switch, last, */
+    uint32_t asked;             /* ... and how often, in this place */
     uint64_t not_before_ns;     /* grants nothing: somebody may hold it by a switch that is gone */
     struct netlock_request *held;
     uint32_t shared, exclusive;                       /* of these */
@@ -104,6 +110,7 @@ struct netlock_lock {
     uint32_t waits[NETLOCK_PRIORITIES]; /* INSTALLING: how many of `over` have no number of the switch's */
     /* load */
     uint32_t requests, peak; /* since memory was dealt last */
+    bool crowded;            /* then there were more at once than it had slots */
     struct netlock_demand demand;
 };
 
@@ -113,6 +120,7 @@ struct netlock_server {
     uint32_t incarnation;              /* of the switch; 0: unheard of */
     uint32_t moves, numbers;           /* given out */
     struct netlock_lock *moving;
+    uint32_t moving_count;
     struct netlock_lock *preparing; /* one at a time: numbers of moves come to the switch in order */
     uint32_t away;                  /* locks that have a place in the switch */
     struct netlock_regions regions; /* this worker's part of the slots */

@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HEADROOM 2       /* slots for each request that was seen at once: a queue that overflows is slow */
+#define MOVING_MAX 64    /* locks on their way at once: more would drown the switch's control plane */
+#define ASKED_MAX 10     /* a question is repeated after 2, 4, ... round trips, up to 2 to the power of that */
 #define KEEP_PERCENT 125 /* what a lock in the switch counts more than another: moves cost something */
 
 static struct netlock_lock *lock_of(struct netlock_demand *demand)
@@ -29,9 +32,10 @@ static uint32_t priorities_of(const struct lockmgr_worker *worker)
 
 static void ask(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
-    uint64_t now_ns = fabric_now_ns(worker->ep), again_ns = 8 * worker->lockmgr->config.rtt_ns;
-    if (lock->asked_ns && now_ns - lock->asked_ns < again_ns) return;
+    uint64_t now_ns = fabric_now_ns(worker->ep), again_ns = netlock_rtt_ns(&worker->lockmgr->config);
+    if (lock->asked && now_ns - lock->asked_ns < again_ns << lock->asked) return;
     lock->asked_ns = now_ns;
+    lock->asked = lock->asked < ASKED_MAX ? lock->asked + 1 : lock->asked;
     struct netlock_packet packet = {.lock = lock->lock, .move = lock->move};
     packet.incarnation = netlock_server_of(worker)->incarnation;
     if (lock->place == NETLOCK_PAUSING) {
@@ -54,17 +58,22 @@ static void begin_move(struct lockmgr_worker *worker, struct netlock_lock *lock,
 {
     struct netlock_server *server = netlock_server_of(worker);
     lock->place = place;
-    lock->asked_ns = 0;
+    lock->asked = 0;
     lock->moving = server->moving;
     server->moving = lock;
+    server->moving_count++;
     lockmgr_stir(worker);
 }
 
 static void end_move(struct lockmgr_worker *worker, struct netlock_lock *lock, enum netlock_place place)
 {
-    struct netlock_lock **at = &netlock_server_of(worker)->moving;
+    struct netlock_server *server = netlock_server_of(worker);
+    struct netlock_lock **at = &server->moving;
     while (*at && *at != lock) at = &(*at)->moving;
-    if (*at) *at = lock->moving;
+    if (*at) {
+        *at = lock->moving;
+        server->moving_count--;
+    }
     lock->place = place;
 }
 
@@ -89,7 +98,8 @@ static void move_next_in(struct lockmgr_worker *worker)
     struct netlock_server *server = netlock_server_of(worker);
     uint32_t away_max =
         netlock_switch_config_of(&worker->lockmgr->config).locks / worker->lockmgr->config.server_workers;
-    while (!server->preparing && server->next_in < server->order_count && server->away < away_max) {
+    while (!server->preparing && server->next_in < server->order_count && server->away < away_max &&
+           server->moving_count < MOVING_MAX) {
         struct netlock_lock *lock = lock_of(server->order[server->next_in++]);
         bool quiet = lock->not_before_ns <= fabric_now_ns(worker->ep);
         if (lock->place == NETLOCK_OWNED && lock->demand.slots && quiet)
@@ -119,7 +129,7 @@ static void install(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
     for (uint32_t i = 0; i < NETLOCK_PRIORITIES; i++) number_waiting(lock, i);
     lock->place = NETLOCK_INSTALLING;
-    lock->asked_ns = 0;
+    lock->asked = 0;
     ask(worker, lock);
 }
 
@@ -183,6 +193,7 @@ void netlock_move_step(struct lockmgr_worker *worker, struct netlock_lock *lock)
     case NETLOCK_SETTLING:
         if (netlock_over_settled(worker, lock) || PLANT(netlock_pushes_unsettled)) {
             lock->place = NETLOCK_CLOSING;
+            lock->asked = 0;
             ask(worker, lock);
             break;
         }
@@ -211,6 +222,7 @@ void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *loc
     }
     if (packet->op == NETLOCK_INSTALLED && lock->place == NETLOCK_INSTALLING) {
         end_move(worker, lock, NETLOCK_AWAY);
+        move_next_in(worker);
         for (uint32_t i = 0; i < priorities_of(worker); i++) netlock_over_probe(worker, lock, i);
     }
     if (packet->op == NETLOCK_REMOVED && lock->place == NETLOCK_CLOSING) {
@@ -226,13 +238,16 @@ void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *loc
 static void measure(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
     const struct lockmgr_config *config = &worker->lockmgr->config;
-    uint32_t before = lock->demand.contention - lock->demand.contention / 4, peak = lock->peak;
+    uint32_t clients = config->cn_count * config->workers_per_cn * config->clients_per_worker;
+    uint32_t before = lock->demand.contention - lock->demand.contention / 4, peak = lock->peak * HEADROOM;
     uint64_t rate = (uint64_t)lock->requests * (lock->place == NETLOCK_AWAY ? KEEP_PERCENT : 100);
     if (peak < before) peak = before;
+    if (peak > clients) peak = clients;
     /* The strawman of section 6.4: some locks, whichever. */
     if (worker->lockmgr->policy == NETLOCK_RANDOM) rate = (lock->lock * 0x9e3779b97f4a7c15ull >> 48) * peak;
     lock->demand.rate = rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
     lock->demand.contention = config->capacity && peak > config->capacity ? config->capacity : peak;
+    lock->crowded = lock->peak > lock->slots;
     lock->requests = lock->peak = 0;
 }
 

@@ -92,7 +92,7 @@ static void pass_over_tail(struct lockmgr_worker *worker, struct netlock_lock *l
 static void push_some(struct lockmgr_worker *worker, struct netlock_lock *lock, uint32_t priority, uint32_t room,
                       uint64_t sent)
 {
-    uint64_t now_ns = fabric_now_ns(worker->ep), rtt_ns = worker->lockmgr->config.rtt_ns;
+    uint64_t now_ns = fabric_now_ns(worker->ep), rtt_ns = netlock_rtt_ns(&worker->lockmgr->config);
     uint64_t prev = lock->returned[priority];
     for (struct netlock_request *request = lock->over[priority].first; request && request->seq <= sent;
          request = request->next) {

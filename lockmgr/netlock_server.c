@@ -279,7 +279,7 @@ uint64_t netlock_server_tend(struct coro *co, struct lockmgr_worker *worker)
         look(worker, now_ns);
     }
     if (server->moving && now_ns >= server->move_ns) {
-        server->move_ns = now_ns + MOVE_ROUND_TRIPS * worker->lockmgr->config.rtt_ns;
+        server->move_ns = now_ns + MOVE_ROUND_TRIPS * netlock_rtt_ns(&worker->lockmgr->config);
         netlock_move_steps(worker);
     }
     if (now_ns >= server->deal_ns) {
