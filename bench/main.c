@@ -17,6 +17,7 @@ static const struct command commands[] = {
     {"check", "cellar check", "judge a recorded history", bench_check_main},
     {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", bench_memnode_main},
     {"recover", "cellar recover", "recover a compute node that ended without closing its pool", bench_recover_main},
+    {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", bench_replace_main},
     {"exp", "cellar exp", "repeat published measurements on the simulator", bench_exp_main},
     {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", bench_list_main},
 };

@@ -232,6 +232,7 @@ static int fabric_open(const struct cellar_config *config, struct fabric **out, 
                                         .mn_bytes = config->pool_bytes,
                                         .pool_path = config->pool_path,
                                         .memnode_paths = config->memnodes,
+                                        .one_may_miss = config->replicas > 0,
                                         .cn_index = config->cn_index,
                                         .cns = config->cns,
                                         .rtt_ns = config->rtt_ns,
@@ -362,6 +363,8 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     ep->bulk = true;
     int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, start->error);
     ep->bulk = false;
+    if (rc == 0 && db->catalog->away >= 0)
+        db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
     if (rc == 0) rc = logs_fit(db, start->error);
     if (rc == 0) db_halts_open(db);
     if (rc == 0) rc = db_join(co, coordinator, start->error);

@@ -36,21 +36,30 @@ void db_halts_free(struct cellar *db)
     free(db->eps);
 }
 
+static int refused(struct cellar_error *error, uint32_t node, int rc)
+{
+    const char *text = cellar_error_text(rc);
+    if (rc == -CELLAR_ERR_NOT_FOUND) text = "it is not away; only one whose loss was noticed can be replaced";
+    if (rc == -CELLAR_ERR_UNREACHABLE)
+        text = "nobody listens in its place; start a fresh one there first (cellar memnode)";
+    return err_set(error, (enum cellar_error_code)(-rc), "memory node %u was not replaced: %s", node, text);
+}
+
 int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
     struct halt *halt = worker->home.halt;
     int none = 0;
-    if (node >= worker->db->catalog->mn_count) return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", node);
+    if (node >= worker->db->catalog->mn_count)
+        return err_set(error, CELLAR_ERR_INVALID, "memory node %u is unknown: there are %u, numbered from 0", node,
+                       worker->db->catalog->mn_count);
     if (!atomic_compare_exchange_strong(&halt->rejoin, &none, (int)node + 1))
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u fills memory node %d already", worker->cn, none - 1);
     fabric_wake(worker->db->fabric, halt->agent_ep);
     while (atomic_load(&halt->rejoin) == (int)node + 1)
         sched_sleep(co, &worker->sched, &coordinator->task, REPLACE_POLL_NS);
     int rc = atomic_load(&halt->rejoined);
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node %u was not replaced: %s", node,
-                        cellar_error_text(rc))
-              : 0;
+    return rc ? refused(error, node, rc) : 0;
 }
 
 struct replace_call {

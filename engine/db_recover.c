@@ -147,6 +147,26 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
     return rc ? err_set(error, (enum cellar_error_code)(-rc), "the configuration: %s", cellar_error_text(rc)) : 0;
 }
 
+/* Nobody who had the pool open has noticed that a memory node was lost: its backups take over now. */
+static int away_lose(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
+    struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = (uint32_t)db->catalog->away};
+    const struct failover_home home = {.recover = home_of(worker, &coordinator->task), .halt = &db->halts[0]};
+    struct failover_report report = {0};
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->halts[0].now.state == CONFIGURATION_STEADY; waits++) {
+        int rc = db->fabric->ops->control(db->fabric, &leave, error);
+        if (rc == 0) rc = failover_lose(co, &home, leave.node, &report, error);
+        if (rc && rc != -CELLAR_ERR_EXISTS) return rc;
+        if (rc) sched_sleep(co, &worker->sched, &coordinator->task, JOIN_WAIT_NS);
+        if (rc) rc = configuration_follow(co, coordinator, error);
+        if (rc) return rc;
+    }
+    db_log(db, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over", leave.node);
+    return 0;
+}
+
 int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
@@ -155,6 +175,8 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
 
     db->member = member_builtin(db->catalog);
     int joined = configuration_follow(co, coordinator, error);
+    if (joined == 0 && db->catalog->away >= 0 && db->halts[0].now.state == CONFIGURATION_STEADY)
+        joined = away_lose(co, coordinator, error);
     if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
         int rc = members_join(co, ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared, &db->incarnation,

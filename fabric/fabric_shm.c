@@ -360,6 +360,7 @@ static void shm_close(struct fabric *fabric)
     fabric_shm_unmap(&shm->mailboxes.mapping);
     if (shm->attached) fabric_shm_detach(shm);
     if (shm->pool_fd >= 0) close(shm->pool_fd);
+    if (shm->mailbox_fd >= 0) close(shm->mailbox_fd);
     pthread_mutex_destroy(&shm->lock);
     free(shm);
 }
@@ -434,7 +435,7 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
 #endif
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
-    shm->pool_fd = shm->watch_stop_fd = -1;
+    shm->pool_fd = shm->watch_stop_fd = shm->mailbox_fd = -1;
     for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) shm->sockets[i] = -1;
     pthread_mutex_init(&shm->lock, NULL);
     fabric_shm_clock_open(&shm->clock);
@@ -453,7 +454,8 @@ int fabric_shm_open(const struct fabric_shm_config *config, struct fabric **out,
 
     int code = shm->attached ? fabric_shm_attach(shm, config, error) : open_own_memory(shm, config, error);
     for (uint32_t i = 0; i < shm->fabric.mn_count && code == 0; i++)
-        shm->nodes[i] = (struct fabric_shm_node){.base = shm->regions[i].base, .limit = shm->fabric.mn_bytes};
+        shm->nodes[i] = (struct fabric_shm_node){.base = shm->regions[i].base,
+                                                 .limit = shm->regions[i].base ? shm->fabric.mn_bytes : 0};
     if (code == 0 && shm->attached) code = fabric_shm_watch(shm, error);
     if (code != 0) {
         shm_close(&shm->fabric);

@@ -73,6 +73,22 @@ static int ask(int fd, const char *path, struct fabric_shm_message_wire *message
 
 /* ---- attaching ---- */
 
+/* What is known on the way. */
+struct attaching {
+    uint32_t paths;
+    uint64_t seed;
+    bool adopted;              /* the mailbox segment is one that compute nodes use already */
+    const char *missing;       /* the path at which nobody listens; NULL: none */
+    struct cellar_error error; /* of that one */
+};
+
+/* Without a reply: one that does not take it has it from the next. */
+static void mailboxes_bring(const struct fabric_shm *shm, int socket_fd)
+{
+    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_MAILBOXES};
+    (void)!fabric_shm_wire_send(socket_fd, &message, &shm->mailbox_fd, 1);
+}
+
 /* What the first memory node says holds for all. */
 static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, uint32_t paths,
                        uint64_t *seed, const char *path, struct cellar_error *error)
@@ -105,31 +121,37 @@ static int check_shape(struct fabric_shm *shm, const struct fabric_shm_message_w
     return 0;
 }
 
-static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, const int *fds,
-                        struct cellar_error *error)
+static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_wire *reply, int *fds,
+                        struct attaching *attaching, struct cellar_error *error)
 {
-    struct fabric_shm_mapping mailboxes;
     int code = fabric_shm_map_fd(&shm->regions[reply->node], fds[0], reply->bytes, error);
 
-    if (code != 0 || reply->node != 0) return code;
-    code = fabric_shm_map_fd(&mailboxes, fds[1], fabric_shm_mailbox_bytes(reply->cn_count), error);
     if (code != 0) return code;
-    fabric_shm_mailbox_bind(&shm->mailboxes, mailboxes, reply->cn_count);
-    shm->fabric.fresh = reply->fresh != 0;
+    if (reply->node == 0) shm->fabric.fresh = reply->fresh != 0;
+    if (fds[1] < 0 || (shm->mailbox_fd >= 0 && (!reply->adopted || attaching->adopted))) return 0;
+    if (shm->mailbox_fd >= 0) close(shm->mailbox_fd);
+    shm->mailbox_fd = fds[1];
+    fds[1] = -1;
+    attaching->adopted = reply->adopted != 0;
     return 0;
 }
 
-static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path, uint32_t paths,
-                      uint64_t *seed, struct cellar_error *error)
+static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path,
+                      struct attaching *attaching, struct cellar_error *error)
 {
     struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = config->cn_index, .cns = config->cns};
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);
 
+    if (code == -CELLAR_ERR_UNREACHABLE && config->one_may_miss && !attaching->missing) {
+        attaching->missing = path;
+        attaching->error = *error;
+        return 0;
+    }
     if (code != 0) return code;
     code = ask(socket_fd, path, &message, FABRIC_SHM_ATTACHED, fds, error);
-    if (code == 0) code = check_shape(shm, &message, paths, seed, path, error);
-    if (code == 0) code = map_segments(shm, &message, fds, error);
+    if (code == 0) code = check_shape(shm, &message, attaching->paths, &attaching->seed, path, error);
+    if (code == 0) code = map_segments(shm, &message, fds, attaching, error);
     if (code == 0) {
         shm->sockets[message.node] = socket_fd;
         shm->socket_paths[message.node] = strdup(path);
@@ -142,36 +164,69 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
     return code;
 }
 
+/*
+ * One memory node may be away (docs/failover.md): whoever opens the pool finds out whether its backups have taken over. A pool that nobody
+ * has formatted yet needs all of them.
+ */
+static int missing_place(struct fabric_shm *shm, const struct attaching *attaching, struct cellar_error *error)
+{
+    for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
+        if (shm->sockets[i] >= 0) continue;
+        if (!attaching->missing) return err_set(error, CELLAR_ERR_INVALID, "no path was given for memory node %u", i);
+        if (shm->fabric.fresh) {
+            *error = attaching->error;
+            return -(int)attaching->error.code;
+        }
+        shm->socket_paths[i] = strdup(attaching->missing);
+        if (!shm->socket_paths[i]) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
+    }
+    return 0;
+}
+
+/* Handed to each of them: whoever opens the pool when node 0 is lost has it from another one. */
+static int mailboxes_share(struct fabric_shm *shm, struct cellar_error *error)
+{
+    struct fabric_shm_mapping mailboxes;
+    if (shm->mailbox_fd < 0)
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node knows the messages of this pool's compute nodes");
+    uint64_t bytes = fabric_shm_mailbox_bytes(shm->fabric.cn_count);
+    int code = fabric_shm_map_fd(&mailboxes, shm->mailbox_fd, bytes, error);
+    if (code != 0) return code;
+    fabric_shm_mailbox_bind(&shm->mailboxes, mailboxes, shm->fabric.cn_count);
+    for (uint32_t i = 0; i < shm->fabric.mn_count; i++)
+        if (shm->sockets[i] >= 0) mailboxes_bring(shm, shm->sockets[i]);
+    return 0;
+}
+
 int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *config, struct cellar_error *error)
 {
     char *list = strdup(config->memnode_paths), *rest = list, *path;
-    uint32_t paths = 1;
-    uint64_t seed = 0;
+    struct attaching attaching = {.paths = 1};
     int code = 0;
 
     if (!list) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
-    for (const char *p = list; *p; p++) paths += *p == ',';
-    if (paths > FABRIC_NODES_MAX)
+    for (const char *p = list; *p; p++) attaching.paths += *p == ',';
+    if (attaching.paths > FABRIC_NODES_MAX)
         code = err_set(error, CELLAR_ERR_INVALID, "more than %d memory nodes", FABRIC_NODES_MAX);
     if (config->cns == 0) code = err_set(error, CELLAR_ERR_INVALID, "a process must claim at least one compute node");
     while (code == 0 && (path = strsep(&rest, ","))) /* an empty path is one, and a wrong one */
-        code = attach_one(shm, config, path, paths, &seed, error);
-    free(list);
+        code = attach_one(shm, config, path, &attaching, error);
     shm->cn_first = config->cn_index;
     shm->cns = config->cns;
-    for (uint32_t i = 0; i < shm->fabric.mn_count && code == 0; i++)
-        if (shm->sockets[i] < 0) code = err_set(error, CELLAR_ERR_INVALID, "no path was given for memory node %u", i);
+    if (code == 0) code = missing_place(shm, &attaching, error);
+    if (code == 0) code = mailboxes_share(shm, error);
+    free(list);
     return code;
 }
 
 void fabric_shm_detach(struct fabric_shm *shm)
 {
     for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) {
+        free(shm->socket_paths[i]);
         if (shm->sockets[i] < 0) continue;
         struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_DETACH};
         (void)!fabric_shm_wire_send(shm->sockets[i], &message, NULL, 0); /* a dead one needs no good-bye */
         close(shm->sockets[i]);
-        free(shm->socket_paths[i]);
     }
 }
 
@@ -249,14 +304,15 @@ static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *
     }
     fabric_shm_unmap(&shm->regions[node]);
     shm->regions[node] = region;
-    close(shm->sockets[node]);
+    if (shm->sockets[node] >= 0) close(shm->sockets[node]);
     shm->sockets[node] = socket_fd;
+    mailboxes_bring(shm, socket_fd);
     return 0;
 }
 
 /*
- * The messages of compute nodes stay in the segment that the first node 0 made: it lives as long as they do. The watcher looks at sockets by
- * number, so it pauses; a node that dies meanwhile has hung up when it looks again.
+ * The messages of compute nodes stay in the segment that the first node 0 made: it lives as long as they do, and the fresh node gets it. The watcher
+ * looks at sockets by number, so it pauses; a node that dies meanwhile has hung up when it looks again.
  */
 int fabric_shm_reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {

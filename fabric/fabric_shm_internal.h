@@ -91,7 +91,7 @@ struct fabric_shm_buffer_wire {
 };
 _Static_assert(sizeof(struct fabric_shm_buffer_wire) == 128, "two lines");
 
-/* The segment that all compute nodes share beside the regions; with memory-node processes it is node 0's. */
+/* The segment that all compute nodes share beside the regions; with memory-node processes the one that the first node 0 made. */
 struct fabric_shm_mailboxes {
     struct fabric_shm_mapping mapping;
     struct fabric_shm_mailbox_wire *boxes;  /* [cn][worker] */
@@ -146,8 +146,10 @@ struct fabric_shm {
     uint32_t wait_event;    /* futex: what threads in wait() sleep on */
     uint32_t waiters;
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
-    int pool_fd;                   /* -1 without a pool file */
-    int sockets[FABRIC_NODES_MAX]; /* attached: the connection to each memory-node process */
+    int pool_fd; /* -1 without a pool file */
+    int sockets
+        [FABRIC_NODES_MAX]; /* attached: the connection to each memory-node process; -1: it was not there at open */
+    int mailbox_fd;         /* attached: the segment that all compute nodes of the pool use, for fresh memory nodes */
     char *socket_paths[FABRIC_NODES_MAX];
     int watch_stop_fd; /* eventfd that ends the watching thread; -1 when there is none */
     pthread_t watcher;

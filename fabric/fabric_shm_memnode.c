@@ -48,6 +48,7 @@ struct memnode {
     int listen_fd, region_fd, mailbox_fd;
     struct stat socket_status;             /* to remove no socket but our own */
     struct fabric_shm_mailboxes mailboxes; /* node 0 */
+    bool adopted;                          /* mailbox_fd came from a compute node */
     uint32_t count;
     struct connection connections[CONNECTIONS_MAX];
 };
@@ -68,7 +69,7 @@ static void CELLAR_PRINTF(3, 4) say(const struct memnode *memnode, enum cellar_l
 
 static void drop(struct memnode *memnode, struct connection *connection)
 {
-    if (connection->cns > 0 && memnode->mailbox_fd >= 0)
+    if (connection->cns > 0 && memnode->mailboxes.mapping.base)
         for (uint32_t cn = connection->cn; cn < connection->cn + connection->cns; cn++)
             for (uint32_t worker = 0; worker < FABRIC_SHM_WORKERS_MAX; worker++)
                 fabric_shm_mailbox_close(&memnode->mailboxes, cn, worker);
@@ -170,6 +171,7 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
         .mn_count = config->mn_count,
         .cn_count = config->cn_count,
         .fresh = region_is_fresh(memnode),
+        .adopted = memnode->adopted,
         .bytes = config->bytes,
         .seed = config->seed,
     };
@@ -200,6 +202,11 @@ static void attach(struct memnode *memnode, struct connection *connection,
         return;
     }
     struct connection *owner = find_cn(memnode, request->cn, request->cns);
+    if (owner && owner->pid == connection->pid && owner->cn == request->cn && owner->cns == request->cns) {
+        owner->cns = 0; /* it has left this node, which others had lost, and comes back: its mailboxes stay */
+        drop(memnode, owner);
+        owner = NULL;
+    }
     if (owner && process_is_dead(owner->pidfd, 0)) {
         lose(memnode, owner);
         owner = find_cn(memnode, request->cn, request->cns);
@@ -257,11 +264,42 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
     drop(memnode, connection);
 }
 
+/*
+ * Messages of compute nodes outlive node 0, whose segment they lie in, so each memory node hands the segment out that is in use. Whoever attaches
+ * to a fresh node brings it. Only node 0 closes mailboxes: of several, one could be late, and close the next owner's.
+ */
+static void adopt(struct memnode *memnode, int fd)
+{
+    struct fabric_shm_mapping mapping;
+    struct stat ours, theirs;
+    if (memnode->mailbox_fd >= 0 && fstat(memnode->mailbox_fd, &ours) == 0 && fstat(fd, &theirs) == 0 &&
+        ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev) {
+        memnode->adopted = true;
+        close(fd);
+        return;
+    }
+    if (fabric_shm_map_fd(&mapping, fd, fabric_shm_mailbox_bytes(memnode->config->cn_count), NULL) != 0) {
+        say(memnode, CELLAR_LOG_WARNING, "a segment that is no mailbox segment of this pool was not taken");
+        close(fd);
+        return;
+    }
+    if (memnode->mailbox_fd >= 0) close(memnode->mailbox_fd);
+    memnode->mailbox_fd = fd;
+    memnode->adopted = true;
+    fabric_shm_unmap(memnode->config->node == 0 ? &memnode->mailboxes.mapping : &mapping);
+    if (memnode->config->node == 0) fabric_shm_mailbox_bind(&memnode->mailboxes, mapping, memnode->config->cn_count);
+}
+
 static void serve(struct memnode *memnode, struct connection *connection)
 {
     struct fabric_shm_message_wire request;
+    int fds[FABRIC_SHM_WIRE_FDS];
+    enum fabric_shm_wire_result result = fabric_shm_wire_receive(connection->fd, &request, fds);
+    bool brought = result == FABRIC_SHM_WIRE_GOT && request.kind == FABRIC_SHM_MAILBOXES && connection->cns > 0;
 
-    switch (fabric_shm_wire_receive(connection->fd, &request, NULL)) {
+    for (uint32_t i = 0; i < FABRIC_SHM_WIRE_FDS; i++)
+        if (fds[i] >= 0 && (i > 0 || !brought)) close(fds[i]);
+    switch (result) {
     case FABRIC_SHM_WIRE_NONE:
         return;
     case FABRIC_SHM_WIRE_HUNG_UP:
@@ -278,6 +316,8 @@ static void serve(struct memnode *memnode, struct connection *connection)
         attach(memnode, connection, &request);
     } else if (request.kind == FABRIC_SHM_FENCE) {
         fence(memnode, connection, &request);
+    } else if (brought && fds[0] >= 0) {
+        adopt(memnode, fds[0]);
     } else if (request.kind == FABRIC_SHM_DETACH && connection->cns > 0) {
         say(memnode, CELLAR_LOG_INFO, "compute nodes %u..%u left (process %d)", connection->cn,
             connection->cn + connection->cns - 1, (int)connection->pid);

@@ -6,6 +6,7 @@
  *   ATTACH cn, cns                 ->
  *                                  <-  ATTACHED shape, with the descriptors of its segments; or REFUSED code, text
  *   (the connection stays open: its hang-up tells either side that the other is gone)
+ *   MAILBOXES, with a descriptor   ->  the mailbox segment that this pool's compute nodes use: to be handed out from now on
  *   DETACH                         ->  before an orderly hang-up
  *   FENCE cn                       ->  on a connection of its own
  *                                  <-  FENCED, when that process is dead; or REFUSED code, text
@@ -18,8 +19,8 @@
 #include <sys/un.h>
 
 #define FABRIC_SHM_WIRE_MAGIC 0x6d687343u /* "Cshm" */
-#define FABRIC_SHM_WIRE_VERSION 2         /* changes with this file and with the mailbox segment's layout */
-#define FABRIC_SHM_WIRE_FDS 2             /* the region; on node 0 the mailbox segment, too */
+#define FABRIC_SHM_WIRE_VERSION 3         /* changes with this file and with the mailbox segment's layout */
+#define FABRIC_SHM_WIRE_FDS 2             /* the region; and the mailbox segment, where one is known */
 
 enum fabric_shm_wire_kind {
     FABRIC_SHM_ATTACH = 1,
@@ -28,6 +29,7 @@ enum fabric_shm_wire_kind {
     FABRIC_SHM_FENCED,
     FABRIC_SHM_DETACH,
     FABRIC_SHM_REFUSED,
+    FABRIC_SHM_MAILBOXES,
 };
 
 struct fabric_shm_message_wire {
@@ -37,11 +39,11 @@ struct fabric_shm_message_wire {
     uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn, and cns 1: only if it is dead */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
-    uint32_t fresh; /*  32..35  1: unwritten, and nobody else attached was told so */
-    uint32_t zero;
-    uint64_t bytes; /*  40..47 */
-    uint64_t seed;  /*  48..55  equal on all memory nodes of one pool */
-    char text[200]; /*  56..255 REFUSED */
+    uint32_t fresh;   /*  32..35  1: unwritten, and nobody else attached was told so */
+    uint32_t adopted; /* ATTACHED: 1: the mailbox segment is one that a compute node has brought */
+    uint64_t bytes;   /*  40..47 */
+    uint64_t seed;    /*  48..55  equal on all memory nodes of one pool */
+    char text[200];   /*  56..255 REFUSED */
 };
 _Static_assert(sizeof(struct fabric_shm_message_wire) == 256, "a fixed size");
 

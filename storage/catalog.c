@@ -1,5 +1,6 @@
 /* catalog.c - opening a pool: format, compare, join; and handing out runs of chunks. */
 #include "catalog_internal.h"
+#include "configuration.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -111,6 +112,7 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     if (shape->cn_count == 0 || shape->cn_count > FABRIC_CNS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes; 1 to %d are possible", shape->cn_count,
                        FABRIC_CNS_MAX);
+    catalog->away = -1;
     catalog->mn_count = shape->mn_count;
     catalog->replicas = shape->replicas;
     catalog->cn_count = shape->cn_count;
@@ -251,12 +253,65 @@ static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *hom
 {
     uint32_t cn_count = 0;
     for (uint32_t node = 0; node < home->catalog.mn_count; node++) {
+        if ((int32_t)node == home->catalog.away) continue;
         int rc = superblock_read(co, ep, home, node, error);
         if (rc == 0) rc = superblock_check(&home->catalog, &home->superblock, node, error);
         if (rc) return rc;
-        if (node == 0) cn_count = home->superblock.cn_count;
+        cn_count = home->superblock.cn_count;
     }
     home->catalog.cn_count = cn_count;
+    return 0;
+}
+
+/* ---- a memory node that is away ---- */
+
+/* Has any compute node ever joined? By the copies of their words on that node. */
+static int pool_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node, bool *used)
+{
+    *used = false;
+    for (uint32_t cn = 0; cn < catalog->cn_count && !*used; cn++) {
+        uint64_t word = 0, at = LAYOUT_MEMBERS_OFFSET + cn * sizeof(struct member_wire);
+        int rc = batch_faa(co, ep, fabric_addr_of(node, at + offsetof(struct member_wire, word)), 0, &word);
+        if (rc) return rc;
+        *used = word != 0;
+    }
+    return 0;
+}
+
+/* One node that does not answer, or whose memory is blank, in a pool that is in use: nobody has noticed that it was lost. */
+static int blank_find(struct coro *co, struct fabric_ep *ep, struct catalog_home *home)
+{
+    struct catalog *catalog = &home->catalog;
+    uint32_t blanks = 0, blank = 0;
+    bool used;
+    for (uint32_t node = 0; node < catalog->mn_count; node++) {
+        int rc = batch_read(co, ep, superblock_at(node, 0), &home->superblock, sizeof(home->superblock));
+        if (rc && rc != -CELLAR_ERR_UNREACHABLE) return rc;
+        if (rc == 0 && home->superblock.magic) continue;
+        blanks++;
+        blank = node;
+    }
+    if (blanks != 1) return 0;
+    int rc = pool_used(co, ep, catalog, blank == 0 ? 1 : 0, &used);
+    if (rc == 0 && used) catalog->away = (int32_t)blank;
+    return rc;
+}
+
+/* From now on the endpoint reads the backup of what is away. */
+static int away_find(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, struct cellar_error *error)
+{
+    struct catalog *catalog = &home->catalog;
+    struct configuration now;
+    int rc = configuration_look(co, ep, catalog, -1, &now);
+    if (rc == 0) catalog->away = now.away;
+    if (rc == 0 && now.away < 0) rc = blank_find(co, ep, home);
+    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "the pool's configuration: %s", cellar_error_text(rc));
+    if (catalog->away < 0) return 0;
+    home->route = (struct fabric_route){.mn_count = catalog->mn_count,
+                                        .away = (uint32_t)catalog->away,
+                                        .area_bytes = catalog->area_bytes,
+                                        .promoted = true};
+    atomic_store_explicit(&ep->route, &home->route, memory_order_release);
     return 0;
 }
 
@@ -282,9 +337,11 @@ int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_sha
     if (rc) return rc;
     bool before = batch_bulk_enter(ep);
     rc = shape_set(&home->catalog, shape, error);
-    if (rc == 0 && (fresh || shared)) rc = format_if_first(co, ep, home, error);
+    if (rc == 0 && shared && shape->replicas) rc = away_find(co, ep, home, error);
+    if (rc == 0 && (fresh || shared) && home->catalog.away < 0) rc = format_if_first(co, ep, home, error);
     if (rc == 0) rc = check(co, ep, home, error);
     if (rc == 0) rc = catalog_tables_read(co, ep, &home->catalog, error);
+    atomic_store_explicit(&ep->route, NULL, memory_order_release);
     batch_bulk_leave(ep, before);
     if (rc)
         catalog_free(&home->catalog);

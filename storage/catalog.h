@@ -25,6 +25,8 @@ struct catalog {
     uint32_t mn_count, replicas, cn_count;
     uint64_t mn_bytes, area_bytes, heap_offset;
     uint64_t chunk_count; /* that fit in the heap of one area */
+    int32_t
+        away; /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells who is now) */
     uint32_t table_count;
     struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX]; /* by id - 1 */
 };

@@ -6,9 +6,11 @@
 
 #include "batch.h"
 #include "catalog.h"
+#include "fabric_route.h"
 
 struct catalog_home {
     struct catalog catalog;
+    struct fabric_route route; /* while it is opened, and a memory node is away */
     struct superblock_wire superblock __attribute__((aligned(LAYOUT_LINE)));
     struct chunk_wire chunk;
     struct catalog_entry_wire entries[LAYOUT_CATALOG_TABLES_MAX];

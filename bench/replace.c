@@ -1,0 +1,126 @@
+/* replace.c - `cellar replace`: has a fresh memory node filled in the place of one that was lost. */
+#include "bench.h"
+#include "cellar.h"
+#include "err.h"
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct replace {
+    const char *memnodes;
+    uint32_t mn, cn, replicas;
+};
+
+#define AT(field) offsetof(struct replace, field)
+
+static const struct option_def defs[] = {
+    {.group = "Which pool",
+     .name = "memnodes",
+     .argument = "PATHS",
+     .help = "sockets of all its `cellar memnode` processes, comma separated, the fresh one's among them",
+     .kind = OPTION_TEXT,
+     .offset = AT(memnodes)},
+    {.name = "replicas",
+     .argument = "F",
+     .help = "backups of each record and log, as when it was made",
+     .fallback = "1",
+     .kind = OPTION_COUNT,
+     .offset = AT(replicas),
+     .min = 1,
+     .max = 63},
+    {.group = "Which memory node",
+     .name = "mn",
+     .argument = "I",
+     .help = "the one that was lost",
+     .kind = OPTION_COUNT,
+     .offset = AT(mn),
+     .min = 0,
+     .max = 63},
+    {.group = "By whom",
+     .name = "cn",
+     .argument = "I",
+     .help = "a compute node's index that nobody uses: this command attaches as that one",
+     .kind = OPTION_COUNT,
+     .offset = AT(cn),
+     .min = 0,
+     .max = 254},
+};
+static const struct options options = {
+    .program = "cellar replace", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
+
+static void print_help(void)
+{
+    fputs(
+        "Usage: cellar replace --memnodes PATHS --mn I --cn I [--replicas F]\n\n"
+        "A memory node was lost (its process has ended), and `cellar memnode` was started anew at the same socket with "
+        "the same\n--node, --mns, --cns, --bytes and --seed: fills it with all that the lost one had, while compute "
+        "nodes work, and returns when the\npool has all its backups again.\n",
+        stdout);
+    options_print(&options, stdout);
+    fputs("\nExample\n"
+          "  cellar memnode --socket /tmp/mn1 --bytes 2G --node 1 --mns 2 --cns 4 &\n"
+          "  cellar replace --memnodes /tmp/mn0,/tmp/mn1 --mn 1 --cn 3\n",
+          stdout);
+}
+
+static int parse(int count, char *const *arguments, struct replace *replace, struct cellar_error *error)
+{
+    uint64_t given;
+    uint32_t paths = 1;
+    int code = options_parse(&options, count, arguments, replace, &given, error);
+    if (code != 0) return code;
+    if (!replace->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "name the pool: --memnodes PATHS; a pool in one process has no others");
+    if (!options_given(&options, given, "mn"))
+        return err_set(error, CELLAR_ERR_INVALID, "name the memory node that was lost: --mn I");
+    if (!options_given(&options, given, "cn"))
+        return err_set(error, CELLAR_ERR_INVALID, "name a compute node's index that nobody uses: --cn I");
+    for (const char *p = replace->memnodes; *p; p++) paths += *p == ',';
+    if (replace->mn >= paths)
+        return err_set(error, CELLAR_ERR_INVALID, "memory node %u is unknown: --memnodes names %u, numbered from 0",
+                       replace->mn, paths);
+    if (replace->replicas >= paths)
+        return err_set(error, CELLAR_ERR_INVALID, "--replicas %u needs at least %u memory nodes; --memnodes names %u",
+                       replace->replicas, replace->replicas + 1, paths);
+    return 0;
+}
+
+static void log_line(void *arg, enum cellar_log_level level, const char *text)
+{
+    (void)arg;
+    if (level >= CELLAR_LOG_WARNING) puts(text);
+}
+
+static int run(const struct replace *replace, struct cellar_error *error)
+{
+    struct cellar *db;
+    const struct cellar_config config = {.memnodes = replace->memnodes,
+                                         .cn_index = replace->cn,
+                                         .replicas = replace->replicas,
+                                         .coros = 1,
+                                         .log = log_line};
+    int code = cellar_open(&config, &db, error);
+    if (code != 0) return code;
+    code = cellar_replace(db, replace->mn, error);
+    cellar_close(db);
+    if (code == 0) printf("memory node %u has all that the lost one had\n", replace->mn);
+    return code;
+}
+
+int bench_replace_main(int count, char *const *arguments, struct watch *watch)
+{
+    struct cellar_error error = {0};
+    struct replace replace = {.replicas = 1};
+    (void)watch;
+    int code = parse(count, arguments, &replace, &error);
+    if (code == OPTIONS_HELP) {
+        print_help();
+        return BENCH_EXIT_OK;
+    }
+    if (code == 0) code = run(&replace, &error);
+    if (code == 0) return BENCH_EXIT_OK;
+    fprintf(stderr, "cellar replace: %s\n", error.code ? error.text : cellar_error_text(code));
+    return BENCH_EXIT_ERROR;
+}
