@@ -170,13 +170,13 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
  */
 static int missing_place(struct fabric_shm *shm, const struct attaching *attaching, struct cellar_error *error)
 {
+    if (attaching->missing && (shm->fabric.fresh || shm->fabric.mn_count == 0)) {
+        *error = attaching->error;
+        return -(int)attaching->error.code;
+    }
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
         if (shm->sockets[i] >= 0) continue;
         if (!attaching->missing) return err_set(error, CELLAR_ERR_INVALID, "no path was given for memory node %u", i);
-        if (shm->fabric.fresh) {
-            *error = attaching->error;
-            return -(int)attaching->error.code;
-        }
         shm->socket_paths[i] = strdup(attaching->missing);
         if (!shm->socket_paths[i]) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a path");
     }
