@@ -27,9 +27,10 @@ enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC };
 
 struct locks_plan {
     struct lockmgr_config lock; /* the shape included; rtt_ns and server are filled in */
-    bool sim;
+    bool sim, verbs;            /* neither: shm */
     const char *nic;
-    uint64_t seed, rtt_ns; /* rtt_ns: shm, delay of each completion */
+    const char *secret_path; /* of verbs */
+    uint64_t seed, rtt_ns;   /* rtt_ns: shm, delay of each completion */
     uint64_t locks;
     double theta, read_ratio, update_ratio;
     uint32_t cs_ops, object_bytes;
@@ -43,7 +44,7 @@ struct locks_plan {
     uint32_t kill_cn;
     uint64_t kill_ns, detect_ns;
     /* Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0 of 1. */
-    const char *memnodes; /* the memory node's socket; NULL: memory of this process */
+    const char *memnodes; /* the memory node's socket or address; NULL: memory of this process */
     uint32_t process, processes;
     struct watch *watch; /* with memnodes */
     uint32_t *stop;      /* NULL, or set when the user wants an end */

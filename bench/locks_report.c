@@ -230,7 +230,7 @@ static void add_plan(json_t *root, const struct locks_report *report)
     const struct locks_plan *plan = report->plan;
     const struct lockmgr_config *lock = &plan->lock;
     json_object_set_new(root, "workload", json_string("lock"));
-    json_object_set_new(root, "fabric", json_string(plan->sim ? "sim" : "shm"));
+    json_object_set_new(root, "fabric", json_string(plan->sim ? "sim" : plan->verbs ? "verbs" : "shm"));
     json_object_set_new(root, "nic", plan->sim ? json_string(plan->nic) : json_null());
     json_object_set_new(root, "lock", json_string(lock->algorithm));
     json_object_set_new(root, "policy", lock->policy ? json_string(lock->policy) : json_null());

@@ -3,6 +3,8 @@
 
 #include "fabric_shm.h"
 #include "fabric_sim.h"
+#include "fabric_verbs.h"
+#include "layout.h"
 #include "lockmgr_algorithm.h"
 #include "locks_meeting.h"
 #include "must.h"
@@ -16,6 +18,7 @@
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
 #define SHM_SUSPECT_NS 10000000
 #define SHM_RTT_NS 200    /* about: without delay, a post and its completion */
+#define VERBS_RTT_NS 4000 /* about: of a network card; what depends on it adapts */
 #define NUMBERED_STRIDE 8 /* from lock to lock, where they are numbers in a switch */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
@@ -42,7 +45,9 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
 {
     struct lockmgr_config *lock = &plan->lock;
     if (plan->processes == 0) plan->processes = 1;
-    lock->rtt_ns = plan->sim ? fabric_sim_profile_find(plan->nic)->rtt_ns : SHM_RTT_NS + plan->rtt_ns;
+    lock->rtt_ns = plan->sim     ? fabric_sim_profile_find(plan->nic)->rtt_ns
+                   : plan->verbs ? VERBS_RTT_NS
+                                 : SHM_RTT_NS + plan->rtt_ns;
     if (lock->algorithm && lockmgr_has_server(lock->algorithm)) {
         lock->server_cn = lock->cn_count;
         lock->server_workers = plan->server_workers;
@@ -155,6 +160,17 @@ static void worker_main(void *arg)
 
 /* ---- opening ---- */
 
+static int open_verbs(struct locks_run *run, uint32_t cns, struct cellar_error *error)
+{
+    const struct locks_plan *plan = run->plan;
+    const struct fabric_verbs_config config = {.memnodes = plan->memnodes,
+                                               .secret_path = plan->secret_path,
+                                               .cn_index = run->first_cn,
+                                               .cns = cns,
+                                               .fingerprint = layout_fingerprint()};
+    return fabric_verbs_open(&config, &run->fabric, error);
+}
+
 static int open_fabric(struct locks_run *run, struct cellar_error *error)
 {
     const struct locks_plan *plan = run->plan;
@@ -180,7 +196,7 @@ static int open_fabric(struct locks_run *run, struct cellar_error *error)
                                        .cns = run->own_cns + (run->hosts ? cns - plan->lock.cn_count : 0),
                                        .rtt_ns = plan->rtt_ns,
                                        .seed = plan->seed};
-    int code = fabric_shm_open(&config, &run->fabric, error);
+    int code = plan->verbs ? open_verbs(run, config.cns, error) : fabric_shm_open(&config, &run->fabric, error);
     if (code || !plan->memnodes) return code;
     if (run->fabric->mn_count != 1) return err_set(error, CELLAR_ERR_INVALID, "--memnodes: one memory node");
     if (run->fabric->cn_count < cns)

@@ -157,8 +157,12 @@ static const struct option_def defs[] = {
      .fallback = "sim",
      .kind = OPTION_CHOICE,
      .offset = AT(fabric),
-     .choices = settings_fabrics,
-     .not_built = settings_fabrics_not_built},
+     .choices = settings_fabrics},
+    {.name = "secret",
+     .argument = "FILE",
+     .help = "verbs: what all processes of the pool prove to know",
+     .kind = OPTION_TEXT,
+     .offset = AT(plan.secret_path)},
     {.name = "nic",
      .help = "sim: the NICs and CPUs that it models",
      .fallback = "cx5",
@@ -181,7 +185,7 @@ static const struct option_def defs[] = {
      .max = 1e9},
     {.name = "memnodes",
      .argument = "PATH",
-     .help = "shm: the socket of a cellar memnode",
+     .help = "the socket of a cellar memnode; verbs: its ADDRESS[:PORT]",
      .kind = OPTION_TEXT,
      .offset = AT(plan.memnodes)},
     {.name = "process",
@@ -297,6 +301,14 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
     struct locks_plan *plan = &settings->plan;
     struct lockmgr_config *lock = &plan->lock;
     plan->sim = !strcmp(settings->fabric, "sim");
+    plan->verbs = !strcmp(settings->fabric, "verbs");
+    if (plan->verbs && !plan->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--fabric verbs needs --memnodes ADDRESS: where cellar memnode --fabric verbs listens");
+    if (!plan->verbs && plan->secret_path)
+        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", settings->fabric);
+    if (plan->verbs && given_is(given, "rtt-ns"))
+        return err_set(error, CELLAR_ERR_INVALID, "--rtt-ns is for --fabric shm: verbs has its network's");
     if (!plan->sim && given_is(given, "nic"))
         return err_set(error, CELLAR_ERR_INVALID, "--nic is for --fabric sim: shm is this machine");
     if (plan->sim && given_is(given, "rtt-ns"))

@@ -2,18 +2,22 @@
 #include "bench.h"
 #include "err.h"
 #include "fabric_shm.h"
+#include "fabric_verbs.h"
 #include "layout.h"
 #include "machine.h"
+#include "metrics.h"
 #include "options.h"
 #include "style.h"
 
 #include <string.h>
 
 struct memnode {
-    const char *fabric, *socket_path;
+    const char *fabric, *socket_path, *address, *secret_path, *masked;
     uint64_t bytes, seed;
-    uint32_t node, mns, cns;
+    uint32_t node, mns, cns, metrics_port;
     struct watch *watch;
+    struct metrics *metrics;
+    uint64_t start_ns;
     volatile int stop;
     /* for the status line */
     uint32_t attached;
@@ -21,8 +25,8 @@ struct memnode {
 
 #define AT(field) offsetof(struct memnode, field)
 
-static const char *const fabrics[] = {"shm", NULL};
-static const char *const fabrics_not_built[] = {"verbs", NULL};
+static const char *const fabrics[] = {"shm", "verbs", NULL};
+static const char *const masked_kinds[] = {"auto", "loop", NULL};
 
 static const struct option_def defs[] = {
     {.group = "Options",
@@ -31,13 +35,35 @@ static const struct option_def defs[] = {
      .fallback = "shm",
      .kind = OPTION_CHOICE,
      .offset = AT(fabric),
-     .choices = fabrics,
-     .not_built = fabrics_not_built},
+     .choices = fabrics},
     {.name = "socket",
      .argument = "PATH",
-     .help = "where compute nodes attach; created, and removed at the end",
+     .help = "shm: where compute nodes attach; created, and removed at the end",
      .kind = OPTION_TEXT,
      .offset = AT(socket_path)},
+    {.name = "address",
+     .argument = "ADDRESS[:PORT]",
+     .help = "verbs: where it listens, on the RDMA device's interface; port 7471",
+     .kind = OPTION_TEXT,
+     .offset = AT(address)},
+    {.name = "secret",
+     .argument = "FILE",
+     .help = "verbs: what compute nodes must prove to know",
+     .kind = OPTION_TEXT,
+     .offset = AT(secret_path)},
+    {.name = "masked-cas",
+     .help = "verbs: by the device where it can, or always by plain CAS",
+     .fallback = "auto",
+     .kind = OPTION_CHOICE,
+     .offset = AT(masked),
+     .choices = masked_kinds},
+    {.name = "metrics",
+     .argument = "PORT",
+     .help = "verbs: serve http://127.0.0.1:PORT/metrics",
+     .kind = OPTION_COUNT,
+     .offset = AT(metrics_port),
+     .min = 1,
+     .max = 65535},
     {.name = "bytes",
      .argument = "SIZE",
      .help = "memory (suffixes K, M, G)",
@@ -81,7 +107,8 @@ static const struct options options = {
 
 static void print_help(void)
 {
-    fputs("Usage: cellar memnode --socket PATH --bytes SIZE [options]\n\n"
+    fputs("Usage: cellar memnode --socket PATH --bytes SIZE [options]\n"
+          "       cellar memnode --fabric verbs --address ADDRESS --bytes SIZE [options]\n\n"
           "Runs one memory node: it owns the memory, and runs no transaction code. Stop it with Ctrl-C or SIGTERM; its "
           "memory is\n"
           "gone then.\n",
@@ -91,7 +118,8 @@ static void print_help(void)
           "  cellar memnode --socket /tmp/mn0 --bytes 2G\n"
           "  cellar memnode --socket /tmp/mn0 --bytes 1G --node 0 --mns 2 &\n"
           "  cellar memnode --socket /tmp/mn1 --bytes 1G --node 1 --mns 2 &\n"
-          "  cellar bench smallbank --memnodes /tmp/mn0,/tmp/mn1 --replicas 1\n",
+          "  cellar bench smallbank --memnodes /tmp/mn0,/tmp/mn1 --replicas 1\n"
+          "  cellar memnode --fabric verbs --address 10.0.0.1 --secret pool.key --bytes 64G\n",
           stdout);
 }
 
@@ -101,8 +129,16 @@ static int parse(int count, char *const *arguments, struct memnode *memnode, str
     struct machine machine;
     int code = options_parse(&options, count, arguments, memnode, &given, error);
     if (code != 0) return code;
-    if (!memnode->socket_path) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH is missing");
-    if (strchr(memnode->socket_path, ','))
+    bool verbs = !strcmp(memnode->fabric, "verbs");
+    if (verbs && memnode->socket_path)
+        return err_set(error, CELLAR_ERR_INVALID, "--socket is for --fabric shm; verbs listens at --address ADDRESS");
+    if (verbs && !memnode->address) return err_set(error, CELLAR_ERR_INVALID, "--address ADDRESS is missing");
+    if (!verbs && (memnode->address || memnode->secret_path || memnode->metrics_port ||
+                   options_given(&options, given, "masked-cas")))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "--address, --secret, --masked-cas and --metrics are for --fabric verbs, not shm");
+    if (!verbs && !memnode->socket_path) return err_set(error, CELLAR_ERR_INVALID, "--socket PATH is missing");
+    if (!verbs && strchr(memnode->socket_path, ','))
         return err_set(error, CELLAR_ERR_INVALID, "--socket PATH must not contain a comma");
     if (!memnode->bytes) return err_set(error, CELLAR_ERR_INVALID, "--bytes SIZE is missing");
     if (memnode->node >= memnode->mns)
@@ -121,8 +157,9 @@ static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
     const struct memnode *memnode = arg;
     char size[STYLE_BYTES];
     snprintf(line, bytes, "  memory node %u of %u at %.80s: %s, %u compute nodes attached, up %.0f s", memnode->node,
-             memnode->mns, memnode->socket_path, style_bytes(size, (double)memnode->bytes),
-             __atomic_load_n(&memnode->attached, __ATOMIC_RELAXED), elapsed_s);
+             memnode->mns, memnode->socket_path ? memnode->socket_path : memnode->address,
+             style_bytes(size, (double)memnode->bytes), __atomic_load_n(&memnode->attached, __ATOMIC_RELAXED),
+             elapsed_s);
 }
 
 /* About once a second; also passes an interrupt on. */
@@ -133,31 +170,77 @@ static void on_status(void *arg, const struct fabric_shm_memnode_status *status)
     if (__atomic_load_n(&memnode->watch->stop, __ATOMIC_RELAXED)) memnode->stop = 1;
 }
 
+static void on_verbs_status(void *arg, const struct fabric_verbs_memnode_status *status)
+{
+    struct memnode *memnode = arg;
+    __atomic_store_n(&memnode->attached, status->cns_attached, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&memnode->watch->stop, __ATOMIC_RELAXED)) memnode->stop = 1;
+    metrics_set(memnode->metrics, METRICS_BYTES, status->bytes);
+    metrics_set(memnode->metrics, METRICS_CNS, status->cns_attached);
+    metrics_set(memnode->metrics, METRICS_QUEUE_PAIRS, status->queue_pairs);
+    metrics_set(memnode->metrics, METRICS_ADMITTED, status->admitted);
+    metrics_set(memnode->metrics, METRICS_REFUSED, status->refused);
+    metrics_set(memnode->metrics, METRICS_FENCED, status->fenced);
+    metrics_set(memnode->metrics, METRICS_NATIVE, status->native_masked);
+    metrics_set(memnode->metrics, METRICS_HUGE_PAGES, status->huge_pages);
+    metrics_set(memnode->metrics, METRICS_UPTIME_S, (memnode->watch->now_ns() - memnode->start_ns) / 1000000000);
+}
+
+/* A daemon's journal shows who came and went, too. */
 static void log_line(void *arg, enum cellar_log_level level, const char *text)
 {
-    (void)arg;
-    if (level >= CELLAR_LOG_WARNING) fprintf(stderr, "cellar memnode: %s\n", text);
+    const struct memnode *memnode = arg;
+    if (level >= CELLAR_LOG_WARNING || !strcmp(memnode->fabric, "verbs")) fprintf(stderr, "cellar memnode: %s\n", text);
+}
+
+static int run_shm(struct memnode *memnode, struct cellar_error *error)
+{
+    const struct fabric_shm_memnode_config config = {.socket_path = memnode->socket_path,
+                                                     .node = memnode->node,
+                                                     .mn_count = memnode->mns,
+                                                     .cn_count = memnode->cns,
+                                                     .bytes = memnode->bytes,
+                                                     .seed = memnode->seed,
+                                                     .log = log_line,
+                                                     .log_arg = memnode};
+    return fabric_shm_memnode_run(&config, &memnode->stop, on_status, memnode, error);
+}
+
+static int run_verbs(struct memnode *memnode, struct cellar_error *error)
+{
+    const struct fabric_verbs_memnode_config config = {
+        .address = memnode->address,
+        .secret_path = memnode->secret_path,
+        .node = memnode->node,
+        .mn_count = memnode->mns,
+        .cn_count = memnode->cns,
+        .bytes = memnode->bytes,
+        .seed = memnode->seed,
+        .fingerprint = layout_fingerprint(),
+        .masked = strcmp(memnode->masked, "loop") ? FABRIC_VERBS_MASKED_AUTO : FABRIC_VERBS_MASKED_LOOP,
+        .log = log_line,
+        .log_arg = memnode};
+    int code = 0;
+    memnode->start_ns = memnode->watch->now_ns();
+    if (memnode->metrics_port)
+        code = metrics_open((uint16_t)memnode->metrics_port, memnode->node, &memnode->metrics, error);
+    if (code == 0) code = fabric_verbs_memnode_run(&config, &memnode->stop, on_verbs_status, memnode, error);
+    metrics_close(memnode->metrics);
+    return code;
 }
 
 int bench_memnode_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
-    struct memnode memnode = {.fabric = "shm", .mns = 1, .cns = 7, .seed = 1, .watch = watch};
+    struct memnode memnode = {.fabric = "shm", .masked = "auto", .mns = 1, .cns = 7, .seed = 1, .watch = watch};
     int code = parse(count, arguments, &memnode, &error);
     if (code == OPTIONS_HELP) {
         print_help();
         return BENCH_EXIT_OK;
     }
     if (code == 0) {
-        const struct fabric_shm_memnode_config config = {.socket_path = memnode.socket_path,
-                                                         .node = memnode.node,
-                                                         .mn_count = memnode.mns,
-                                                         .cn_count = memnode.cns,
-                                                         .bytes = memnode.bytes,
-                                                         .seed = memnode.seed,
-                                                         .log = log_line};
         watch->begin(watch, &(struct watch_phase){.interruptible = true, .draw = draw, .arg = &memnode});
-        code = fabric_shm_memnode_run(&config, &memnode.stop, on_status, &memnode, &error);
+        code = strcmp(memnode.fabric, "verbs") ? run_shm(&memnode, &error) : run_verbs(&memnode, &error);
         watch->end(watch);
     }
     if (code == 0) return BENCH_EXIT_OK;

@@ -7,20 +7,33 @@
 #include <string.h>
 
 struct rescue {
-    const char *memnodes, *pool_path;
+    const char *fabric, *memnodes, *secret_path, *pool_path;
     uint32_t cn, replicas;
     uint64_t recovered;
 };
 
 #define AT(field) offsetof(struct rescue, field)
 
+static const char *const fabrics[] = {"shm", "verbs", NULL};
+
 static const struct option_def defs[] = {
     {.group = "Which pool",
-     .name = "memnodes",
-     .argument = "PATHS",
-     .help = "sockets of `cellar memnode` processes, comma separated",
+     .name = "fabric",
+     .help = "how its memory nodes are reached",
+     .fallback = "shm",
+     .kind = OPTION_CHOICE,
+     .offset = AT(fabric),
+     .choices = fabrics},
+    {.name = "memnodes",
+     .argument = "A,B",
+     .help = "sockets of `cellar memnode` processes; verbs: ADDRESS[:PORT]",
      .kind = OPTION_TEXT,
      .offset = AT(memnodes)},
+    {.name = "secret",
+     .argument = "FILE",
+     .help = "verbs: what all processes of the pool prove to know",
+     .kind = OPTION_TEXT,
+     .offset = AT(secret_path)},
     {.name = "replicas",
      .argument = "F",
      .help = "backups of each record and log, as when it was made",
@@ -49,7 +62,7 @@ static const struct options options = {
 
 static void print_help(void)
 {
-    fputs("Usage: cellar recover --memnodes PATHS --cn I [options]\n"
+    fputs("Usage: cellar recover --memnodes A,B --cn I [options]\n"
           "       cellar recover --pool FILE\n\n"
           "Recovers a compute node whose process ended without closing the pool: what it acknowledged takes effect, "
           "its locks go. "
@@ -69,7 +82,7 @@ static int parse(int count, char *const *arguments, struct rescue *rescue, struc
     int code = options_parse(&options, count, arguments, rescue, &given, error);
     if (code != 0) return code;
     if (!rescue->memnodes == !rescue->pool_path)
-        return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes PATHS or --pool FILE");
+        return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
     return 0;
 }
 
@@ -86,7 +99,9 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
 static int run(struct rescue *rescue, struct cellar_error *error)
 {
     struct cellar *db;
-    const struct cellar_config config = {.memnodes = rescue->memnodes,
+    const struct cellar_config config = {.fabric = rescue->fabric,
+                                         .memnodes = rescue->memnodes,
+                                         .secret_path = rescue->secret_path,
                                          .pool_path = rescue->pool_path,
                                          .cn_index = rescue->memnodes ? rescue->cn : 0,
                                          .replicas = rescue->replicas,
@@ -103,7 +118,7 @@ static int run(struct rescue *rescue, struct cellar_error *error)
 int bench_recover_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
-    struct rescue rescue = {0};
+    struct rescue rescue = {.fabric = "shm"};
     (void)watch;
     int code = parse(count, arguments, &rescue, &error);
     if (code == OPTIONS_HELP) {

@@ -13,8 +13,7 @@
 #define HISTORY_MAX 1000000000
 #define HISTORY_MAX_DEFAULT 1000000
 
-const char *const settings_fabrics[] = {"shm", "sim", NULL};
-const char *const settings_fabrics_not_built[] = {"verbs", NULL};
+const char *const settings_fabrics[] = {"shm", "sim", "verbs", NULL};
 const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
 const char *const settings_modes[] = {"record", "cell", "crest", "cellar", NULL};
 const char *const settings_modes_not_built[] = {"ford", "motor", "2pl", NULL};
@@ -35,8 +34,7 @@ static const struct option_def defs[] = {
      .fallback = "shm",
      .kind = OPTION_CHOICE,
      .offset = AT(db.fabric),
-     .choices = settings_fabrics,
-     .not_built = settings_fabrics_not_built},
+     .choices = settings_fabrics},
     {.name = "nic",
      .help = "sim: the NICs and CPUs that it models",
      .fallback = "cx5",
@@ -141,9 +139,14 @@ static const struct option_def defs[] = {
      .offset = AT(db.pool_path)},
     {.name = "memnodes",
      .argument = "A,B",
-     .help = "sockets of `cellar memnode` processes to use",
+     .help = "sockets of `cellar memnode` processes to use; verbs: ADDRESS[:PORT]",
      .kind = OPTION_TEXT,
      .offset = AT(db.memnodes)},
+    {.name = "secret",
+     .argument = "FILE",
+     .help = "verbs: what all processes of the pool prove to know",
+     .kind = OPTION_TEXT,
+     .offset = AT(db.secret_path)},
     {.name = "process",
      .argument = "I/N",
      .help = "run together with others on --memnodes, as number I (0 first) of N",
@@ -349,9 +352,25 @@ static int lease_parse(struct settings *settings, struct cellar_error *error)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
-    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "process", "lease"};
+    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "secret", "process", "lease"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
         if (options_given(&options, given, shm_only[i])) CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
+    return 0;
+}
+
+/* What verbs has not, and what only it has. */
+static int refuse_verbs_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    if (strcmp(settings->db.fabric, "verbs") != 0) {
+        if (settings->db.secret_path) CONFLICT("--secret is for --fabric verbs, not %s", settings->db.fabric);
+        return 0;
+    }
+    if (options_given(&options, given, "rtt-ns") || settings->db.pool_path)
+        CONFLICT("--rtt-ns and --pool are for --fabric shm, not verbs");
+    if (!settings->db.memnodes)
+        CONFLICT("--fabric verbs needs --memnodes ADDRESS,ADDRESS: where cellar memnode --fabric verbs listens");
+    if (settings->history && settings->processes > 1)
+        CONFLICT("--history needs one clock, and the processes of --fabric verbs may be on several machines");
     return 0;
 }
 
@@ -381,6 +400,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         if (refused < 0) return refused;
     }
     int code = refuse_history_conflicts(settings, given, error);
+    if (code == 0) code = refuse_verbs_conflicts(settings, given, error);
     if (code < 0) return code;
     if (db->memnodes) {
         if (db->pool_path) CONFLICT("--pool and --memnodes exclude each other");

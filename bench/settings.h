@@ -23,8 +23,8 @@ struct settings {
     const char *cc, *mix, *scale, *process_text, *lease_text, *plant;
 };
 
-/* The fabrics, modes and workloads that exist, and those that are known but not built yet; NULL-terminated. */
-extern const char *const settings_fabrics[], *const settings_fabrics_not_built[];
+/* The fabrics, modes and workloads that exist, and modes that are known but not built yet; NULL-terminated. */
+extern const char *const settings_fabrics[];
 extern const char *const settings_nics[]; /* profiles of the simulated fabric */
 extern const char *const settings_modes[], *const settings_modes_not_built[];
 extern const struct workload *const settings_workloads[];

@@ -3,6 +3,8 @@
 
 #include "fabric_shm.h"
 #include "fabric_sim.h"
+#include "fabric_verbs.h"
+#include "layout.h"
 #include "locktable.h"
 #include "must.h"
 
@@ -224,8 +226,23 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     return 0;
 }
 
+static int fabric_open_verbs(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    if (config->pool_path || config->rtt_ns)
+        return err_set(error, CELLAR_ERR_INVALID, "the verbs fabric has no pool file and no delay of its own");
+    struct fabric_verbs_config verbs = {.memnodes = config->memnodes,
+                                        .secret_path = config->secret_path,
+                                        .cn_index = config->cn_index,
+                                        .cns = config->cns,
+                                        .fingerprint = layout_fingerprint()};
+    return fabric_verbs_open(&verbs, out, error);
+}
+
 static int fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
 {
+    if (strcmp(config->fabric, "verbs") == 0) return fabric_open_verbs(config, out, error);
+    if (config->secret_path)
+        return err_set(error, CELLAR_ERR_INVALID, "a secret is for the verbs fabric, not %s", config->fabric);
     if (strcmp(config->fabric, "shm") == 0) {
         struct fabric_shm_config shm = {.mn_count = config->mns,
                                         .cn_count = config->cn_index + config->cns,
@@ -251,7 +268,7 @@ static int fabric_open(const struct cellar_config *config, struct fabric **out, 
         sim.seed = config->seed;
         return fabric_sim_open(&sim, out, error);
     }
-    return err_set(error, CELLAR_ERR_INVALID, "no fabric \"%s\": shm or sim", config->fabric);
+    return err_set(error, CELLAR_ERR_INVALID, "no fabric \"%s\": shm, sim or verbs", config->fabric);
 }
 
 int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)

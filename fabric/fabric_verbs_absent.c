@@ -3,8 +3,10 @@
 
 static int absent(struct cellar_error *error)
 {
-    return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                   "this build has no verbs fabric; install libibverbs-dev and librdmacm-dev, and build anew");
+    return err_set(
+        error, CELLAR_ERR_UNSUPPORTED,
+        "no RDMA device can be used: this build has no verbs fabric; install libibverbs-dev and librdmacm-dev, "
+        "and build anew");
 }
 
 int fabric_verbs_open(const struct fabric_verbs_config *config, struct fabric **out, struct cellar_error *error)

@@ -138,7 +138,7 @@ typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char
 #define CELLAR_LEASE_NONE UINT64_MAX /* cellar_config.lease_ns: nobody watches, and this process is not suspected */
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
-    const char *fabric;    /* "shm" (default) or "sim" */
+    const char *fabric;    /* "shm" (default), "sim" or "verbs" */
     enum cellar_cc cc;     /* concurrency control (protocol.md section 7) */
     uint32_t cns, mns;     /* compute nodes in this process (1), memory nodes (1) */
     uint32_t cn_index;     /* index of the first of them (0), when others attach to the same memory nodes */
@@ -147,12 +147,15 @@ struct cellar_config {
     uint32_t replicas;     /* backups of each record and log (0); less than mns */
     uint64_t pool_bytes;   /* memory of each memory node (64 MiB) */
     const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
-    const char *memnodes;  /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated */
-    uint64_t log_bytes;    /* redo-log segment of each coordinator (128 KiB) */
-    uint64_t rtt_ns;       /* shm: delay each completion by this much (0) */
-    uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
-    uint64_t seed;     /* everything random follows from it (1) */
-    cellar_log_fn log; /* NULL: silent */
+    /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their ADDRESS[:PORT] */
+    const char *memnodes;
+    const char
+        *secret_path;   /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
+    uint64_t log_bytes; /* redo-log segment of each coordinator (128 KiB) */
+    uint64_t rtt_ns;    /* shm: delay each completion by this much (0) */
+    uint64_t lease_ns;  /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    uint64_t seed;      /* everything random follows from it (1) */
+    cellar_log_fn log;  /* NULL: silent */
     void *log_arg;
 };
 

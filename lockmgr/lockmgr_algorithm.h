@@ -44,6 +44,7 @@ struct lockmgr_algorithm {
     const char *name, *about;
     const char *const *policies; /* NULL, or names up to a NULL; the first is the default */
     uint32_t promises;           /* enum lockmgr_promise */
+    bool wide;                   /* it uses FABRIC_WIDE_*, which not every fabric has */
     bool times_itself; /* it fills in lockmgr_stats.times_ns; else its first operations, and the rest, are timed */
     /* Mandatory */
     uint64_t (*lock_bytes)(const struct lockmgr_config *config);

@@ -514,6 +514,7 @@ static bool quiet(const struct lockmgr_worker *worker)
 const struct lockmgr_algorithm lockmgr_algorithm_shiftlock = {
     .name = "shiftlock",
     .about = "writers hand over by messages, readers are counted (ShiftLock)",
+    .wide = true,
     .times_itself = true,
     .promises = LOCKMGR_SHARES | LOCKMGR_PHASE_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS,
     .server_promises = LOCKMGR_RECOVERS,

@@ -15,6 +15,7 @@ missing_packages() {
     have_library jemalloc || echo libjemalloc-dev
     have_library libibverbs || echo libibverbs-dev
     have_library librdmacm || echo librdmacm-dev
+    have_library libmicrohttpd || echo libmicrohttpd-dev
     [ "$kind" = test ] || return 0
     have_library cmocka || echo libcmocka-dev
     command -v clang >/dev/null || echo clang

@@ -39,8 +39,8 @@ accepted "Usage: cellar bench" bench ycsb --theta 0.5 --help
 accepted "Usage: cellar memnode" memnode --help
 accepted "Usage: cellar check" check --help
 accepted "Usage: cellar recover" recover --help
-refused "either --memnodes PATHS or --pool FILE" recover
-refused "either --memnodes PATHS or --pool FILE" recover --memnodes /tmp/a --pool /tmp/b
+refused "either --memnodes A,B or --pool FILE" recover
+refused "either --memnodes A,B or --pool FILE" recover --memnodes /tmp/a --pool /tmp/b
 refused "no memory node listens" recover --memnodes /nonexistent/mn --cn 1
 refused "--cn" recover --memnodes /nonexistent/mn --cn 255
 accepted "Usage: cellar list" list --help
@@ -80,7 +80,11 @@ refused "--two-tables takes no value" bench smallbank --two-tables=yes
 # bench: what is not built
 for cc in ford motor 2pl; do refused "not built yet; built: record, cell, crest, cellar" bench smallbank --cc $cc; done
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
-refused "--fabric verbs is not built yet" bench smallbank --fabric verbs
+refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
+refused "--rtt-ns and --pool are for --fabric shm" bench smallbank --fabric verbs --rtt-ns 100 --memnodes 10.0.0.1
+refused "--secret is for --fabric verbs" bench smallbank --secret x
+refused "--fabric verbs needs --memnodes ADDRESS" bench lock --fabric verbs
+refused "--secret is for --fabric verbs" bench lock --secret x
 for option in lock faults; do refused "--$option is not built yet" bench smallbank --$option x; done
 
 # bench: what does not go together
@@ -127,7 +131,13 @@ refused "--bytes SIZE is missing" memnode --socket "$folder/mn"
 refused "--bytes needs a size" memnode --socket "$folder/mn" --bytes much
 refused "--node 1 needs --mns 2" memnode --socket "$folder/mn" --bytes 64M --node 1
 refused "exceeds the machine's" memnode --socket "$folder/mn" --bytes 100000G
-refused "--fabric verbs is not built yet" memnode --fabric verbs --socket "$folder/mn" --bytes 64M
+refused "--socket is for --fabric shm" memnode --fabric verbs --socket "$folder/mn" --bytes 64M
+refused "--address ADDRESS is missing" memnode --fabric verbs --bytes 64M
+refused "are for --fabric verbs, not shm" memnode --socket "$folder/mn" --metrics 9 --bytes 64M
+if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
+    refused "no RDMA device" memnode --fabric verbs --address 127.0.0.1 --bytes 64M
+    refused "no RDMA device" bench smallbank --txns 10 --fabric verbs --memnodes 127.0.0.1
+fi
 refused "cellar memnode: " memnode --socket /no/such/folder/mn --bytes 64M
 
 [ $failures -eq 0 ] && echo "all refusals are as they should be"
