@@ -53,9 +53,9 @@ struct lockmgr_algorithm {
     int (*release)(struct coro *co, struct lockmgr_hold *hold);
     /* 0 if `bytes` show a lock that nobody holds or waits for */
     int (*audit)(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
-    /* NULL where there is nothing to do */
     /* With LOCKMGR_UPDATES: hold->mode is UPDATE. DEADLINE: it still is */
     int (*upgrade)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
+    /* NULL where there is nothing to do */
     uint32_t (*policy_promises)(const struct lockmgr_config *config); /* what depends on it, besides `promises` */
     int (*check)(const struct lockmgr_config *config, struct cellar_error *error);
     int (*open)(struct lockmgr *lockmgr, struct cellar_error *error); /* lockmgr->shared: its state for the CN */

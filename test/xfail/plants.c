@@ -344,7 +344,16 @@ static void run_locks(const struct plants_search *search, uint64_t seed, struct 
     struct lock_run_report report;
     char checker[32];
     assert_true(lock_run_draw(&plan, search->lock, search->policy, seed));
-    if (search->lock_one) {
+    if (search->lock_late) {
+        plan.dawdle_percent = 3;
+        plan.schedule = SIM_SCHEDULE_TIME;
+        plan.lease_ns = 100000;
+        plan.rounds = 10;
+        plan.faults =
+            (struct fabric_sim_faults){.length_max_ns = 4 * plan.lease_ns, .each_max = 100, .retry_ns = 1000000000};
+        plan.faults.rate[FABRIC_SIM_FAULT_late_completion] = 0.2;
+    }
+    if (search->lock_one || search->lock_late) {
         plan.locks = 1;
         plan.pair_percent = 0;
         plan.read_percent = 50;

@@ -13,6 +13,7 @@ static const struct plants_search searches[] = {
     {.plant = "shiftlock_leave_no_flip", LOCK(shiftlock)},
     {.plant = "shiftlock_ghost_hurries", LOCK(shiftlock)},
     {.plant = "shiftlock_no_limit", LOCK(shiftlock)},
+    {.plant = "shiftlock_takes_thawed", LOCK(shiftlock), .lock_late = true},
     {.plant = "mcs_grant_unawaited", LOCK(mcs)},
     {.plant = "mcs_successor_forgotten", LOCK(mcs)},
     {.plant = "mcs_ghost_hurries", LOCK(mcs)},
