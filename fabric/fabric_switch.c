@@ -367,7 +367,8 @@ static void run_control(struct fabric_switch *self, uint64_t now_ns)
 {
     if (turn_ns(self) > now_ns) return;
     struct ring *ring = &self->punted;
-    bool punted = ring->head != ring->tail && ring_at(ring, ring->head)->due_ns <= now_ns;
+    /* Its own time first: a switch that has just come up looks at nothing before. */
+    bool punted = self->control_ns > now_ns && ring->head != ring->tail && ring_at(ring, ring->head)->due_ns <= now_ns;
     struct fabric_switch_packet packet;
     if (punted) packet = ring_at(ring, ring->head++)->packet;
     self->controls = true;
@@ -384,6 +385,7 @@ uint64_t fabric_switch_run(struct fabric_switch *self)
     uint64_t next_ns = run_strays(self, now_ns);
     run_looping(self, now_ns);
     run_control(self, now_ns);
+    if (self->up_ns) return self->up_ns; /* it was told to fail */
     if (self->looping.head != self->looping.tail)
         next_ns = sooner(next_ns, ring_at(&self->looping, self->looping.head)->due_ns);
     return sooner(next_ns, turn_ns(self));
