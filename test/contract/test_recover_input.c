@@ -3,6 +3,7 @@
  * ours are ignored or refused in one line; they never end the process or change what they do not name.
  */
 #include "cellar.h"
+#include "configuration.h"
 #include "logseg.h"
 #include "prng.h"
 
@@ -378,6 +379,34 @@ static void a_killed_process_is_recovered(void **state)
     place_remove(&place);
 }
 
+/* Who opens a pool follows its configuration word (docs/failover.md): one that names nodes that there are not is refused. */
+static void configurations_of_other_nodes_are_refused(void **state)
+{
+    static const struct configuration bad[] = {
+        {.epoch = 2, .away = -1, .leader = 1},
+        {.epoch = 3, .from = CONFIGURATION_LOST, .state = CONFIGURATION_STEADY, .away = -1, .leader = 65000},
+        {.epoch = 2, .state = CONFIGURATION_LOST, .away = 1, .leader = 0},
+        {.epoch = 2, .state = CONFIGURATION_LOST, .away = -1, .leader = 0},
+        {.epoch = 2, .state = CONFIGURATION_STATES, .away = 0, .leader = 0},
+        {.epoch = 2, .from = (enum configuration_state)15, .away = -1, .leader = 0},
+    };
+    struct place place;
+    (void)state;
+    place_make(&place);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct bank bank = {0};
+        copy_file(place.killed, place.copy);
+        uint8_t *image = image_of(place.copy);
+        ((struct superblock_wire *)(void *)image)->configuration = configuration_word(&bad[i]);
+        munmap(image, POOL_BYTES);
+        int rc = bank_open(&bank, place.copy);
+        if (rc != -CELLAR_ERR_CORRUPT ||
+            strcmp(bank.error.text, "the configuration: remote bytes fail their checks") != 0)
+            fail_msg("word %zu: %s: %s", i, cellar_error_text(rc), bank.error.text);
+    }
+    place_remove(&place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +414,7 @@ int main(void)
         cmocka_unit_test(forged_entries_change_nothing_else),
         cmocka_unit_test(torn_and_oversized_entries_do_not_count),
         cmocka_unit_test(noise_around_the_log_does_not_count),
+        cmocka_unit_test(configurations_of_other_nodes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

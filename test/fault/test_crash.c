@@ -5,6 +5,7 @@
  *
  *     test_crash [all [NAME]]                 every scenario and variant, or those of one variant; else a part of them
  *     test_crash pairs [NAME]                 likewise, of the first thirty scenarios with two transactions
+ *     test_crash pairs NAME I/N               the I-th of N parts of them, from 1 on
  */
 #include "share.h"
 #include "sim_scenarios.h"
@@ -27,6 +28,7 @@
 
 static bool everything, only_pairs;
 static const char *only; /* the kind of cluster; NULL: all */
+static uint32_t part, parts = 1;
 
 struct crash {
     uint64_t at;        /* which operation of a client is its node's last */
@@ -133,7 +135,8 @@ static bool chosen(uint32_t scenario)
 {
     uint32_t before = 0;
     for (uint32_t i = 0; i < scenario; i++) before += sim_scenario_txn_count(&sim_scenarios_all[i]) == 2;
-    return !only_pairs || (before < PAIRS && sim_scenario_txn_count(&sim_scenarios_all[scenario]) == 2);
+    bool pair = before < PAIRS && sim_scenario_txn_count(&sim_scenarios_all[scenario]) == 2;
+    return !only_pairs || (pair && before % parts == part);
 }
 
 static void a_node_dies_at_each_operation(void **state)
@@ -167,5 +170,7 @@ int main(int argc, char **argv)
     only_pairs = argc > 1 && strcmp(argv[1], "pairs") == 0;
     everything = only_pairs || (argc > 1 && strcmp(argv[1], "all") == 0);
     only = argc > 2 ? argv[2] : NULL;
+    if (argc > 3 && (sscanf(argv[3], "%u/%u", &part, &parts) != 2 || part < 1 || part > parts)) return 2;
+    part -= argc > 3;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
