@@ -108,7 +108,7 @@
     X(crest_sole_put_ready, "the owner of an object in sole use puts while others may look at its copy")               \
     X(crest_sole_unlooked, "at v nobody looks whether an object is still in sole use")                                 \
     X(crest_sole_waits, "who waits for another's fetch keeps what it has for its sole use")                            \
-    X(crest_undo_forgotten, "of an object in sole use what was put becomes the base when it is shared")                \
+    X(crest_undo_forgotten, "of a record in sole use what was put becomes the base when it is shared")                 \
     X(crest_insert_reopened, "an object is open for writers again while an insert is being applied")                   \
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
     /* mode cellar: hot records */                                                                                     \

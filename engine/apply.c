@@ -352,7 +352,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (!object->local || object->sole || txn_is_insert(object)) versions_set(object, ts);
+        if (!object->local || txn_is_insert(object)) versions_set(object, ts);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
@@ -372,5 +372,5 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
     remember(txn);
-    if (txn->home->local) crest_applied(txn);
+    if (txn->home->local && !txn->ending) crest_applied(txn); /* else crest_end does it */
 }

@@ -101,7 +101,13 @@ int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head
     if (cache->bucket_count == CACHE_BUCKETS_MAX) return -1;
     struct bucket_wire *image = cache_alloc(cache, sizeof *image);
     if (!image) return -1;
-    cache->buckets[cache->bucket_count] = (struct cache_bucket){.addr = addr, .image = image, .next = -1, .head = head};
+    struct cache_bucket *bucket = &cache->buckets[cache->bucket_count];
+    bucket->addr = addr;
+    bucket->image = image;
+    bucket->lock_old = 0;
+    bucket->next = -1;
+    bucket->head = head;
+    bucket->held = bucket->locking = bucket->unsettled = bucket->dirty = bucket->claimed = false;
     return (int32_t)cache->bucket_count++;
 }
 

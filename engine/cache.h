@@ -15,7 +15,10 @@
 #pragma once
 
 #include "catalog.h"
+#include "local.h"
 #include "record.h"
+
+#include <stddef.h>
 
 #define CACHE_OBJECTS_MAX CELLAR_TXN_RECORDS_MAX
 #define CACHE_SLOTS 4096 /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
@@ -32,9 +35,15 @@ enum cache_state {
 };
 
 struct cache_object {
-    /* set by cache_pin */
-    const struct cellar_table *table;
-    uint64_t key;
+    union {
+        struct local_node node; /* mode `crest`: stands in the hash for a record in sole use (crest_sole.c) */
+        struct {
+            struct local_node *node_next;
+            /* set by cache_pin */
+            const struct cellar_table *table;
+            uint64_t key;
+        };
+    };
     int32_t bucket;        /* head of the chain that was searched; -1: none yet */
     int32_t absent_bucket; /* head of the chain that lacked the key, still to be validated; -1: none */
     int32_t scan_bucket;   /* chain part and entry from where the search for candidates goes on; -1: at its end */
@@ -61,17 +70,16 @@ struct cache_object {
     bool slot_used_before;
     uint8_t rounds; /* fetch rounds taken, bounded */
     /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
-    struct local_object *local;    /* pinned */
+    struct local_object *local;    /* pinned; NULL while it is in sole use */
     struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */
-    uint32_t ref_cells;            /* read, hence to be validated */
+    uint32_t ref_cells;            /* of `local`: read, hence to be validated */
     uint32_t want_read, want_lock; /* what this transaction, as its only fetcher, fetches and locks for all */
     uint32_t put_cells;            /* put since the end of the last block */
-    uint32_t version_count; /* versions made, those to be made at this block's end of an object in sole use included */
-    uint8_t *undo;          /* in sole use: what undo_cells held before they were put, at their places of the record */
-    uint32_t undo_cells;
+    uint32_t version_count;        /* versions made */
+    uint32_t spoiled_cells;        /* in sole use: what was put there is not to become versions */
     uint16_t puts;                 /* blocks that have put versions */
     bool sole;                     /* in sole use, unless another one has come since */
-    bool busy;                     /* in sole use, and nobody else looks at this copy (LOCAL_BUSY) */
+    bool busy;                     /* in sole use, and nobody else looks at this copy (CREST_BUSY) */
     bool locked;                   /* its slot is locked until the block ends */
     bool announced;                /* counts among the object's writers */
     bool claimed;                  /* this transaction is the object's fetcher */
@@ -79,6 +87,7 @@ struct cache_object {
     uint8_t heat;                  /* enum cache_heat */
     bool cools;                    /* its lock CAS clears HOT */
     bool applier;                  /* this transaction is the last writer, and applies */
+    uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
     struct local_version *applied; /* the chains that it has taken off for that */
     /* set in each round before they are used */
     uint32_t fetching_cells;           /* what this round reads */
@@ -90,20 +99,27 @@ struct cache_object {
     struct fabric_addr unsettled_addr; /* where `unsettled` is */
     const uint8_t *absence;            /* lock and version of absent_bucket, as read again */
     bool read_at_once;                 /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
+    /* in sole use, set when that begins */
+    struct local_writer *owner;
+    _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that somebody has put in its place */
 };
+_Static_assert(offsetof(struct cache_object, table) == offsetof(struct local_node, table), "the same field");
+_Static_assert(offsetof(struct cache_object, key) == offsetof(struct local_node, key), "the same field");
+_Static_assert(offsetof(struct cache_object, bucket) >= sizeof(struct local_node), "behind the node");
 
 /* One bucket of a chain as read; `next` is the chain's next part. */
 struct cache_bucket {
+    struct local_node claim; /* mode `crest`, when claimed: this CN's right to lock it */
     struct fabric_addr addr;
     struct bucket_wire *image;
     uint64_t lock_old;
-    int32_t next;               /* index, or -1 */
-    bool head;                  /* else a further part: neither lock nor version of its own */
-    bool held;                  /* its tag is ours */
-    bool locking;               /* a masked CAS is in this round */
-    bool unsettled;             /* its tag may be ours: a reply was lost */
-    bool dirty;                 /* entries changed, to be logged and applied */
-    struct local_object *claim; /* mode `crest`: this CN's right to lock it */
+    int32_t next;   /* index, or -1 */
+    bool head;      /* else a further part: neither lock nor version of its own */
+    bool held;      /* its tag is ours */
+    bool locking;   /* a masked CAS is in this round */
+    bool unsettled; /* its tag may be ours: a reply was lost */
+    bool dirty;     /* entries changed, to be logged and applied */
+    bool claimed;
 };
 
 #define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)

@@ -38,7 +38,8 @@ static bool snapshot_suffices(const struct txn *txn)
 {
     return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
            (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
-           (txn->cache.objects[0].own_read || !txn->home->local || PLANT(crest_snapshot_shared)) &&
+           (txn->cache.objects[0].own_read || txn->cache.objects[0].sole || !txn->home->local ||
+            PLANT(crest_snapshot_shared)) &&
            txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
            txn->cache.objects[0].absent_bucket < 0 && /* nor was it absent first, and inserted then */
            (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
@@ -358,7 +359,7 @@ static int publish(struct coro *co, struct txn *txn)
         txn->home->ts_last = ts; /* at once: while this one waits for its log, others of the worker choose theirs */
         rc = log_write(co, txn, ts);
     }
-    if (rc == 0 && txn->home->local) rc = crest_durable(co, txn);
+    if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = crest_durable(co, txn);
     if (rc) {
         rc = not_logged(co, txn, rc);
         ended(txn, rc, ts);
@@ -368,9 +369,10 @@ static int publish(struct coro *co, struct txn *txn)
     txn_phase_end(txn, CELLAR_PHASE_LOG);
 
     if (txn->home->local) {
+        bool changed = ts || txn->announced_count || txn->cache.locked_end;
         crest_leave_durable(txn);
-        txn_apply(co, txn, ts);
-        crest_unpin(txn);
+        if (changed) txn_apply(co, txn, ts);
+        crest_end(txn, true);
     } else if (ts) {
         txn_apply(co, txn, ts);
     } else {
@@ -388,7 +390,9 @@ int txn_commit(struct coro *co, struct txn *txn)
     if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
-    int rc = txn->home->local ? crest_block_end(co, txn) : 0;
+    int rc = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked)
+                 ? crest_block_end(co, txn)
+                 : 0; /* else v comes at once, and makes READY what is BUSY */
     if (rc == 0) rc = serialize(co, txn);
     if (rc == 0) rc = txn_validate(co, txn);
     if (rc == 0) return publish(co, txn);

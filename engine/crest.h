@@ -22,11 +22,11 @@
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
 /* Ends the last block and fetches the next one: as txn_fetch. */
 NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
-/* What was put becomes versions; slots are unlocked. 0 or RETRY (released). */
+/* What was put becomes versions; slots are unlocked; what is BUSY becomes READY. 0 or RETRY (released). */
 NODISCARD int crest_block_end(struct coro *co, struct txn *txn);
 /* A block that ends without versions. */
 void crest_block_drop(struct txn *txn);
-/* The procedure is about to put these cells: 0, or an error of its doing. */
+/* The procedure is about to put these cells of an object that is not BUSY: 0, or an error of its doing. */
 int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells);
 /* Waits for those below; then v, and the checks of what this CN holds: `check_cells` are left to txn_validate. 0 or RETRY. */
 NODISCARD int crest_serialize(struct coro *co, struct txn *txn);
@@ -42,7 +42,7 @@ NODISCARD bool crest_log_deps(struct txn *txn, struct logseg_entry *entry);
 uint64_t crest_watermark(struct txn *txn);
 /* Waits until the entries that this transaction rests on are durable. 0 or INDETERMINATE. */
 NODISCARD int crest_durable(struct coro *co, struct txn *txn);
-/* Durable with all it rests on: says so to others, and leaves. */
+/* Durable with all it rests on: says so to others, and leaves what it has announced. */
 void crest_leave_durable(struct txn *txn);
 /* The CN stops, and whoever waits for an object of it looks again. */
 void crest_stop(struct txn *txn);
@@ -54,8 +54,8 @@ void crest_lost(struct txn *txn);
 void crest_leave(struct txn *txn);
 /* After that apply: others may write those objects again. */
 void crest_applied(struct txn *txn);
-/* At the end of an attempt: gives back pins, and claims of index buckets. */
-void crest_unpin(struct txn *txn);
+/* At the end of an attempt, after its apply if it is durable: gives back objects, and claims of index buckets. */
+void crest_end(struct txn *txn, bool durable);
 /* Of an attempt without effect: takes back its versions, and leaves as above. */
 void crest_release(struct coro *co, struct txn *txn);
 /* The right to lock an index bucket; false when another transaction of this CN has it. */
@@ -105,21 +105,26 @@ enum crest_taken crest_take(struct txn *txn);
 /* The locks of the block. */
 void crest_unlock_slots(struct txn *txn);
 
-/* Objects in sole use (crest_sole.c). Of a new object, under its lock: it is this transaction's alone, and BUSY. */
-void crest_sole_begin(struct txn *txn, struct cache_object *object);
-/* Under the lock, of a stub: makes it a whole object; false, and nothing done, when the arena is exhausted. */
-NODISCARD bool crest_sole_share(struct txn_home *home, struct local_object *local);
-/* Under the lock: has another one made it shared? The copy is an ordinary one then. */
-bool crest_sole_lost(struct cache_object *object);
-/* The owner's block ends: others may look at the copy. False when one is waiting for that and the arena is exhausted: still BUSY. */
+/*
+ * Records in sole use (crest_sole.c). Is this object, of nobody yet, the transaction's alone from now on, and BUSY? False, and nothing
+ * done, when somebody else has it, or it is none to be used so.
+ */
+bool crest_sole_begin(struct txn *txn, struct cache_object *object);
+/* Under the lock, of a node of kind LOCAL_SOLE: the object that takes its place; NULL, and nothing done, when the arena is exhausted. */
+struct local_object *crest_sole_share(struct txn_home *home, struct local_node *node);
+/* Of a BUSY one: others may look at the copy. False when one is waiting for that and the arena is exhausted: still BUSY. */
 NODISCARD bool crest_sole_ready(struct txn *txn, struct cache_object *object);
-/* The same, of a block that ends without versions. */
-void crest_sole_drop(struct txn *txn, struct cache_object *object);
+/* Of a READY one, at v: if it is not in sole use any more, it is an ordinary one from now on. */
+void crest_sole_look(struct txn *txn, struct cache_object *object);
+/* What was put is as if it had not been. */
+void crest_sole_drop(struct cache_object *object);
 /* The owner shares it of its own accord; false when the arena is exhausted. */
 NODISCARD bool crest_sole_give_up(struct txn *txn, struct cache_object *object);
 /* Before it is applied: false when it is shared, and to be left like others. */
 bool crest_sole_leave(struct txn *txn, struct cache_object *object);
 /* Likewise, of an attempt without effect. */
 void crest_sole_close(struct txn *txn, struct cache_object *object);
+/* What was read is stale: whoever has made it shared is to know. */
+void crest_sole_refresh(struct txn *txn, struct cache_object *object);
 /* Gives it back; its tags are cleared. */
 void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied);

@@ -29,7 +29,7 @@ static void forget_gone(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
-    uint32_t slot = local->slot;
+    uint32_t slot = local->node.slot;
 
     local_lock(home->local, local, home->ep);
     if (local->gone && !object->ref_cells && !object->announced) {
@@ -57,29 +57,39 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
     return JOINED;
 }
 
+/* Under the lock: the object of that key, one in place of what was in sole use, or a new one; NULL when the arena is exhausted. */
+static struct local_object *find_or_make(struct txn_home *home, const struct cache_object *object)
+{
+    struct local_node *node = local_find(home->local, &object->node);
+    struct local_object *local = (struct local_object *)node;
+
+    if (node && node->kind == LOCAL_SOLE) return crest_sole_share(home, node);
+    if (!node) local = local_object_new(home->local, &home->magazine, &object->node);
+    if (!local) return NULL;
+    bool bare = !node && object->kind == CACHE_INSERT;
+    if (!local->image && !bare && !local_expand(home->local, &home->magazine, local)) {
+        if (!node) local_object_free(home->local, &home->magazine, local);
+        return NULL;
+    }
+    if (!node) local_link(home->local, &local->node);
+    return local;
+}
+
 /* The first time: alone if nobody else has it. */
 static enum joined join_first(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
-    struct local_object *local = local_pin(home->local, &home->magazine, object->table, object->key, home->ep);
     enum joined joined = EXHAUSTED;
 
-    if (!local) return EXHAUSTED;
-    object->local = local;
-    if (local->pins == 1 && object->kind == CACHE_ACCESS) {
-        crest_sole_begin(txn, object);
-        local_unlock(home->local, local);
-        return JOINED;
-    }
-    uint32_t slot = local->slot;
-    bool whole = local->image || (local->pins == 1 && object->kind == CACHE_INSERT);
-    if (whole || crest_sole_share(home, local)) {
+    if (crest_sole_begin(txn, object)) return JOINED;
+    object->node.slot = local_slot_of(object->table, object->key);
+    local_lock_slot(home->local, object->node.slot, home->ep);
+    object->local = find_or_make(home, object);
+    if (object->local) {
+        object->local->pins++;
         joined = announce(txn, object);
-    } else {
-        local_unpin(home->local, &home->magazine, local);
-        object->local = NULL;
     }
-    local_unlock_slot(home->local, slot);
+    local_unlock_slot(home->local, object->node.slot);
     return joined;
 }
 
@@ -88,9 +98,9 @@ static enum joined join(struct txn *txn, struct cache_object *object)
     struct txn_home *home = txn->home;
 
     if (object->busy) return JOINED;
+    if (object->sole && !crest_sole_give_up(txn, object)) return EXHAUSTED; /* an earlier block's */
     if (object->local) forget_gone(txn, object);
     if (!object->local) return join_first(txn, object);
-    if (object->sole && !crest_sole_give_up(txn, object)) return EXHAUSTED; /* an earlier block's */
     local_lock(home->local, object->local, home->ep);
     enum joined joined = announce(txn, object);
     local_unlock(home->local, object->local);
@@ -104,8 +114,9 @@ static enum joined join(struct txn *txn, struct cache_object *object)
 static bool holds_more(const struct txn *txn, uint32_t announced_before)
 {
     bool any = announced_before > 0;
-    for (uint32_t i = 0; i < txn->cache.locked_end; i++) any = any || txn->cache.buckets[i].claim;
-    for (uint32_t i = 0; i < txn->part_count; i++) any = any || (txn->parts[i]->announced && txn->parts[i]->ref_cells);
+    for (uint32_t i = 0; i < txn->cache.locked_end; i++) any = any || txn->cache.buckets[i].claimed;
+    for (uint32_t i = 0; i < txn->part_count; i++)
+        any = any || (txn->parts[i]->announced && !txn->parts[i]->sole && txn->parts[i]->ref_cells);
     return any;
 }
 
@@ -128,12 +139,10 @@ static void take_back(struct coro *co, struct txn *txn)
     txn_apply(co, txn, 0);
 }
 
-/* *alone: all that exists is in this transaction's sole use. */
-static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before, bool *alone)
+static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before)
 {
     for (;;) {
         struct cache_object *closed = NULL;
-        *alone = true;
         for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
             if (txn->parts[i]->state == CACHE_ABSENT) continue;
             if (!crest_is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
@@ -141,7 +150,6 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
             if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
             if (joined == CLOSED) closed = txn->parts[i];
-            *alone = *alone && txn->parts[i]->busy;
         }
         if (!closed) return 0;
         bool more = holds_more(txn, announced_before) && !PLANT(crest_waits_announced);
@@ -155,6 +163,18 @@ static int block_join(struct coro *co, struct txn *txn, uint32_t announced_befor
 
 enum claim { CLAIM_NOTHING, CLAIM_OURS, CLAIM_OTHERS };
 
+/* Cells with a version, which is what is read of them; of one of this attempt perhaps not. */
+static uint32_t cells_above(const struct local_object *local)
+{
+    uint32_t above = 0;
+    for (uint32_t cells = local->hollow_cells; cells; cells &= cells - 1) {
+        const struct local_version *version = local->tails[__builtin_ctz(cells)];
+        while (version && local_status_of(version->ref) == LOCAL_ABORTED) version = version->below;
+        if (version) above |= cells & -cells;
+    }
+    return above;
+}
+
 static enum claim claim(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
@@ -164,7 +184,8 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
     if (object->busy) return object->state == CACHE_DECLARED ? CLAIM_OURS : CLAIM_NOTHING;
     local_lock(home->local, local, home->ep);
     uint32_t lock = object->announced ? crest_cells_to_lock(txn, object) & ~local->held_cells : 0;
-    uint32_t read = (crest_cells_declared(object) & ~object->ref_cells & ~local->base_cells) | lock;
+    uint32_t known = local->base_cells & ~(local->hollow_cells & ~cells_above(local));
+    uint32_t read = (crest_cells_declared(object) & ~object->ref_cells & ~known) | lock;
     if (read && local->fetching && !PLANT(crest_fetch_shared)) {
         claim = CLAIM_OTHERS;
     } else if (read) {
@@ -173,6 +194,7 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
         object->claimed = true;
         object->want_read = read;
         object->want_lock = lock;
+        object->behind_cells = object->announced ? local->held_cells : 0;
         object->fetching = NULL;
         if (local->addr.bits && object->bucket < 0) {
             object->addr = local->addr;
@@ -191,7 +213,7 @@ static void base_take(struct txn *txn, struct cache_object *object)
 
     if (local->addr.bits != object->addr.bits) { /* deleted and inserted again elsewhere: nothing of it was held */
         local->addr = object->addr;
-        local->base_cells = 0;
+        local->base_cells = local->hollow_cells = 0;
     }
     if (!local->base_cells) local->base_ns = txn->begin_ns;
     for (uint32_t cells = object->want_read; cells; cells &= cells - 1) {
@@ -199,12 +221,14 @@ static void base_take(struct txn *txn, struct cache_object *object)
         const struct schema_cell *cell = &schema->cells[number];
         bool known = local->base_cells >> number & 1;
         bool same = record_version(schema, local->image, number) == record_version(schema, object->image, number);
-        if (known && (same || PLANT(crest_base_stale))) continue;
+        bool hollow = local->hollow_cells >> number & 1;
+        if (known && !hollow && (same || PLANT(crest_base_stale))) continue;
         memcpy(local->image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
         record_header(local->image)->en[number] = record_header(object->image)->en[number];
         local->origins[number] = (struct local_ref){0};
     }
     local->base_cells |= object->want_read;
+    local->hollow_cells &= ~object->want_read;
     if (object->locked_cells) {
         if (!local->tagged_cells) {
             local->held_ns = fabric_now_ns(txn->home->ep);
@@ -227,17 +251,6 @@ static void announcement_end(struct txn *txn, struct cache_object *object)
     object->local->exclusive = false;
 }
 
-/* In sole use: what was fetched stays in the own copy. */
-static void keep(struct txn *txn, struct cache_object *object)
-{
-    if (object->state == CACHE_ABSENT) {
-        crest_sole_end(txn, object, false);
-    } else if (object->state == CACHE_PRESENT) {
-        object->ref_cells = object->want_read;
-        object->own_read = true;
-    }
-}
-
 /* The fetch is over; whoever waits for it looks again. */
 static void publish(struct txn *txn, struct cache_object *object)
 {
@@ -255,7 +268,7 @@ static void publish(struct txn *txn, struct cache_object *object)
         local_reopen(local);
     }
     local_wake_all(local, home->sched);
-    uint32_t slot = local->slot;
+    uint32_t slot = local->node.slot;
     if (absent) {
         local_unpin(home->local, &home->magazine, local);
         object->local = NULL;
@@ -267,8 +280,8 @@ static void publish_all(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->part_count; i++) {
         struct cache_object *object = txn->parts[i];
-        if (object->busy)
-            keep(txn, object);
+        if (object->busy && object->state == CACHE_ABSENT)
+            crest_sole_end(txn, object, false);
         else if (object->claimed)
             publish(txn, object);
     }
@@ -351,7 +364,7 @@ static int refs_make(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->part_count; i++) {
         struct cache_object *object = txn->parts[i];
-        if (object->refs || object->busy || !crest_is_shared(object)) continue;
+        if (object->refs || object->sole || !crest_is_shared(object)) continue;
         uint64_t bytes = object->table->schema.cell_count * sizeof *object->refs;
         object->refs = cache_alloc(&txn->cache, bytes);
         if (!object->refs) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
@@ -363,18 +376,19 @@ static int refs_make(struct txn *txn)
 /* Nobody to wait for, and nothing to take from others: as in mode `cell`. */
 static int fetch_alone(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
-        if (object->state != CACHE_DECLARED) continue;
-        object->pending = true;
-        txn->block[txn->block_count++] = object;
-    }
     int rc = txn_fetch_rounds(co, txn);
     if (txn->doomed) return rc;
-    for (uint32_t i = 0; i < txn->part_count; i++)
-        if (txn->parts[i]->busy) keep(txn, txn->parts[i]);
+    if (txn->check_count) publish_all(txn); /* some are absent */
     if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    return txn->error;
+    return rc;
+}
+
+/* True when all that the block declares exists for nobody else, and is still to be fetched. */
+static bool begin_alone(struct txn *txn)
+{
+    uint32_t begun = 0;
+    while (begun < txn->part_count && crest_sole_begin(txn, txn->parts[begun])) begun++;
+    return begun == txn->part_count;
 }
 
 static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
@@ -386,20 +400,17 @@ int crest_fetch(struct coro *co, struct txn *txn)
 {
     int rc = txn->later_block ? crest_block_end(co, txn) : 0;
     uint32_t announced_before = txn->announced_count;
-    bool alone;
 
     if (rc) return rc;
     if (txn->later_block) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
     txn->later_block = true;
     txn->part_count = txn->block_count;
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        txn->parts[i] = txn->block[i];
-        txn->parts[i]->pending = false;
-    }
+    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i] = txn->block[i];
+    if (txn->home->hot && (rc = hot_enter(co, txn)) != 0) return rc;
+    if (begin_alone(txn)) return fetch_alone(co, txn);
+    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
     txn->block_count = 0;
-    if (txn->home->hot) rc = hot_enter(co, txn);
-    if (rc == 0) rc = block_join(co, txn, announced_before, &alone);
-    if (rc == 0 && alone) return fetch_alone(co, txn);
+    rc = block_join(co, txn, announced_before);
     for (uint32_t rounds = 0; rc == 0; rounds++) {
         rc = block_fetch(co, txn);
         if (rc == 0 && !txn->error) rc = refs_make(txn);
@@ -415,17 +426,7 @@ int crest_fetch(struct coro *co, struct txn *txn)
 
 bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket)
 {
-    struct txn_home *home = txn->home;
-    struct local_object *local = local_pin(home->local, &home->magazine, NULL, bucket->addr.bits, home->ep);
-    if (!local) return false;
-    bool ours = !local->exclusive || PLANT(crest_bucket_shared);
-    uint32_t slot = local->slot;
-    if (ours) {
-        local->exclusive = true;
-        bucket->claim = local;
-    } else {
-        local_unpin(home->local, &home->magazine, local);
-    }
-    local_unlock_slot(home->local, slot);
-    return ours;
+    bucket->claim = (struct local_node){.key = bucket->addr.bits, .kind = LOCAL_CLAIM};
+    bucket->claimed = local_link_first(txn->home->local, &bucket->claim, txn->home->ep);
+    return bucket->claimed || PLANT(crest_bucket_shared);
 }

@@ -40,11 +40,10 @@ static bool watermark_write(struct coro *co, struct txn *txn, uint64_t watermark
     return true;
 }
 
-static int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
+static __attribute__((noinline)) int log_wait(struct coro *co, struct txn *txn, uint32_t bytes)
 {
     struct txn_home *home = txn->home;
 
-    txn->log_reserved = bytes;
     for (uint64_t pause_ns = LOG_POLL_NS; !logring_fits(&txn->ring, &txn->log, bytes);) {
         uint64_t watermark = logring_reclaim(&txn->ring);
         if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
@@ -61,9 +60,18 @@ static int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
     return 0;
 }
 
+static inline int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
+{
+    txn->log_reserved = bytes;
+    return logring_is_clear(&txn->ring, &txn->log, bytes) ? 0 : log_wait(co, txn, bytes);
+}
+
 int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
     txn->mark = local_attempt(txn->writer);
+    txn->writer->begin_ns = txn->begin_ns;
+    txn->entry = NULL;
+    txn->version_count = 0;
     txn->ending = txn->puts_late = txn->later_block = false;
     txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
@@ -122,7 +130,6 @@ static bool object_current(struct txn *txn, struct cache_object *object)
     bool all = true;
 
     local_lock(home->local, local, home->ep);
-    crest_sole_lost(object);
     for (uint32_t cells = object->ref_cells; cells && all; cells &= cells - 1)
         all = cell_current(txn, object, (uint32_t)__builtin_ctz(cells));
     object->check_cells = object->ref_cells & ~local->held_cells;
@@ -131,16 +138,6 @@ static bool object_current(struct txn *txn, struct cache_object *object)
     object->addr = local->addr;
     local_unlock(home->local, local);
     return all;
-}
-
-/* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
-static bool sole_current(struct txn *txn, struct cache_object *object)
-{
-    if (!object->sole) return false;
-    fabric_preempt(txn->home->ep);
-    if (!atomic_load(&object->local->sole) && !PLANT(crest_sole_unlooked)) return false;
-    object->check_cells = object->ref_cells & ~object->locked_cells;
-    return true;
 }
 
 int crest_serialize(struct coro *co, struct txn *txn)
@@ -156,8 +153,15 @@ int crest_serialize(struct coro *co, struct txn *txn)
     if (!PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (!object->ref_cells) continue;
-        if (!sole_current(txn, object) && !object_current(txn, object))
+        if (object->busy) {
+            if (!crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+        } else if (object->sole) {
+            crest_sole_look(txn, object);
+        }
+        /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
+        if (object->sole)
+            object->check_cells = object->fetched_cells & ~object->locked_cells;
+        else if (object->ref_cells && !object_current(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
     }
@@ -179,14 +183,14 @@ bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, u
 void crest_refresh(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
+    bool live = txn_is_live(object, record_header(object->fetching));
+    if (!live) addrcache_drop(home->addrs, object->table->id, object->key);
+    if (object->sole) crest_sole_refresh(txn, object);
+    if (object->sole) return;
     struct local_object *local = object->local;
-
     local_lock(home->local, local, home->ep);
     local->base_cells &= local->tagged_cells;
-    if (!txn_is_live(object, record_header(object->fetching))) {
-        addrcache_drop(home->addrs, object->table->id, object->key);
-        if (!local->tagged_cells) local->addr.bits = 0;
-    }
+    if (!live && !local->tagged_cells) local->addr.bits = 0;
     local_unlock(home->local, local);
 }
 
@@ -195,13 +199,9 @@ void crest_refresh(struct txn *txn, struct cache_object *object)
 void crest_committable(struct txn *txn, uint64_t ts)
 {
     uint64_t sequence = txn->log.sequence + 1;
-    uint32_t count = 0;
 
     txn->entry = logring_next(&txn->ring, sequence);
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
-        count += object->version_count;
-    atomic_store_explicit(&txn->entry->versions, count, memory_order_relaxed);
+    atomic_store_explicit(&txn->entry->versions, txn->version_count + 1, memory_order_relaxed);
     atomic_store_explicit(&txn->writer->ts, ts, memory_order_relaxed);
     atomic_store(&txn->writer->sequence, sequence);
     local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
@@ -242,7 +242,7 @@ void crest_leave_durable(struct txn *txn)
 {
     local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
     txn->ending = true;
-    crest_leave(txn);
+    if (txn->announced_count) crest_leave(txn);
 }
 
 /* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
@@ -251,8 +251,8 @@ void crest_stop_node(struct gate *gate, struct local *local, struct sched *from)
     if (!gate_fail(gate) || !local || PLANT(crest_stop_unheard)) return;
     for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
         local_lock_word(&local->slots[slot].lock, from->ep);
-        for (struct local_object *object = local->slots[slot].first; object; object = object->next)
-            local_wake_all(object, from);
+        for (struct local_node *node = local->slots[slot].first; node; node = node->next)
+            if (node->kind == LOCAL_OBJECT) local_wake_all((struct local_object *)node, from);
         local_unlock_slot(local, slot);
     }
 }

@@ -28,6 +28,7 @@ static void apply_take(struct cache_object *object)
         memcpy(local->image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
         record_header(local->image)->en[number] = en;
         local->origins[number] = version->ref;
+        local->hollow_cells &= ~(1u << number);
         last->below = object->applied;
         object->applied = local->tails[number];
         local->tails[number] = NULL;
@@ -144,7 +145,7 @@ static void object_applied(struct txn *txn, struct cache_object *object)
         local_forget(home->local, local);
     }
     local_wake_all(local, home->sched);
-    uint32_t slot = local->slot;
+    uint32_t slot = local->node.slot;
     if (txn->ending) {
         local_unpin(home->local, &home->magazine, local);
         object->local = NULL;
@@ -164,7 +165,7 @@ void crest_applied(struct txn *txn)
 static void unpin(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
-    uint32_t slot = object->local->slot;
+    uint32_t slot = object->local->node.slot;
 
     local_lock_slot(home->local, slot, home->ep);
     local_unpin(home->local, &home->magazine, object->local);
@@ -176,29 +177,28 @@ static void claims_give(struct txn *txn)
 {
     struct txn_home *home = txn->home;
     for (uint32_t i = 0; i < txn->cache.locked_end; i++) {
-        struct local_object *claim = txn_bucket(txn, (int32_t)i)->claim;
-        if (!claim) continue;
-        uint32_t slot = claim->slot;
-        local_lock(home->local, claim, home->ep);
-        claim->exclusive = false;
-        local_unpin(home->local, &home->magazine, claim);
-        local_unlock_slot(home->local, slot);
-        txn_bucket(txn, (int32_t)i)->claim = NULL;
+        struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
+        if (!bucket->claimed) continue;
+        local_lock_slot(home->local, bucket->claim.slot, home->ep);
+        local_unlink(home->local, &bucket->claim);
+        local_unlock_slot(home->local, bucket->claim.slot);
+        bucket->claimed = false;
     }
 }
 
-void crest_unpin(struct txn *txn)
+void crest_end(struct txn *txn, bool durable)
 {
-    bool applied = local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_DURABLE;
-
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (object->sole)
-            crest_sole_end(txn, object, applied);
+            crest_sole_end(txn, object, durable);
+        else if (object->applier)
+            object_applied(txn, object);
         else if (object->local)
             unpin(txn, object);
     }
-    claims_give(txn);
+    if (txn->cache.locked_end) claims_give(txn);
+    if (durable && txn->entry) atomic_fetch_sub_explicit(&txn->entry->versions, 1, memory_order_release);
 }
 
 /* ---- without effect ---- */
@@ -269,5 +269,5 @@ void crest_release(struct coro *co, struct txn *txn)
     txn->ending = true;
     crest_leave(txn);
     txn_apply(co, txn, 0);
-    crest_unpin(txn);
+    crest_end(txn, false);
 }

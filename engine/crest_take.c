@@ -6,6 +6,7 @@
  */
 #include "crest.h"
 
+#include "must.h"
 #include "plant.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, 
                            PLANT(crest_en_to_be) ? layout_version_of(to_be, 0) : 0); /* known at v */
     } else {
         if (local->gone) return CREST_TAKEN_DELETED;
-        if (!(local->base_cells >> number & 1)) return CREST_TAKEN_MISSING;
+        if (!((local->base_cells & ~local->hollow_cells) >> number & 1)) return CREST_TAKEN_MISSING;
         object->refs[number] = local->origins[number];
         if (!(object->fetched_cells >> number & 1) ||
             record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
@@ -117,7 +118,7 @@ static void sort_by_slot(struct cache_object **objects, uint32_t count)
         for (uint32_t i = gap; i < count; i++) {
             struct cache_object *object = objects[i];
             uint32_t at = i;
-            for (; at >= gap && objects[at - gap]->local->slot > object->local->slot; at -= gap)
+            for (; at >= gap && objects[at - gap]->node.slot > object->node.slot; at -= gap)
                 objects[at] = objects[at - gap];
             objects[at] = object;
         }
@@ -127,7 +128,7 @@ void crest_unlock_slots(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->locked_count; i++) {
         txn->locked[i]->locked = false;
-        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+        if (i == 0 || txn->locked[i]->node.slot != txn->locked[i - 1]->node.slot)
             local_unlock(txn->home->local, txn->locked[i]->local);
     }
     txn->locked_count = 0;
@@ -138,7 +139,7 @@ static void lock_slots(struct txn *txn)
     sort_by_slot(txn->locked, txn->locked_count);
     for (uint32_t i = 0; i < txn->locked_count; i++) {
         txn->locked[i]->locked = true;
-        if (i == 0 || txn->locked[i]->local->slot != txn->locked[i - 1]->local->slot)
+        if (i == 0 || txn->locked[i]->node.slot != txn->locked[i - 1]->node.slot)
             local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
     }
 }
@@ -188,6 +189,7 @@ static bool version_put(struct txn *txn, struct cache_object *object, uint32_t n
     version->below = local->tails[number];
     local->tails[number] = version;
     object->version_count++;
+    txn->version_count++;
     return true;
 }
 
@@ -252,5 +254,8 @@ void crest_block_drop(struct txn *txn)
     crest_unlock_slots(txn);
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++)
-        if (object->busy) crest_sole_drop(txn, object);
+        if (object->busy) {
+            crest_sole_drop(object);
+            if (txn->wait_count) must(crest_sole_ready(txn, object)); /* without versions it takes no memory */
+        }
 }

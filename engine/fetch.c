@@ -345,7 +345,8 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
         return VERDICT_AGAIN;
     }
     if (!locked) return VERDICT_BUSY;
-    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~object->locked_cells;
+    uint32_t ours = object->locked_cells | object->behind_cells;
+    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
     if (unlocked) {
         uint64_t mask = txn_lock_mask(schema, unlocked);
         if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) {

@@ -49,41 +49,26 @@ void local_lock_contended(atomic_uint *word, struct fabric_ep *ep)
 
 /* ---- objects ---- */
 
-static uint32_t slot_of(const struct cellar_table *table, uint64_t key)
-{
-    uint64_t id = table ? table->id : 255;
-    return (uint32_t)((key + (id << 56)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
-}
-
-static struct local_object *object_new(struct local *local, struct arena_magazine *magazine,
-                                       const struct cellar_table *table, uint64_t key, uint32_t slot)
+struct local_object *local_object_new(struct local *local, struct arena_magazine *magazine,
+                                      const struct local_node *like)
 {
     struct local_object *object = arena_alloc(&local->arena, magazine, sizeof *object);
 
     if (!object) return NULL;
-    *object = (struct local_object){.next = local->slots[slot].first, .table = table, .key = key, .slot = slot};
-    local->slots[slot].first = object;
+    *object = (struct local_object){
+        .node = {.table = like->table, .key = like->key, .slot = like->slot, .kind = LOCAL_OBJECT}};
     return object;
 }
 
-struct local_object *local_pin(struct local *local, struct arena_magazine *magazine, const struct cellar_table *table,
-                               uint64_t key, struct fabric_ep *ep)
+void local_object_free(struct local *local, struct arena_magazine *magazine, struct local_object *object)
 {
-    uint32_t slot = slot_of(table, key);
-    local_lock_slot(local, slot, ep);
-    struct local_object *object = local->slots[slot].first;
-    while (object && (object->key != key || object->table != table)) object = object->next;
-    if (!object) object = object_new(local, magazine, table, key, slot);
-    if (object)
-        object->pins++;
-    else
-        local_unlock_slot(local, slot);
-    return object;
+    if (object->image) arena_free(&local->arena, magazine, object->image);
+    arena_free(&local->arena, magazine, object);
 }
 
 bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object)
 {
-    const struct schema *schema = &object->table->schema;
+    const struct schema *schema = &object->node.table->schema;
     uint64_t chains_bytes = schema->cell_count * (sizeof *object->origins + sizeof *object->tails);
     uint8_t *image = arena_alloc(&local->arena, magazine, schema->record_bytes + chains_bytes);
 
@@ -95,18 +80,9 @@ bool local_expand(struct local *local, struct arena_magazine *magazine, struct l
     return true;
 }
 
-void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object)
-{
-    arena_free(&local->arena, magazine, object->image);
-    object->image = NULL;
-}
-
 void local_forget(struct local *local, struct local_object *object)
 {
-    if (object->gone) return;
-    struct local_object **at = &local->slots[object->slot].first;
-    while (*at != object) at = &(*at)->next;
-    *at = object->next;
+    if (!object->gone) local_unlink(local, &object->node);
     object->gone = true;
 }
 
@@ -114,12 +90,8 @@ void local_unpin(struct local *local, struct arena_magazine *magazine, struct lo
 {
     if (--object->pins) return;
     must(object->tagged_cells == 0 && !object->waiters && !object->fetching);
-    if (local->slots[object->slot].first == object)
-        local->slots[object->slot].first = object->next;
-    else
-        local_forget(local, object);
-    if (object->image) local_contract(local, magazine, object);
-    arena_free(&local->arena, magazine, object);
+    local_forget(local, object);
+    local_object_free(local, magazine, object);
 }
 
 struct local_version *local_version_new(struct local *local, struct arena_magazine *magazine,

@@ -13,8 +13,8 @@
  *           DRAINING  held long enough: no new writers; those announced finish
  *           APPLYING  the last writer has left and applies the newest versions; then the tags are cleared: OPEN again
  *
- * Whoever finds a record in use by nobody has it for its *sole* use: the object is then a stub in the hash, and base, tags and version are
- * its own copy's (crest_sole.c). The next one who comes makes a whole object of it.
+ * Whoever finds a record in use by nobody has it for its *sole* use: the hash then holds its own copy, whose base, tags and put values
+ * nobody else knows (crest_sole.c). The next one who comes puts an object in its place.
  *
  * INV-LOCAL-1: everything about an object is read and changed under the lock of its hash bucket; nobody suspends while holding one,
  *              and who needs several takes them in order.
@@ -23,8 +23,8 @@
  *              cells to write: a tag of this CN found in the pool is theirs (so that a lost reply can be settled by reading).
  * INV-LOCAL-4: an aborted transaction's versions are gone from all chains before it leaves its objects.
  * INV-LOCAL-5: an object without pins is freed.
- * INV-LOCAL-6: an object in sole use has one pin. Its owner changes the copy that stands for it only while it is BUSY; others make it
- *              shared only under its lock, and read that copy only when it was not BUSY at that moment.
+ * INV-LOCAL-6: a record in sole use has no object. Its owner changes the copy that stands for it only while it is BUSY; others put an
+ *              object in its place only under the lock, and read that copy only when it was not BUSY at that moment.
  */
 #pragma once
 
@@ -67,6 +67,7 @@ struct local_writer {
     uint32_t coordinator;                /* within its CN */
     atomic_uint lock;                    /* guards `waiters` */
     _Atomic(struct local_waiter *) waiters;
+    uint64_t begin_ns; /* of the attempt */
 };
 
 /* A version's identity: one put of one attempt; writer NULL: the base. */
@@ -91,12 +92,30 @@ static inline bool local_undecided(enum local_status status)
     return status == LOCAL_EXECUTING || status == LOCAL_VALIDATING;
 }
 
-/* Counts the versions of one log entry that are not yet applied or overwritten in the pool: until then it is needed. */
+/*
+ * Counts the versions of one log entry that are not yet applied or overwritten in the pool, and one more until its own transaction has ended,
+ * for what that has put in sole use: until then it is needed.
+ */
 struct local_entry {
     _Atomic uint32_t versions;
 };
 
 /* ---- records ---- */
+
+enum local_kind {
+    LOCAL_OBJECT, /* struct local_object */
+    LOCAL_SOLE,   /* struct cache_object, in its owner's memory: a record in sole use */
+    LOCAL_CLAIM, /* struct cache_bucket, likewise: an index bucket, which transactions use one at a time; table NULL, its address as key */
+};
+
+/* What a slot of the hash links. */
+struct local_node {
+    struct local_node *next;
+    const struct cellar_table *table;
+    uint64_t key;
+    uint32_t slot;
+    uint32_t kind; /* enum local_kind */
+};
 
 struct local_version {
     struct local_version *below;
@@ -109,36 +128,24 @@ struct local_version {
 
 enum local_phase { LOCAL_OPEN, LOCAL_DRAINING, LOCAL_APPLYING };
 
-#define LOCAL_BUSY 1u    /* its owner is fetching, computing or applying */
-#define LOCAL_SHARING 2u /* no owner: another one is making it shared, right now */
-
 struct local_object {
-    struct local_object *next;        /* of its hash bucket */
-    const struct cellar_table *table; /* NULL: an index bucket, which transactions use one at a time */
-    uint64_t key;                     /* of an index bucket: its address */
+    struct local_node node;
     struct fabric_addr addr;
-    _Atomic uintptr_t
-        sole; /* in sole use: the owner's struct cache_object, | LOCAL_BUSY; or LOCAL_SHARING; 0: shared */
     uint32_t pins, writers;
     uint32_t base_cells, held_cells, tagged_cells; /* tagged: tags of ours in the pool, held or about to be cleared */
+    uint32_t hollow_cells;                         /* of the base cells: those of which only the version is known */
     uint32_t commits;                              /* since it was held */
-    uint32_t slot;                                 /* of the hash */
     uint8_t phase;                                 /* enum local_phase */
     bool fetching;
-    bool exclusive;            /* a delete, or whoever uses the index bucket: no other writer */
+    bool exclusive;            /* an insert or a delete: no other writer */
     bool gone;                 /* deleted: no longer found, whoever still reads it will not validate */
     uint64_t held_ns, base_ns; /* since when held; when the oldest of the base was fetched */
     struct local_waiter *waiters;
-    union {
-        struct local_ref sole_ref; /* in sole use: of the owner's version, if it has put one */
-        struct {
-            struct local_version **tails; /* for each cell */
-            struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
-        };
-    };
-    uint8_t *image; /* the base; header and base cells hold data. NULL: the object is a stub */
+    struct local_version **tails; /* for each cell */
+    struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
+    uint8_t *image; /* the base; header and base cells hold data. NULL, as are chains: nobody but an insert has it */
 };
-_Static_assert(sizeof(struct local_object) <= ARENA_BLOCK_MIN, "a stub is a block of the smallest class");
+_Static_assert(sizeof(struct local_object) <= ARENA_BLOCK_MIN, "a block of the smallest class");
 
 #define LOCAL_SLOTS (1u << 16)
 
@@ -146,7 +153,7 @@ struct local {
     struct local_slot {
         atomic_uint lock;
         uint32_t pad;
-        struct local_object *first;
+        struct local_node *first;
     } * slots;
     struct arena arena;
     _Atomic uint64_t exec_ts; /* the CN's counter */
@@ -176,23 +183,55 @@ static inline void local_unlock_slot(struct local *local, uint32_t slot)
 }
 static inline void local_lock(struct local *local, const struct local_object *object, struct fabric_ep *ep)
 {
-    local_lock_slot(local, object->slot, ep);
+    local_lock_slot(local, object->node.slot, ep);
 }
 static inline void local_unlock(struct local *local, const struct local_object *object)
 {
-    local_unlock_slot(local, object->slot);
+    local_unlock_slot(local, object->node.slot);
 }
 
-/*
- * The object of (table, key), pinned, and its slot locked: the caller unlocks it. NULL, and nothing locked, when the arena is exhausted.
- * Without another pin it is new, and a stub. table NULL: the index bucket at that address.
- */
-struct local_object *local_pin(struct local *local, struct arena_magazine *magazine, const struct cellar_table *table,
-                               uint64_t key, struct fabric_ep *ep);
-/* Under the lock: makes room in a stub for a base and chains, all empty; false, and nothing changed, when the arena is exhausted. */
+/* The slot of (table, key). */
+static inline uint32_t local_slot_of(const struct cellar_table *table, uint64_t key)
+{
+    uint64_t id = table ? table->id : 255;
+    return (uint32_t)((key + (id << 56)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
+}
+/* Under the lock: what stands for the table and key of `like`, or NULL. */
+static inline struct local_node *local_find(const struct local *local, const struct local_node *like)
+{
+    struct local_node *node = local->slots[like->slot].first;
+    while (node && (node->key != like->key || node->table != like->table)) node = node->next;
+    return node;
+}
+/* Under the lock. */
+static inline void local_link(struct local *local, struct local_node *node)
+{
+    node->next = local->slots[node->slot].first;
+    local->slots[node->slot].first = node;
+}
+static inline void local_unlink(struct local *local, struct local_node *node)
+{
+    struct local_node **at = &local->slots[node->slot].first;
+    while (*at != node) at = &(*at)->next;
+    *at = node->next;
+}
+/* Links a node, whose table, key and kind are set, unless there is another one of the same key: false. */
+static inline bool local_link_first(struct local *local, struct local_node *node, struct fabric_ep *ep)
+{
+    node->slot = local_slot_of(node->table, node->key);
+    local_lock_slot(local, node->slot, ep);
+    bool first = !local_find(local, node);
+    if (first) local_link(local, node);
+    local_unlock_slot(local, node->slot);
+    return first;
+}
+
+/* A new object without pins or image, of the node's table and key, not linked; NULL when the arena is exhausted. */
+struct local_object *local_object_new(struct local *local, struct arena_magazine *magazine,
+                                      const struct local_node *like);
+void local_object_free(struct local *local, struct arena_magazine *magazine, struct local_object *object);
+/* Under the lock: makes room for a base and chains, all empty; false, and nothing changed, when the arena is exhausted. */
 bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object);
-/* Under the lock: a stub again. */
-void local_contract(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: one pin less; without pins it is freed. */
 void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: once nobody writes it, tags are gone or were never taken, and no insert is being applied, writers may come again. */

@@ -23,15 +23,18 @@ static bool overlap(const struct logring_entry *entry, uint64_t start, uint64_t 
     return entry->start < end && start < entry->start + entry->bytes;
 }
 
-bool logring_fits(const struct logring *ring, const struct logseg *seg, uint64_t bytes)
+bool logring_fits(struct logring *ring, const struct logseg *seg, uint64_t bytes)
 {
     struct logseg_room room = logseg_room_of(seg, bytes);
+    uint64_t half = logseg_half(seg->bytes), clear_end = seg->tail < half ? half : 2 * half;
 
     if (ring->end - ring->released > LOGRING_ENTRIES - 1) return false;
     for (uint64_t sequence = ring->released + 1; sequence < ring->end; sequence++) {
         const struct logring_entry *entry = at(ring, sequence);
         if (overlap(entry, room.first, room.first_end) || overlap(entry, room.other, room.other_end)) return false;
+        if (entry->start >= seg->tail && entry->start < clear_end) clear_end = entry->start;
     }
+    ring->clear_end = clear_end;
     return true;
 }
 
@@ -48,4 +51,5 @@ void logring_placed(struct logring *ring, const struct logseg *seg)
     at(ring, seg->sequence)->start = seg->last_start;
     at(ring, seg->sequence)->bytes = seg->last_bytes;
     ring->end++;
+    if (seg->last_start == 0) ring->clear_end = 0; /* from the end to the beginning */
 }

@@ -17,7 +17,8 @@
 struct logring {
     uint64_t first, end; /* sequences of entries not yet reclaimed: [first, end) */
     uint64_t released;   /* the durable watermark: space of entries up to this one is free */
-    uint64_t word;       /* source of the watermark's WRITE */
+    uint64_t clear_end; /* offset: no entry that is still needed lies between the segment's tail and it; 0: not known */
+    uint64_t word;      /* source of the watermark's WRITE */
     struct logring_entry {
         struct local_entry entry; /* first */
         uint64_t start, bytes;
@@ -32,7 +33,12 @@ static inline void logring_open(struct logring *ring)
 /* Forgets entries that are no longer needed; returns the watermark: all up to it are reclaimed. */
 uint64_t logring_reclaim(struct logring *ring);
 /* Is there room for an entry of up to `bytes`? */
-bool logring_fits(const struct logring *ring, const struct logseg *seg, uint64_t bytes);
+bool logring_fits(struct logring *ring, const struct logseg *seg, uint64_t bytes);
+/* The same at a glance; false: look properly. */
+static inline bool logring_is_clear(const struct logring *ring, const struct logseg *seg, uint64_t bytes)
+{
+    return seg->tail + bytes <= ring->clear_end && ring->end - ring->released < LOGRING_ENTRIES;
+}
 /* What counts the versions of the next entry, of number `sequence`. */
 struct local_entry *logring_next(struct logring *ring, uint64_t sequence);
 /* The last entry of the segment, just placed, counts from now on. */

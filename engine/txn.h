@@ -96,7 +96,8 @@ struct txn {
     struct local_writer *writer; /* what others of the CN see of it */
     struct logring ring;
     uint64_t mark;             /* of the attempt: its versions' without the number of the put */
-    struct local_entry *entry; /* counts its versions, once committable */
+    struct local_entry *entry; /* counts its versions, once committable; NULL before */
+    uint32_t version_count;    /* made until then */
     uint64_t log_reserved;     /* bytes that are known to fit into the log */
     struct local_ref *waits,
         *deps; /* who must be decided before v; whose entries this one's rests on. TXN_REFS_MAX each */

@@ -105,6 +105,8 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
                        uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
+    bool shared = object->local || object->sole;
+    uint32_t put_cells = object->written_cells | object->spoiled_cells;
 
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -114,7 +116,7 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
                                            .table_id = object->table->id,
                                            .key = object->key,
                                            .version = record_version(schema, object->image, cell) & recorder->versions,
-                                           .digest = object->local && (object->written_cells >> cell & 1)
+                                           .digest = shared && (put_cells >> cell & 1)
                                                          ? 0 /* the image has the new value already */
                                                          : history_digest_cell(schema, object->image, cell)});
     }

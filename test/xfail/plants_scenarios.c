@@ -87,7 +87,6 @@ static const struct sim_scenario scenarios[] = {
     /* closed objects */
     {"deletes_inside", 3, {{0, {DELETE(0), DELETE(1)}}, {1, {U(1, A), U(0, A)}}, {2, {LOOK(0, A), LOOK(1, A)}}}},
     {"delete_under_writers", 1, {{0, {U(0, A)}}, {1, {DELETE(0)}}, {2, {LOOK(0, ALL)}}, {0, {LOOK(0, ALL)}}}},
-    {"delete_then_look", 1, {{0, {DELETE(0)}}, {1, {LOOK(0, ALL)}}, {1, {LOOK(0, ALL)}}}},
     {"delete_aborts", 3, {{0, {DELETE(0), THEN_R(1, A)}}, {1, {LOOK(0, A)}}, {2, {U(1, A)}}}},
     {"delete_insert_inside", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}, {2, {LOOK(0, A)}}, {1, {LOOK(0, ALL)}}}},
     {"insert_update_inside", 0, {{0, {INSERT(0)}}, {1, {LOOK(0, A)}}, {2, {LOOK(0, A)}}, {1, {LOOK(0, A)}}}},

@@ -66,7 +66,7 @@ static const struct plants_search searches[] = {
     {.plant = "insert_unlogged", .method = PLANTS_TEMPLATE_CRASH, .template = "insert_update_inside/crest-one-cn"},
     {.plant = "crest_bucket_shared", .method = PLANTS_FAULTY, .template = "inserts_beside/crest-one-cn"},
     /* new and deleted records */
-    {.plant = "crest_deleted_read", .method = PLANTS_PREEMPT, .template = "delete_then_look/crest-words-threads"},
+    {.plant = "crest_deleted_read", .method = PLANTS_PREEMPT, .template = "delete_under_writers/crest-words-threads"},
     {.plant = "crest_tag_assumed", .method = PLANTS_FAULTY, .template = "slot_retaken/crest-one-cn-replicas-threads"},
     {.plant = "crest_insert_found_early",
      .method = PLANTS_CLUSTER,
