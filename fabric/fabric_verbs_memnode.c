@@ -313,7 +313,10 @@ static bool answer(struct memnode *memnode, struct rdma_cm_id *id, const struct 
     if (code == 0 && request->kind != FABRIC_VERBS_FENCE) return true;
     if (code != 0) {
         memnode->status.refused++;
-        say(memnode, CELLAR_LOG_WARNING, "refused a request for compute node %u: %s", request->cn, reply.text);
+        bool asked =
+            request->kind == FABRIC_VERBS_FENCE && code == -CELLAR_ERR_EXISTS; /* watchers do so all the time */
+        if (!asked)
+            say(memnode, CELLAR_LOG_WARNING, "refused a request for compute node %u: %s", request->cn, reply.text);
     }
     fabric_verbs_sign(&memnode->judge, request, &reply);
     fabric_verbs_reject(id, &reply);

@@ -1,0 +1,170 @@
+/*
+ * test_verbs_masked.c - masked CAS and field FAA in both ways that the verbs fabric has: the loop of plain CASes against an oracle, with others
+ * changing the word between its tries; and the bytes of the work-queue entry, read back as the vendor's headers lay it out.
+ */
+#include "fabric_verbs_masked.h"
+#include "prng.h"
+
+#include <endian.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#if defined(__has_include)
+#if __has_include(<infiniband/mlx5dv.h>)
+#include <infiniband/mlx5dv.h>
+#define WITH_HEADERS 1
+#endif
+#endif
+
+static uint64_t random_mask(struct prng *prng)
+{
+    switch (prng_next(prng) % 4) {
+    case 0:
+        return 0;
+    case 1:
+        return ~0ull;
+    case 2:
+        return 1ull << prng_next(prng) % 64;
+    default:
+        return prng_next(prng);
+    }
+}
+
+/* By the definitions of fabric.h, bit by bit. */
+static uint64_t oracle(const struct fabric_op *op, uint64_t word)
+{
+    if (op->kind == FABRIC_MASKED_CAS) {
+        for (int i = 0; i < 64; i++)
+            if ((op->compare_mask >> i & 1) && ((op->compare ^ word) >> i & 1)) return word;
+        for (int i = 0; i < 64; i++)
+            if (op->swap_mask >> i & 1) word = (word & ~(1ull << i)) | (op->swap & 1ull << i);
+        return word;
+    }
+    uint64_t sum = 0, carry = 0;
+    for (int i = 0; i < 64; i++) {
+        uint64_t bits = (word >> i & 1) + (op->swap >> i & 1) + carry;
+        sum |= (bits & 1) << i;
+        carry = bits >> 1 && !(op->swap_mask >> i & 1);
+    }
+    return sum;
+}
+
+static struct fabric_op random_op(struct prng *prng, uint64_t word)
+{
+    struct fabric_addr addr = fabric_addr_of(0, 64);
+    uint64_t flip = prng_next(prng) % 2 ? 0 : random_mask(prng), mask = random_mask(prng);
+    if (prng_next(prng) % 2) return fabric_op_field_faa(addr, NULL, random_mask(prng), random_mask(prng));
+    return fabric_op_masked_cas(addr, NULL, word ^ flip, mask, random_mask(prng), random_mask(prng));
+}
+
+/* Runs the loop on *word; before each try, others may change any bit. Returns the old word; `at` is the word as its last try met it. */
+static uint64_t run_loop(struct prng *prng, const struct fabric_op *op, uint64_t *word, uint64_t *at, uint32_t *tries)
+{
+    struct fabric_verbs_loop loop;
+    uint64_t old;
+    fabric_verbs_loop_begin(&loop, op);
+    do {
+        if (prng_next(prng) % 3 == 0 && loop.tries < 20) *word ^= random_mask(prng);
+        *at = old = *word;
+        if (old == loop.expected) *word = loop.desired;
+    } while (!fabric_verbs_loop_step(&loop, op, old));
+    *tries = loop.tries;
+    return old;
+}
+
+static void test_loop_by_oracle(void **state)
+{
+    struct prng prng;
+    (void)state;
+    prng_seed_stream(&prng, 1, 2);
+    for (int round = 0; round < 200000; round++) {
+        uint64_t word = random_mask(&prng), at;
+        uint32_t tries;
+        struct fabric_op op = random_op(&prng, word);
+        uint64_t old = run_loop(&prng, &op, &word, &at, &tries);
+        assert_true(old == at);
+        assert_true(word == oracle(&op, old));
+    }
+}
+
+/* A lock that nobody holds, and foreign bits that are zero: one try. Foreign bits: two. A wanted bit taken: it fails at once. */
+static void test_tries(void **state)
+{
+    struct fabric_op op = fabric_op_masked_cas(fabric_addr_of(0, 64), NULL, 0, 0xff, 7, 0xff);
+    struct fabric_verbs_loop loop;
+    (void)state;
+    fabric_verbs_loop_begin(&loop, &op);
+    assert_true(loop.expected == 0 && loop.desired == 7 && fabric_verbs_loop_step(&loop, &op, 0));
+    fabric_verbs_loop_begin(&loop, &op);
+    assert_false(fabric_verbs_loop_step(&loop, &op, 0xab00));
+    assert_true(loop.expected == 0xab00 && loop.desired == 0xab07 && fabric_verbs_loop_step(&loop, &op, 0xab00));
+    fabric_verbs_loop_begin(&loop, &op);
+    assert_true(fabric_verbs_loop_step(&loop, &op, 0xab01) && loop.tries == 1);
+}
+
+#ifdef WITH_HEADERS
+static const struct fabric_verbs_wqe shape = {
+    .qpn = 0x00abcd, .rkey = 0x11223344, .lkey = 0x55667788, .remote = 0x0102030405060708, .local = 0x1112131415161718};
+
+static uint64_t big_at(const uint8_t *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return be64toh(word);
+}
+
+/* Control and remote address first, data last: public structs of the header; the operands between are the vendor's own. */
+static void check_frame(const uint8_t *bytes, uint32_t count, uint8_t opcode, uint8_t flags)
+{
+    struct mlx5_wqe_ctrl_seg ctrl;
+    struct mlx5_wqe_raddr_seg raddr;
+    struct mlx5_wqe_data_seg data;
+    memcpy(&ctrl, bytes, sizeof ctrl);
+    memcpy(&raddr, bytes + sizeof ctrl, sizeof raddr);
+    memcpy(&data, bytes + count - sizeof data, sizeof data);
+    assert_int_equal(be32toh(ctrl.opmod_idx_opcode), 0x09000000u | opcode);
+    assert_int_equal(be32toh(ctrl.qpn_ds), shape.qpn << 8 | count / 16);
+    assert_int_equal(ctrl.fm_ce_se, flags);
+    assert_true(be64toh(raddr.raddr) == shape.remote);
+    assert_int_equal(be32toh(raddr.rkey), shape.rkey);
+    assert_int_equal(be32toh(data.byte_count), 8);
+    assert_int_equal(be32toh(data.lkey), shape.lkey);
+    assert_true(be64toh(data.addr) == shape.local);
+}
+
+static void test_entry_bytes(void **state)
+{
+    uint8_t bytes[FABRIC_VERBS_WQE_BYTES];
+    struct fabric_verbs_wqe wqe = shape;
+    struct fabric_op cas = fabric_op_masked_cas(fabric_addr_of(0, 64), NULL, 0xc1, 0xc2, 0xc3, 0xc4);
+    struct fabric_op add = fabric_op_field_faa(fabric_addr_of(0, 64), NULL, 0xd1, 0xd2);
+    (void)state;
+    assert_int_equal(fabric_verbs_wqe_encode(&wqe, &cas, bytes), 80);
+    check_frame(bytes, 80, MLX5_OPCODE_ATOMIC_MASKED_CS, 0);
+    assert_true(big_at(bytes + 32) == 0xc3 && big_at(bytes + 40) == 0xc1); /* swap, compare, and their masks */
+    assert_true(big_at(bytes + 48) == 0xc4 && big_at(bytes + 56) == 0xc2);
+    wqe.signal = true;
+    assert_int_equal(fabric_verbs_wqe_encode(&wqe, &add, bytes), 64);
+    check_frame(bytes, 64, MLX5_OPCODE_ATOMIC_MASKED_FA, MLX5_WQE_CTRL_CQ_UPDATE);
+    assert_true(big_at(bytes + 32) == 0xd1 && big_at(bytes + 40) == 0xd2);
+}
+#else
+static void test_entry_bytes(void **state)
+{
+    (void)state;
+    skip(); /* the vendor's headers are not here */
+}
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loop_by_oracle),
+        cmocka_unit_test(test_tries),
+        cmocka_unit_test(test_entry_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
