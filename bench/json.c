@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <ctype.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -36,6 +37,23 @@ static json_t *abort_reasons(const struct outcome *outcome)
     for (uint32_t i = 0; i < CELLAR_ABORT_REASONS; i++)
         json_object_set_new(object, cellar_abort_name((enum cellar_abort_reason)i),
                             count(outcome->totals.stats.aborts[i]));
+    return object;
+}
+
+/* Mode cellar: as CELLAR_HOT_MAP names them. */
+static json_t *hot(const struct outcome *outcome)
+{
+    static const char *const names[] = {
+#define X(name, text) #name,
+        CELLAR_HOT_MAP(X)
+#undef X
+    };
+    json_t *object = json_object();
+    for (uint32_t i = 0; i < CELLAR_HOT_COUNTERS; i++) {
+        char name[32] = "";
+        for (size_t at = 0; names[i][at] && at < sizeof name - 1; at++) name[at] = (char)tolower(names[i][at]);
+        json_object_set_new(object, name, count(outcome->totals.stats.hot[i]));
+    }
     return object;
 }
 
@@ -174,6 +192,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "committed", count(totals->committed));
     json_object_set_new(root, "aborted", count(totals->aborted));
     json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
+    if (!strcmp(outcome->settings->cc, "cellar")) json_object_set_new(root, "hot", hot(outcome));
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
     json_object_set_new(root, "abort_rate", json_real(outcome_abort_rate(totals->aborted, totals->committed)));
     json_object_set_new(root, "latency_us", latency_us(&totals->all.latency_ns));

@@ -154,6 +154,23 @@ static void print_aborts(const struct page *page)
     }
 }
 
+/* Mode cellar, where anything was hot. */
+static void print_hot(const struct page *page)
+{
+    static const char *const texts[] = {
+#define X(name, text) text,
+        CELLAR_HOT_MAP(X)
+#undef X
+    };
+    const uint64_t *hot = page->outcome->totals.stats.hot;
+    if (!hot[CELLAR_HOT_ENTERED]) return;
+    heading(page, "Hot records", NULL);
+    for (uint32_t i = 0; i < CELLAR_HOT_COUNTERS; i++) {
+        char count[STYLE_BYTES];
+        fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, texts[i], style_count(count, hot[i]));
+    }
+}
+
 /* ---- what it cost ---- */
 
 static void print_verb_row(const struct page *page, const char *name, const double ops[CELLAR_VERBS])
@@ -351,6 +368,7 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_throughput(&page);
     print_types(&page);
     print_aborts(&page);
+    print_hot(&page);
     print_verbs(&page);
     print_memory(&page);
     print_compute_memory(&page);
