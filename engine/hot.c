@@ -81,12 +81,11 @@ static bool open_to(const struct hot_lock *lock, bool exclusive)
     return lock->state == HOT_OPEN && !(exclusive && lock->shared);
 }
 
-/* Under the word: lets this one in. Whoever is the last of a batch closes the door, if others wait. */
+/* Under the word: lets this one in. */
 static void let_in(struct txn *txn, struct hot_lock *lock, uint32_t number, bool exclusive)
 {
     lock->users += !(PLANT(hot_reader_uncounted) && !exclusive);
     lock->entered++;
-    if (lock->followed && lock->entered >= HOT_BATCH) lock->state = HOT_CLOSING;
     txn->hot.uses[txn->hot.count++] = (struct hot_use){number, exclusive};
 }
 

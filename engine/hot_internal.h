@@ -18,13 +18,12 @@
 #define HOT_WAYS 4               /* so many places for each */
 #define HOT_LOSSES 3             /* make a record hot, */
 #define HOT_LOSSES_NS 1000000    /* if they come within so long */
-#define HOT_BATCH 160            /* who has been let in since a lock was granted, when others wait for it; */
-#define HOT_HOLD_NS 20000        /* ... and for so long */
+#define HOT_HOLD_NS 100000       /* a lock that others wait for is closed when it was open for so long */
 #define HOT_WAIT_NS 1000000      /* a wait in the first block, at most */
 #define HOT_WAIT_LATER_NS 100000 /* ... and in later ones */
 #define HOT_STUCK_NS 4000000     /* a lock that is not granted for so long */
 #define HOT_OFF_NS 2000000       /* is left alone for so long */
-#define HOT_COOL_TURNS 32        /* in a row without anybody else: the record is hot no more */
+#define HOT_COOL_TURNS 8         /* in a row without anybody else: the record is hot no more */
 
 enum hot_state { HOT_IDLE, HOT_WANTED, HOT_OPEN, HOT_CLOSING, HOT_RELEASING };
 
@@ -42,7 +41,6 @@ struct hot_lock {
     uint8_t state;           /* enum hot_state */
     uint8_t turns_alone;     /* nobody else was met, in so many turns in a row */
     bool shared;             /* OPEN or CLOSING: held in mode shared; WANTED: to be */
-    bool followed;           /* others are known to wait */
     bool refused;            /* the last one who asked for it did not get it */
     uint32_t users, entered; /* now; since it was granted */
     uint32_t writers_waiting, readers_waiting;
@@ -83,7 +81,8 @@ struct hot {
     struct sched *sched;
     struct sched_task tender, watcher;
     atomic_bool watch;
-    bool watched; /* the watcher looks again by itself */
+    bool watcher_busy, tender_busy; /* in the midst of something */
+    bool watched;                   /* the watcher looks again by itself */
     atomic_uint keepers_word;
     struct hot_keeper *keepers, *free_keepers;
     _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */

@@ -93,7 +93,9 @@ static void watcher_main(struct coro *co, void *arg)
             any = any || asked_ns;
             late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
         }
+        hot->watcher_busy = true;
         if (late) view_renew(co, hot);
+        hot->watcher_busy = false;
         hot->watched = any;
         (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
     }
@@ -150,17 +152,26 @@ static void open_lock(struct hot_keeper *keeper)
     lock_word(hot, lock);
     lock->state = HOT_OPEN;
     lock->entered = 0;
-    lock->followed = lockmgr_followed(keeper->task.co, &keeper->hold, false);
     if (!PLANT(hot_grant_untold)) hot_wake_waiters(lock, hot->sched);
     local_unlock_word(&lock->word);
     counter_add(&hot->home->stats.hot[CELLAR_HOT_TURNS], 1);
 }
 
-/* What the lock's state is now, RELEASING if it is to be. followed: others wait, and it has been open for long enough. */
-static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool followed)
+/* Under the word: a turn, or as much time as one takes, with others or without. */
+static void turn_count(struct hot_lock *lock, bool alone)
+{
+    if (!alone)
+        lock->turns_alone = 0;
+    else if (lock->turns_alone < HOT_COOL_TURNS)
+        lock->turns_alone++;
+}
+
+/* What the lock's state is now, RELEASING if it is to be. looked: it has been open for long enough; followed: others wait. */
+static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
 {
     lock_word(hot, lock);
-    if (followed && !PLANT(hot_never_closes)) lock->state = HOT_CLOSING;
+    if (looked) turn_count(lock, !followed);
+    if (looked && followed && !PLANT(hot_never_closes)) lock->state = HOT_CLOSING;
     bool idle = !wanted(lock) && !(lock->entered == 0 && PLANT(hot_unwanted_kept));
     bool over = lock->users == 0 && (lock->state == HOT_CLOSING || idle);
     if (over || (lock->state == HOT_CLOSING && PLANT(hot_given_early))) {
@@ -178,15 +189,15 @@ static void hold(struct coro *co, struct hot_keeper *keeper)
     struct hot *hot = keeper->hot;
     struct hot_lock *lock = &hot->locks[keeper->lock];
     uint64_t due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
-    bool followed = false;
+    bool looked = false, followed = false;
 
     for (;;) {
-        enum hot_state state = look(hot, lock, followed);
+        enum hot_state state = look(hot, lock, looked, followed);
         if (state == HOT_RELEASING) return;
         (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, state == HOT_OPEN ? due_ns : UINT64_MAX);
-        followed = false;
-        if (state != HOT_OPEN || fabric_now_ns(hot->home->ep) < due_ns) continue;
-        followed = lockmgr_followed(co, &keeper->hold, true);
+        looked = state == HOT_OPEN && fabric_now_ns(hot->home->ep) >= due_ns;
+        if (!looked) continue;
+        followed = lockmgr_followed(co, &keeper->hold);
         due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
     }
 }
@@ -201,8 +212,7 @@ static bool again(struct hot_keeper *keeper, bool granted)
     lock->state = more ? HOT_WANTED : HOT_IDLE;
     if (granted) lock->since_ns = fabric_now_ns(hot->home->ep);
     lock->refused = !granted;
-    bool alone = granted && keeper->hold.at_once && !keeper->hold.handed;
-    lock->turns_alone = !alone ? 0 : lock->turns_alone < HOT_COOL_TURNS ? lock->turns_alone + 1 : HOT_COOL_TURNS;
+    turn_count(lock, granted && keeper->hold.at_once && !keeper->hold.handed);
     if (more) {
         lock->shared = lock->writers_waiting == 0;
     } else {
@@ -245,8 +255,13 @@ static void keeper_main(struct coro *co, void *arg)
 
 static void tender_main(struct coro *co, void *arg)
 {
-    const struct hot *hot = arg;
-    for (;;) lockmgr_tend_wait(co, hot->worker, lockmgr_tend(co, hot->worker));
+    struct hot *hot = arg;
+    for (;;) {
+        hot->tender_busy = true;
+        uint64_t until_ns = lockmgr_tend(co, hot->worker);
+        hot->tender_busy = false;
+        lockmgr_tend_wait(co, hot->worker, until_ns);
+    }
 }
 
 bool hot_deliver(struct hot *hot, const struct fabric_message *message)
@@ -295,7 +310,7 @@ int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_err
     struct lockmgr_config config = config_of(db, hot);
     int rc = lockmgr_check(&config, error);
     if (rc) return rc;
-    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config));
+    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), HOT_LOCKS);
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
     if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
     return lockmgr_open(&config, db->fabric, cn, &hot->lockmgr, error);
@@ -325,6 +340,8 @@ bool hot_stop(struct hot *hot)
     atomic_store(&hot->abandons, abandons);
     for (uint32_t i = 0; i < HOT_KEEPERS; i++)
         if (atomic_load(&hot->keepers[i].busy)) return false;
+    /* Whatever they have posted is still to come back. */
+    if (hot->watcher_busy || hot->tender_busy) return false;
     return lockmgr_quiet(hot->worker) || abandons;
 }
 

@@ -225,7 +225,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     return 0;
 }
 
-static bool followed(struct coro *co, struct lockmgr_hold *hold, bool look)
+static bool followed(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
     struct declock *declock = declock_of(client->worker);
@@ -235,7 +235,7 @@ static bool followed(struct coro *co, struct lockmgr_hold *hold, bool look)
     bool known = seat->remote_known;
     enum lockmgr_mode mode = seat->place_mode;
     declock_unlock(declock, hold->lock.bits);
-    if (known || !look) return known;
+    if (known) return true;
     if (declock_fetch(co, client, hold->lock)) return true;
     return cql_earliest(&declock->cql, declock_client_of(client)->words, mode, &stamp);
 }

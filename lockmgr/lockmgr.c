@@ -400,11 +400,11 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     return code;
 }
 
-bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold, bool look)
+bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold)
 {
     must(hold->held);
     const struct lockmgr_algorithm *algorithm = hold->client->worker->lockmgr->algorithm;
-    return !algorithm->followed || algorithm->followed(co, hold, look);
+    return !algorithm->followed || algorithm->followed(co, hold);
 }
 
 static void add_counters(struct lockmgr_stats *sum, const struct lockmgr_stats *stats)

@@ -199,10 +199,10 @@ NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 
 /*
- * Does somebody of another compute node wait for the lock that is held? As far as is known without an operation; `look`: by a READ, unless it is known.
- * Without an answer (the algorithm has none, the READ failed): true, since a holder that does not know gives way.
+ * Does somebody of another compute node wait for the lock that is held? A READ, unless it is known. Without an answer (the algorithm has none, the READ
+ * failed): true, since a holder that does not know gives way.
  */
-bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold, bool look);
+bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold);
 
 /* The worker's loop hands over each message that it received: nobody else reads its inbox. False: not a lock's message. */
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);

@@ -62,7 +62,7 @@ struct lockmgr_algorithm {
     void (*close)(struct lockmgr *lockmgr);
     int (*worker_open)(struct lockmgr_worker *worker, struct cellar_error *error); /* worker->own likewise */
     void (*worker_close)(struct lockmgr_worker *worker);
-    bool (*followed)(struct coro *co, struct lockmgr_hold *hold, bool look); /* as lockmgr_followed */
+    bool (*followed)(struct coro *co, struct lockmgr_hold *hold); /* as lockmgr_followed */
     /* Runs in the worker's loop: must not suspend. What needs the fabric is left to tend, or to who waits. */
     void (*deliver)(struct lockmgr_worker *worker, const struct fabric_message *message,
                     const struct lockmgr_message_wire *wire);

@@ -4,13 +4,12 @@
 #include "batch.h"
 #include "catalog_internal.h"
 
-struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes)
+struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes, uint32_t wanted)
 {
     uint64_t stride = (lock_bytes + LAYOUT_LINE - 1) / LAYOUT_LINE * LAYOUT_LINE;
-    bool fits = stride > 0 && stride <= LAYOUT_LOCKS_BYTES;
-    return (struct locktable){.mn_count = catalog->mn_count,
-                              .per_node = fits ? (uint32_t)(LAYOUT_LOCKS_BYTES / stride) : 0,
-                              .stride = (uint32_t)stride};
+    uint64_t room = stride > 0 ? LAYOUT_LOCKS_BYTES / stride : 0;
+    return (struct locktable){
+        .mn_count = catalog->mn_count, .per_node = room < wanted ? (uint32_t)room : wanted, .stride = (uint32_t)stride};
 }
 
 static uint64_t mix(uint64_t x)

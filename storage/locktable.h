@@ -13,8 +13,8 @@ struct locktable {
     uint32_t stride; /* bytes; a multiple of a line */
 };
 
-/* For locks of so many bytes; per_node 0: not even one has room. */
-struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes);
+/* Of `wanted` locks on each node, of so many bytes each, as many as there is room for; per_node 0: not even one. */
+struct locktable locktable_of(const struct catalog *catalog, uint64_t lock_bytes, uint32_t wanted);
 static inline uint32_t locktable_count(const struct locktable *table) { return table->mn_count * table->per_node; }
 /* The lock of a cell: below locktable_count. */
 uint32_t locktable_find(const struct locktable *table, const struct cellar_table *of, uint64_t key, uint32_t cell);
