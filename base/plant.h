@@ -262,13 +262,11 @@
     X(netlock_moved_undrained, "netlock: a lock leaves the switch while its clients hold it")                          \
     X(netlock_lease_halved, "netlock: the control plane ends leases early")                                            \
     X(netlock_deals_by_rate, "netlock: slots go to the locks asked for most, however many they need")                  \
-    X(netlock_serves_draining, "netlock: the server grants a lock that it has handed to the switch")                   \
     X(netlock_takes_back_at_once, "netlock: locks of a switch that failed are granted before their leases are over")   \
     X(netlock_push_lost, "netlock: a push that was lost does not come again")                                          \
     X(netlock_lease_from_grant, "netlock: a client counts its lease from when it heard of the grant")                  \
     X(netlock_unwanted_kept, "netlock: a grant that nobody wants is not given back")                                   \
     X(netlock_installed_at_once, "netlock: a lock moves to the switch while the server's holders hold it")             \
-    X(netlock_pushes_unsettled, "netlock: a lock leaves the switch while pushes are on their way")                     \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

@@ -2,7 +2,7 @@
  * netlock.c - NetLock's client, and the algorithm's place in the table. A client sends its request to the switch and waits for a grant,
  * whoever grants; what it does not want (any more) it gives back.
  *
- * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for a quarter of a lease renews it before it
+ * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for a sixth of a lease renews it before it
  * believes that it holds: one round trip more, for those who waited anyway.
  */
 #include "netlock.h"
@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-#define BELIEVE_QUARTER 4 /* of a lease: older grants are renewed first */
-#define REJECTED_RTTS 4   /* until who was beyond its quota asks again, at least */
+#define BELIEVE_PART 8  /* of a lease: older grants are renewed first */
+#define REJECTED_RTTS 4 /* until who was beyond its quota asks again, at least */
 #define DOUBLINGS_MAX 6
 #define TENANT_RATE 1000000 /* of each tenant, a second, unless the configuration says otherwise */
 
@@ -172,23 +172,35 @@ static void begin(struct lockmgr_hold *hold)
 
 static uint64_t sooner(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns : b_ns; }
 
-/* 0: the lease is young, by the client's clock; 1: it is over, and begins anew as another request; or an error. */
-static int confirm(struct coro *co, struct lockmgr_hold *hold)
+/* 0: the lease has begun anew; 1: it is over; or an error. */
+static int renew(struct coro *co, struct lockmgr_hold *hold)
 {
     struct want *want = want_of(hold);
-    uint64_t young_ns = netlock_lease_ns(lockmgr_config_of(hold)) / BELIEVE_QUARTER;
-    if (PLANT(netlock_lease_from_grant)) return 0;
-    while (lockmgr_now_ns(hold->client) - want->since_ns > young_ns) {
-        uint64_t asked_ns = lockmgr_now_ns(hold->client);
-        want->renewed = want->denied = false;
-        want->asked++;
+    uint64_t asked_ns = lockmgr_now_ns(hold->client), again_ns = netlock_lease_ns(lockmgr_config_of(hold)) / 4;
+    want->renewed = want->denied = false;
+    want->asked++;
+    for (; !want->renewed && !want->denied; again_ns *= 2) { /* the same question: an answer may be late */
         int code = send(co, hold, NETLOCK_RENEW);
         if (code) return code;
-        while (!want->renewed && !want->denied && lockmgr_wait(co, hold->client, asked_ns + young_ns)) {
+        uint64_t until_ns = lockmgr_now_ns(hold->client) + again_ns;
+        while (!want->renewed && !want->denied && lockmgr_wait(co, hold->client, until_ns)) {
         }
-        if (want->denied) return 1;
-        if (want->renewed) want->since_ns = asked_ns;
+    }
+    if (want->renewed) want->since_ns = asked_ns;
+    return !want->renewed;
+}
+
+/* 0: the lease is young, by the client's clock; else as renew. */
+static int confirm(struct coro *co, struct lockmgr_hold *hold)
+{
+    uint64_t young_ns = netlock_lease_ns(lockmgr_config_of(hold)) / BELIEVE_PART;
+    if (PLANT(netlock_lease_from_grant)) return 0;
+    for (uint32_t tries = 0; lockmgr_now_ns(hold->client) - want_of(hold)->since_ns > young_ns; tries++) {
         hold->client->stats.retries++;
+        /* So many ask that the answers are too old: fewer must ask. */
+        if (tries) lockmgr_sleep(co, hold->client, lockmgr_below(hold->client, young_ns << (tries < 6 ? tries : 6)));
+        int code = renew(co, hold);
+        if (code) return code;
     }
     return 0;
 }
@@ -241,15 +253,20 @@ static void give_back(struct lockmgr_worker *worker, const struct netlock_packet
     if (!PLANT(netlock_unwanted_kept)) netlock_to_switch(worker, &back);
 }
 
+/*
+ * Who has held it for long asks whether it is still so. If not, others may have had it since the lease was over, not before: clocks run an
+ * eighth too fast or too slow, at most.
+ */
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     const struct want *want = want_of(hold);
+    uint64_t lease_ns = netlock_lease_ns(lockmgr_config_of(hold));
+    uint64_t held_ns = lockmgr_now_ns(hold->client) - want->since_ns;
+    int code = held_ns > lease_ns / 2 ? renew(co, hold) : 0;
     struct netlock_packet packet = packet_of(hold, NETLOCK_RELEASE);
     netlock_to_switch(hold->client->worker, &packet);
-    uint64_t held_ns = lockmgr_now_ns(hold->client) - want->since_ns;
-    /* Clocks differ, by an eighth at most. */
-    uint64_t lease_ns = netlock_lease_ns(lockmgr_config_of(hold));
-    return held_ns > lease_ns - lease_ns / 4 ? -CELLAR_ERR_FENCED : 0;
+    if (code == 1) code = held_ns > lease_ns - lease_ns / 4 ? -CELLAR_ERR_FENCED : 0;
+    return code;
 }
 
 /* ---- what comes ---- */

@@ -191,7 +191,7 @@ void netlock_move_step(struct lockmgr_worker *worker, struct netlock_lock *lock)
             if (lock->over[i].first || lock->sent[i] > lock->returned[i]) netlock_over_probe(worker, lock, i);
         break;
     case NETLOCK_SETTLING:
-        if (netlock_over_settled(worker, lock) || PLANT(netlock_pushes_unsettled)) {
+        if (netlock_over_settled(worker, lock)) {
             lock->place = NETLOCK_CLOSING;
             lock->asked = 0;
             ask(worker, lock);

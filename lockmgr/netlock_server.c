@@ -130,7 +130,6 @@ static void grant(struct lockmgr_worker *worker, struct netlock_lock *lock, stru
 void netlock_serve(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
     bool serves = lock->place == NETLOCK_OWNED || lock->place == NETLOCK_PAUSING;
-    if (PLANT(netlock_serves_draining) && lock->place == NETLOCK_INSTALLING) serves = true;
     if (!serves) return;
     if (lock->not_before_ns > fabric_now_ns(worker->ep) && !PLANT(netlock_takes_back_at_once)) return;
     for (uint32_t i = 0; i < NETLOCK_PRIORITIES; i++) {
