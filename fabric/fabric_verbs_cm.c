@@ -255,7 +255,8 @@ static int send_request(struct fabric_verbs_cm *cm, const struct fabric_verbs_re
         .initiator_depth = at_most(FABRIC_VERBS_READS, device.max_qp_init_rd_atom),
         .retry_count = 7,
         .rnr_retry_count = 7,
-        .qp_num = cm->qp ? cm->qp->qp_num : 1,
+        /* Two requests with one number at a time look like a connection that was lost: the kernel rejects the second. */
+        .qp_num = cm->qp ? cm->qp->qp_num : (request->nonce & 0xffffff) | 2,
     };
     return rdma_connect(cm->id, &param) == 0 ? 0 : system_failed(error, "a connection cannot be asked for");
 }

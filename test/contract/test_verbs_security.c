@@ -1,0 +1,269 @@
+/*
+ * test_verbs_security.c - what the verbs fabric lets nobody do, on a device: wrong secrets and layouts, requests made twice, access out of range or
+ * with another's key, access after the fence, requests that are never finished. Skipped without a device (contract_verbs.h).
+ */
+#include "contract_verbs.h"
+
+#if defined(__has_include)
+#if __has_include(<infiniband/verbs.h>) && __has_include(<rdma/rdma_cma.h>)
+#define WITH_VERBS 1
+#endif
+#endif
+
+#ifdef WITH_VERBS
+#include "fabric_verbs_internal.h"
+
+#include <unistd.h>
+
+#define MN_BYTES (1u << 20)
+#define PRINT 0x1234
+#define HALF_OPEN 200
+
+static char list[512], secret_path[] = "/tmp/cellar-secret-XXXXXX";
+static uint64_t local[512] __attribute__((aligned(4096)));
+
+/* ---- one memory node, compute nodes of this process ---- */
+
+static void start(uint32_t cns)
+{
+    struct contract_shape shape = {.mn_count = 1, .cn_count = cns, .mn_bytes = MN_BYTES};
+    contract_verbs_start(&shape, list, sizeof list);
+}
+
+static struct fabric *join(uint32_t cn, struct fabric_ep **ep)
+{
+    struct fabric_verbs_config config = {.memnodes = list, .cn_index = cn, .cns = 1};
+    struct cellar_error error = {0};
+    struct fabric *fabric;
+    if (contract_verbs_connect(&config, &fabric, &error) != 0) fail_msg("%s", error.text);
+    assert_int_equal(fabric_register_local(fabric, local, sizeof local), 0);
+    if (fabric_endpoint_open(fabric, cn, 0, ep, &error) != 0) fail_msg("%s", error.text);
+    return fabric;
+}
+
+static void leave(struct fabric *fabric, struct fabric_ep *ep)
+{
+    fabric_endpoint_close(ep);
+    fabric_close(fabric);
+}
+
+static int run(struct fabric_ep *ep, struct fabric_op op)
+{
+    struct fabric_wait wait = {0};
+    fabric_post(ep, &op, 1, &wait);
+    while (wait.pending > 0)
+        if (!fabric_poll(ep) && wait.pending > 0) fabric_idle(ep, UINT64_MAX);
+    return op.status;
+}
+
+static int add(struct fabric_ep *ep, uint64_t *old) { return run(ep, fabric_op_faa(fabric_addr_of(0, 64), old, 1)); }
+
+static struct fabric_verbs_link *link_of(struct fabric_ep *ep) { return ((struct fabric_verbs_ep *)ep)->links[0]; }
+
+/* A request past all checks of the fabric: the device's answer is what counts. */
+static enum ibv_wc_status raw(struct fabric_ep *ep, enum ibv_wr_opcode opcode, uint64_t remote, uint32_t rkey)
+{
+    struct fabric_verbs_link *link = link_of(ep);
+    struct ibv_sge sge = {.addr = (uintptr_t)link->slots, .length = 8, .lkey = link->slots_mr->lkey};
+    struct ibv_send_wr *bad, wr = {.wr_id = ~0ull >> 1,
+                                   .sg_list = &sge,
+                                   .num_sge = 1,
+                                   .opcode = opcode,
+                                   .send_flags = IBV_SEND_SIGNALED,
+                                   .wr.rdma = {remote, rkey}};
+    struct ibv_wc wc = {.status = IBV_WC_SUCCESS};
+    assert_int_equal(ibv_post_send(link->cm.qp, &wr, &bad), 0);
+    for (int i = 0; i < 5000 && ibv_poll_cq(((struct fabric_verbs_ep *)ep)->cq, 1, &wc) == 0; i++) usleep(1000);
+    return wc.status;
+}
+
+/* ---- who is let in ---- */
+
+static int try_open(const char *path, uint64_t fingerprint)
+{
+    struct fabric_verbs_config config = {.memnodes = list, .secret_path = path, .cns = 1, .fingerprint = fingerprint};
+    struct cellar_error error = {0};
+    struct fabric *fabric = NULL;
+    int code = contract_verbs_connect(&config, &fabric, &error);
+    assert_true((code == 0) == (fabric != NULL) && (code == 0) == (error.text[0] == 0));
+    fabric_close(fabric);
+    return code;
+}
+
+static void test_secret_and_layout(void **state)
+{
+    (void)state;
+    int fd = mkstemp(secret_path);
+    assert_true(fd >= 0 && write(fd, "0123456789abcdef", 16) == 16);
+    close(fd);
+    start(1);
+    assert_int_equal(try_open(secret_path, 0), -CELLAR_ERR_INVALID);
+    assert_int_equal(try_open(NULL, PRINT), -CELLAR_ERR_MISMATCH);
+    assert_int_equal(try_open(NULL, 0), 0);
+    contract_after_verbs();
+    unlink(secret_path);
+}
+
+/* One connection request with these bytes: how it ends. */
+static enum rdma_cm_event_type ask(const void *bytes, uint8_t count, struct fabric_verbs_reply_wire *reply)
+{
+    struct fabric_verbs_target target;
+    static uint32_t number = 0xa00000; /* of a queue pair that there is not */
+    struct rdma_event_channel *channel = rdma_create_event_channel();
+    struct rdma_conn_param param = {.private_data = bytes, .private_data_len = count, .qp_num = ++number};
+    struct rdma_cm_event *event;
+    struct rdma_cm_id *id;
+    assert_int_equal(fabric_verbs_target_parse(&target, list, NULL), 0);
+    assert_true(channel && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+    assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)(void *)&target.address, 2000), 0);
+    assert_true(rdma_get_cm_event(channel, &event) == 0 && rdma_ack_cm_event(event) == 0);
+    assert_int_equal(rdma_resolve_route(id, 2000), 0);
+    assert_true(rdma_get_cm_event(channel, &event) == 0 && rdma_ack_cm_event(event) == 0);
+    assert_int_equal(rdma_connect(id, &param), 0);
+    assert_int_equal(rdma_get_cm_event(channel, &event), 0);
+    enum rdma_cm_event_type type = event->event;
+    memset(reply, 0, sizeof *reply);
+    if (event->param.conn.private_data && event->param.conn.private_data_len >= sizeof *reply)
+        memcpy(reply, event->param.conn.private_data, sizeof *reply);
+    rdma_ack_cm_event(event);
+    rdma_destroy_id(id);
+    rdma_destroy_event_channel(channel);
+    return type;
+}
+
+/* What was overheard is of no use; neither is a cookie alone, nor noise. No key is told but to who has proved. */
+static void test_replay(void **state)
+{
+    (void)state;
+    struct fabric_verbs_request_wire request = {
+        .magic = FABRIC_VERBS_WIRE_MAGIC, .kind = FABRIC_VERBS_HELLO, .incarnation = 77};
+    struct fabric_verbs_secret none = {0};
+    struct fabric_verbs_reply_wire reply;
+    struct fabric_ep *ep;
+    uint64_t old;
+    start(2);
+    struct fabric *fabric = join(0, &ep);
+    assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED);
+    request.cookie = reply.cookie;
+    request.cookie_ms = reply.cookie_ms;
+    request.kind = FABRIC_VERBS_ATTACH;
+    request.cn = request.other = 1;
+    assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED); /* without a proof */
+    assert_true(reply.code == -CELLAR_ERR_INVALID && reply.rkey == 0 && reply.base == 0);
+    fabric_verbs_prove(&none, &request);
+    request.kind = FABRIC_VERBS_CONNECT; /* the proof is of another request */
+    assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED);
+    assert_true(reply.code == -CELLAR_ERR_INVALID && reply.rkey == 0 && reply.base == 0);
+    request.kind = FABRIC_VERBS_ATTACH;
+    assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_CONNECT_RESPONSE);
+    assert_int_equal(ask(&request, sizeof request, &reply), RDMA_CM_EVENT_REJECTED);
+    assert_int_equal(reply.code, -CELLAR_ERR_INVALID);
+    for (uint8_t count = 0; count < 56; count = (uint8_t)(count + 11)) {
+        uint8_t noise[56];
+        memset(noise, 0x41 + count, sizeof noise);
+        assert_int_equal(ask(noise, count, &reply), RDMA_CM_EVENT_REJECTED);
+        assert_true(reply.code < 0 && reply.rkey == 0);
+    }
+    assert_int_equal(add(ep, &old), 0);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+/* Who only begins costs the memory node nothing; others are served. */
+static void test_half_open(void **state)
+{
+    (void)state;
+    struct fabric_verbs_request_wire hello = {.magic = FABRIC_VERBS_WIRE_MAGIC, .kind = FABRIC_VERBS_HELLO};
+    struct fabric_verbs_reply_wire reply;
+    struct fabric_ep *ep;
+    uint64_t old;
+    start(1);
+    struct fabric *fabric = join(0, &ep); /* it listens */
+    leave(fabric, ep);
+    for (int i = 0; i < HALF_OPEN; i++) assert_int_equal(ask(&hello, sizeof hello, &reply), RDMA_CM_EVENT_REJECTED);
+    fabric = join(0, &ep);
+    assert_int_equal(add(ep, &old), 0);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+/* ---- what one reaches ---- */
+
+/* The device refuses, the fabric finds its connection broken and makes another; the process goes on. */
+static void refused_by_device(struct fabric_ep *ep, enum ibv_wr_opcode opcode, uint64_t remote, uint32_t rkey)
+{
+    uint64_t old;
+    assert_int_equal(raw(ep, opcode, remote, rkey), IBV_WC_REM_ACCESS_ERR);
+    while (add(ep, &old) != 0) continue; /* the first one tells the fabric */
+}
+
+static void test_out_of_range(void **state)
+{
+    (void)state;
+    struct fabric_ep *ep, *other;
+    start(2);
+    struct fabric *fabric = join(0, &ep), *second = join(1, &other);
+    struct fabric_verbs_node *node = &((struct fabric_verbs *)fabric)->nodes[0];
+    struct fabric_verbs_link *link = link_of(ep);
+    refused_by_device(ep, IBV_WR_RDMA_READ, link->base + MN_BYTES - 4, link->rkey);
+    refused_by_device(ep, IBV_WR_RDMA_WRITE, link->base + MN_BYTES, link->rkey);
+    refused_by_device(ep, IBV_WR_RDMA_READ, link->base - 8, link->rkey);
+    refused_by_device(ep, IBV_WR_RDMA_WRITE, node->directory, node->directory_rkey); /* for reading only */
+    refused_by_device(ep, IBV_WR_RDMA_READ, link->base, link_of(other)->rkey); /* the key of another compute node */
+    leave(fabric, ep);
+    leave(second, other);
+    contract_after_verbs();
+}
+
+/* From the fence on nothing of it executes, under any key it ever had, and it is not let in again; its index is free for a new process. */
+static void test_after_fence(void **state)
+{
+    (void)state;
+    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0, .only_dead = true};
+    struct fabric_ep *victim_ep, *ep;
+    struct cellar_error error = {0};
+    uint64_t old;
+    start(2);
+    struct fabric *victim = join(0, &victim_ep), *fabric = join(1, &ep);
+    struct fabric_verbs_link *link = link_of(victim_ep);
+    uint64_t base = link->base;
+    uint32_t rkey = link->rkey;
+    assert_int_equal(add(victim_ep, &old), 0);
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), -CELLAR_ERR_EXISTS); /* it is alive */
+    assert_int_equal(add(victim_ep, &old), 0);
+    fence.only_dead = false;
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
+    for (int i = 0; i < 4; i++) {
+        int status = add(victim_ep, &old);
+        if (status != -CELLAR_ERR_FENCED) print_message("after the fence, operation %d: %d\n", i, status);
+        assert_true(status == -CELLAR_ERR_FENCED || status == -CELLAR_ERR_INDETERMINATE ||
+                    status == -CELLAR_ERR_UNREACHABLE);
+    }
+    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
+    assert_int_equal(local[0], 2);
+    fence.cn = 1; /* who was thrown out throws nobody out */
+    assert_true(victim->ops->control(victim, &fence, &error) < 0);
+    refused_by_device(ep, IBV_WR_RDMA_READ, base, rkey);
+    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
+    uint64_t count = local[0];
+    assert_true(add(ep, &old) == 0 && old == count);
+    leave(victim, victim_ep);
+    victim = join(0, &victim_ep);
+    assert_int_equal(add(victim_ep, &old), 0);
+    leave(victim, victim_ep);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_secret_and_layout), cmocka_unit_test(test_replay),      cmocka_unit_test(test_half_open),
+        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_after_fence),
+    };
+    if (!getenv(CONTRACT_VERBS_ADDRESS)) return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void) { return 77; }
+#endif
