@@ -43,6 +43,9 @@ struct locks_plan {
     bool kills;   /* sim: compute node kill_cn dies kill_ns into the window, and all know detect_ns later */
     uint32_t kill_cn;
     uint64_t kill_ns, detect_ns;
+    bool
+        switch_fails; /* the first switch loses its registers switch_fail_ns into the window, and is away for switch_down_ns */
+    uint64_t switch_fail_ns, switch_down_ns;
     /* Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0 of 1. */
     const char *memnodes; /* the memory node's socket or address; NULL: memory of this process */
     uint32_t process, processes;
@@ -131,6 +134,7 @@ struct locks_worker {
     uint64_t start_ns, end_ns; /* of the window, by its endpoint's clock */
     bool measuring;            /* the window has begun for it */
     bool quiet;                /* it has said so */
+    bool switch_failed;        /* a switch's: as planned */
     struct locks_tally *tally;
 };
 
@@ -186,6 +190,8 @@ void locks_forget_grant(struct locks_client *client, uint32_t hold);
 NODISCARD int locks_death_check(const struct locks_plan *plan, struct cellar_error *error);
 void locks_death_configure(struct locks_run *run);
 NODISCARD int locks_death_start(struct locks_run *run, struct cellar_error *error);
+/* Of a switch's worker: when it is to fail, and has not; UINT64_MAX of all others. It fails in this call if its time has come. */
+uint64_t locks_death_of_switch(struct locks_worker *worker);
 bool locks_death_is_gone(const struct locks_run *run, uint32_t cn);
 /* The last thing that a worker of the dead compute node does. */
 void locks_death_leave(struct locks_worker *worker);

@@ -114,3 +114,14 @@ bool locks_death_inherit(struct coro *co, struct locks_client *heir)
     }
     return true;
 }
+
+uint64_t locks_death_of_switch(struct locks_worker *worker)
+{
+    const struct locks_plan *plan = worker->run->plan;
+    if (!plan->switch_fails || worker->cn != plan->lock.switch_cn || worker->switch_failed) return UINT64_MAX;
+    uint64_t due_ns = worker->start_ns + plan->switch_fail_ns;
+    if (fabric_now_ns(worker->ep) < due_ns) return due_ns;
+    worker->switch_failed = true;
+    lockmgr_switch_fail(worker->locks, plan->switch_down_ns);
+    return UINT64_MAX;
+}

@@ -149,7 +149,8 @@ static void worker_main(void *arg)
         bool any = sched_round(&worker->sched);
         any = receive(worker) || any;
         if (worker == run->workers) watch_nic(worker);
-        if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
+        uint64_t fails_ns = locks_death_of_switch(worker), next_ns = sched_next_ns(&worker->sched);
+        if (!any) fabric_idle(worker->ep, next_ns < fails_ns ? next_ns : fails_ns);
     }
     if (locks_death_is_gone(run, worker->cn)) locks_death_leave(worker);
     lockmgr_stats_add(&worker->tally->stats, worker->locks);

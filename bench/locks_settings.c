@@ -66,6 +66,13 @@ static const struct option_def defs[] = {
      .kind = OPTION_CHOICE,
      .offset = AT(mix),
      .choices = mixes},
+    {.name = "think-ns",
+     .argument = "N",
+     .help = "while the locks are held, besides what is done with their objects",
+     .fallback = "0; tatp 2800, tpcc 7000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.think_ns),
+     .max = 1e9},
     {.name = "locks",
      .argument = "N",
      .help = "locks, each with an object",
@@ -152,6 +159,38 @@ static const struct option_def defs[] = {
      .offset = AT(plan.lock.switches),
      .min = 1,
      .max = 16},
+    {.name = "switch-slots",
+     .argument = "N",
+     .help = "for requests in a switch's queues, of locks that queue there",
+     .fallback = "100000",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.switch_slots),
+     .min = 1,
+     .max = 163840},
+    {.name = "tenants",
+     .argument = "N",
+     .help = "that share the compute nodes, of policies that tell them apart",
+     .fallback = "2",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.tenants),
+     .min = 1,
+     .max = 16},
+    {.name = "tenant-cns",
+     .argument = "N",
+     .help = "compute nodes of the first tenant",
+     .fallback = "as many as of each other one",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.lock.tenant_cns),
+     .min = 1,
+     .max = FABRIC_CNS_MAX},
+    {.name = "tenant-rate",
+     .argument = "N",
+     .help = "locks that each tenant may ask for in a second",
+     .fallback = "1000000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.lock.tenant_rate),
+     .min = 1,
+     .max = 1e9},
     {.name = "fabric",
      .help = "how compute nodes reach the memory node",
      .fallback = "sim",
@@ -224,6 +263,19 @@ static const struct option_def defs[] = {
      .kind = OPTION_COUNT,
      .offset = AT(plan.kill_cn),
      .max = FABRIC_CNS_MAX},
+    {.name = "fail-switch",
+     .argument = "S",
+     .help = "so long after the window's beginning the switch loses all it knows",
+     .kind = OPTION_REAL,
+     .offset = AT(fail_at),
+     .max = 1e6},
+    {.name = "switch-down",
+     .argument = "S",
+     .help = "... and is away for so long",
+     .fallback = "0.001",
+     .kind = OPTION_REAL,
+     .offset = AT(switch_down),
+     .max = 1e6},
     {.name = "kill-at",
      .argument = "S",
      .help = "so long after the window's beginning",
@@ -264,9 +316,11 @@ static void apply_mix(struct locks_settings *settings, uint64_t given)
     uint64_t locks = 100000;
     uint32_t bytes = small ? 414 : large ? 9213 : 8;
     double ratio = small ? 0.65 : large ? 0.89 : 0.5;
-    if (!strcmp(settings->mix, "tatp")) plan->mix = LOCKS_TATP, locks = LOCKS_TATP_LOCKS, plan->think_ns = 2800;
-    if (!strcmp(settings->mix, "tpcc")) plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, plan->think_ns = 7000;
+    uint64_t think_ns = 0;
+    if (!strcmp(settings->mix, "tatp")) plan->mix = LOCKS_TATP, locks = LOCKS_TATP_LOCKS, think_ns = 2800;
+    if (!strcmp(settings->mix, "tpcc")) plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, think_ns = 7000;
     if (plan->mix != LOCKS_MICRO) bytes = 64;
+    if (!given_is(given, "think-ns")) plan->think_ns = think_ns;
     if (!given_is(given, "locks")) plan->locks = locks;
     if (!given_is(given, "object-bytes")) plan->object_bytes = bytes;
     if (!given_is(given, "read-ratio")) plan->read_ratio = ratio;
@@ -343,6 +397,13 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
     if (!plan->kills && (given_is(given, "kill-at") || given_is(given, "detect")))
         return err_set(error, CELLAR_ERR_INVALID, "--kill-at and --detect are for --kill-cn");
     plan->kill_ns = given_is(given, "kill-at") ? (uint64_t)(settings->kill_at * 1e9) : plan->window_ns / 2;
+    plan->switch_fails = given_is(given, "fail-switch");
+    if (!plan->switch_fails && given_is(given, "switch-down"))
+        return err_set(error, CELLAR_ERR_INVALID, "--switch-down is for --fail-switch");
+    if (plan->switch_fails && !lockmgr_switches_max(plan->lock.algorithm))
+        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is for locks that live in switches: see cellar list");
+    plan->switch_fail_ns = (uint64_t)(settings->fail_at * 1e9);
+    plan->switch_down_ns = given_is(given, "switch-down") ? (uint64_t)(settings->switch_down * 1e9) : DETECT_NS;
     plan->detect_ns = given_is(given, "detect") ? (uint64_t)(settings->detect * 1e9) : DETECT_NS;
     return 0;
 }

@@ -7,7 +7,7 @@
 struct locks_settings {
     struct locks_plan plan;
     const char *fabric, *mix, *json, *process;
-    double seconds, warmup, kill_at, detect;
+    double seconds, warmup, kill_at, detect, fail_at, switch_down;
     uint32_t clients;
 };
 

@@ -253,12 +253,19 @@ static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
     return !client->failed;
 }
 
+static void think(struct coro *co, struct locks_client *client)
+{
+    uint64_t think_ns = client->worker->run->plan->think_ns;
+    if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
+}
+
 /* DecLock's critical section: so many accesses, one behind the other. */
 static bool use_object(struct coro *co, struct locks_client *client, const struct txn *txn)
 {
     if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;
     for (uint32_t i = 0; i < client->worker->run->plan->cs_ops; i++)
         if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode != LOCKMGR_SHARED)) return false;
+    think(co, client);
     return true;
 }
 
@@ -267,8 +274,7 @@ static bool use_objects(struct coro *co, struct locks_client *client, const stru
 {
     for (uint32_t i = 0; i < txn->count; i++)
         if (!use(co, client, txn->locks[i].lock, false)) return false;
-    uint64_t think_ns = client->worker->run->plan->think_ns;
-    if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
+    think(co, client);
     for (uint32_t i = 0; i < txn->count; i++)
         if (txn->locks[i].mode == LOCKMGR_EXCLUSIVE && !use(co, client, txn->locks[i].lock, true)) return false;
     return true;

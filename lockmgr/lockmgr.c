@@ -153,6 +153,12 @@ uint32_t lockmgr_switches_max(const char *name)
     return algorithm ? algorithm->switches_max : 0;
 }
 
+void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns)
+{
+    fabric_switch_fail(worker->pipeline, down_ns);
+    lockmgr_stir(worker);
+}
+
 int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;

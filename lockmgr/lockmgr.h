@@ -222,6 +222,8 @@ bool lockmgr_quiet(const struct lockmgr_worker *worker);
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
+/* Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so long. */
+void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns);
 /* The same of what a server's or a switch's worker keeps of that lock; nothing of it is under way. */
 NODISCARD int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock,
                                    struct cellar_error *error);
