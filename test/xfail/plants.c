@@ -24,8 +24,9 @@
 #include <unistd.h>
 
 #define PCT_DEPTH 3
-#define CRASH_BEHIND 4     /* operations behind a standstill */
-#define SUSPECT_NS 60000   /* by then a small transaction or three have ended */
+#define CRASH_BEHIND 4   /* operations behind a standstill */
+#define SUSPECT_NS 60000 /* by then a small transaction or three have ended */
+#define BOTH_STEPS_MAX 4000000
 #define CRASH_OPS 80       /* of a small transaction or three, with a few that are tried again */
 #define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
 
@@ -213,6 +214,34 @@ static void run_crash(uint64_t seed, struct found *found)
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
+static void run_both_lost(uint64_t seed, struct found *found)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    const struct sim_scenario *scenario = &sim_scenarios_all[prng_below(&prng, sim_scenarios_quick)];
+    struct sim_scenario_options options = {.cc = CELLAR_CC_CELL,
+                                           .seed = seed,
+                                           .torn = true,
+                                           .warm = true,
+                                           .mns = 2,
+                                           .replicas = 1,
+                                           .spares = 2,
+                                           .refill = true,
+                                           .history = true,
+                                           .steps_max = BOTH_STEPS_MAX};
+    struct plants_both_dying both = {
+        .dying = {.at = prng_below(&prng, CRASH_OPS),
+                  .spare_at = UINT64_MAX,
+                  .how = FABRIC_SIM_CRASH_AMID + (enum fabric_sim_fault)prng_below(&prng, 2)},
+        .node = (uint32_t)prng_below(&prng, 2)};
+    struct sim_scenario_report report;
+    both.dying.client_cns = plants_client_cns(scenario, &options);
+    options.fault = plants_both_dying_fault;
+    options.fault_arg = &both;
+    const char *verdict = sim_scenario_run(scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 static void run_template_crash(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
@@ -382,6 +411,9 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
     case PLANTS_CRASH:
         run_crash(seed, found);
         break;
+    case PLANTS_BOTH_LOST:
+        run_both_lost(seed, found);
+        break;
     case PLANTS_TEMPLATE_CRASH:
         run_template_crash(search, seed, found);
         break;
@@ -470,7 +502,7 @@ static struct found search_seeds(const struct plants_search *search, const char 
 
 static const char *where(const struct plants_search *search)
 {
-    if (search->method == PLANTS_CRASH) return "crashes";
+    if (search->method == PLANTS_CRASH || search->method == PLANTS_BOTH_LOST) return "crashes";
     if (search->method == PLANTS_LOCKS) return search->lock;
     return search->method == PLANTS_CLUSTER ? "cells"
            : search->method == PLANTS_ENTRY ? "entry"
@@ -509,6 +541,7 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_FAULTY] = "preempted, with faults",
         [PLANTS_CLUSTER] = "whole clusters",
         [PLANTS_CRASH] = "recovered",
+        [PLANTS_BOTH_LOST] = "a memory node too",
         [PLANTS_TEMPLATE_CRASH] = "a node dies",
         [PLANTS_STANDING] = "some stand still",
         [PLANTS_STANDING_CRASH] = "some stand still, a node dies",

@@ -76,6 +76,17 @@ enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct
     return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
 }
 
+enum fabric_sim_fault plants_both_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op)
+{
+    struct plants_both_dying *both = arg;
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = both->node};
+    if (both->crashed && !both->killed) both->killed = ep->fabric->ops->control(ep->fabric, &kill, NULL) == 0;
+    enum fabric_sim_fault fault = plants_dying_fault(&both->dying, index, ep, op);
+    both->crashed = both->crashed || fault != FABRIC_SIM_NONE;
+    return fault;
+}
+
 /* ---- workers that stand still ---- */
 
 /* Below least .. least * 2^bits, each scale as likely. */

@@ -42,6 +42,15 @@ struct plants_dying {
 enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                          const struct fabric_op *op);
 
+/* The same, and with the next operation of anybody that memory node is gone, too. */
+struct plants_both_dying {
+    struct plants_dying dying; /* first */
+    uint32_t node;
+    bool crashed, killed;
+};
+enum fabric_sim_fault plants_both_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op);
+
 /*
  * Time decides, but of up to three workers nothing goes on for a while: each one's from some event of its own on, until so long behind the start,
  * or while nothing else can go on. So some get as far ahead of others as a slow thread or a slow connection would let them.

@@ -20,6 +20,7 @@ static const struct plants_search searches[] = {
     {.plant = "failover_dead_unredone",
      .method = PLANTS_CLUSTER,
      .shape = {.faults = "mn_crash=0.005,cn_crash=0.005", .cns = 4, .mns = 2, .replicas = 1}},
+    {.plant = "failover_tags_asked", .method = PLANTS_BOTH_LOST},
     {.plant = "failover_log_short",
      .method = PLANTS_CLUSTER,
      .shape = {.faults = "not_run=0.01", .mns = 2, .replicas = 1, .txns = 30}},
