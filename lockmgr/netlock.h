@@ -124,6 +124,7 @@ struct netlock_server {
     struct netlock_lock *preparing; /* one at a time: numbers of moves come to the switch in order */
     uint32_t away;                  /* locks that have a place in the switch */
     struct netlock_regions regions; /* this worker's part of the slots */
+    bool cramped;                   /* a lock found no room since memory was dealt */
     uint64_t deal_ns;               /* when to deal memory anew, */
     uint64_t look_ns, move_ns;      /* ... to look at leases, at unanswered questions */
     struct netlock_request *spare;

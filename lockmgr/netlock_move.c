@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define HEADROOM 2       /* slots for each request that was seen at once: a queue that overflows is slow */
+#define SHRINKS 2        /* a lock that needs so much less makes room for another */
 #define MOVING_MAX 64    /* locks on their way at once: more would drown the switch's control plane */
 #define ASKED_MAX 10     /* a question is repeated after 2, 4, ... round trips, up to 2 to the power of that */
 #define KEEP_PERCENT 125 /* what a lock in the switch counts more than another: moves cost something */
@@ -80,7 +81,10 @@ static void end_move(struct lockmgr_worker *worker, struct netlock_lock *lock, e
 static bool move_in(struct lockmgr_worker *worker, struct netlock_lock *lock, uint32_t slots)
 {
     struct netlock_server *server = netlock_server_of(worker);
-    if (!netlock_regions_take(&server->regions, slots, &lock->left)) return false;
+    if (!netlock_regions_take(&server->regions, slots, &lock->left)) {
+        server->cramped = true;
+        return false;
+    }
     lock->slots = slots;
     lock->move = ++server->moves;
     for (uint32_t i = 0; i < NETLOCK_PRIORITIES; i++)
