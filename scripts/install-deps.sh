@@ -1,6 +1,6 @@
 #!/bin/bash
-# install-deps.sh [test] - installs what building needs (with `test`: and what the tests need), if it is missing. Debian and
-# its kin; as root or through sudo. Elsewhere it says what is missing.
+# install-deps.sh [test|guest] - installs what building needs (with `test`: and what the tests need; with `guest`: and what test/verbs/run.sh
+# needs for its guests), if it is missing. Debian and its kin; as root or through sudo. Elsewhere it says what is missing.
 set -eu
 
 missing_packages() {
@@ -16,12 +16,19 @@ missing_packages() {
     have_library libibverbs || echo libibverbs-dev
     have_library librdmacm || echo librdmacm-dev
     have_library libmicrohttpd || echo libmicrohttpd-dev
-    [ "$kind" = test ] || return 0
+    [ "$kind" != build ] || return 0
     have_library cmocka || echo libcmocka-dev
     command -v clang >/dev/null || echo clang
     command -v clang-format >/dev/null || echo clang-format
     command -v g++ >/dev/null || echo g++
     command -v spin >/dev/null || echo spin
+    [ "$kind" = guest ] || return 0
+    command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
+    command -v cpio >/dev/null || echo cpio
+    command -v busybox >/dev/null || echo busybox-static
+    command -v rdma >/dev/null || echo iproute2
+    command -v xz >/dev/null || echo xz-utils
+    ls /usr/lib/*/libibverbs/librxe-*.so >/dev/null 2>&1 || echo ibverbs-providers
 }
 
 have_library() { command -v pkg-config >/dev/null && pkg-config --exists "$1"; }

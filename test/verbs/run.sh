@@ -1,7 +1,8 @@
 #!/bin/bash
 # run.sh [quick|all] - the verbs fabric on real verbs without the hardware: a guest under QEMU, emulated, with soft-RoCE (rdma_rxe), on two
 # processors. quick: the contract suite, refusals, locks, SmallBank, the death of a process. all: besides mode crest, a process that is stopped and
-# fenced, and a small TPC-C. $CELLAR_BUILD has the programs. Exit 77 and a reason where no guest can be had.
+# fenced, and a small TPC-C. $CELLAR_BUILD has the programs, $CELLAR_GUEST_SECONDS is the most that it may take. Exit 77 and a reason where no guest
+# can be had; scripts/install-deps.sh guest installs what it needs.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${CELLAR_BUILD:?}
@@ -21,6 +22,6 @@ guest_root "${programs[@]}"
     echo "export PLAN=$plan"
     cat "$here/guest-plan.sh"
 } >plan
-guest_run guest1 2 $([ $plan = all ] && echo 420 || echo 240) plan
+guest_run guest1 2 "${CELLAR_GUEST_SECONDS:-$([ "$plan" = all ] && echo 600 || echo 300)}" plan
 cat guest1.log
 grep -q "^GUEST-RESULT 0" guest1.log
