@@ -114,7 +114,8 @@ check full fails failover 0 0 failover_tags_asked
 check full holds failover 0 0 failover_log_short
 check full holds failover 0 0 failover_joining_unawaited
 
-# tickets with leases; template: which clients read (0 none, 1 the third, 2 the last two, 3 the first two), 4 more: the first may die
+# tickets with leases; template: which clients read (0 none, 1 the third, 2 the last two, 3 the first two); 4 more: the first may die; 8 more: the
+# second's tickets have two slots; 16 more: the last two may give up
 check quick holds dslr 0 1 -
 check full holds dslr 1 1 -
 check full holds dslr 2 1 -
@@ -122,10 +123,17 @@ check full holds dslr 3 1 -
 check quick holds dslr 4 1 -
 check full holds dslr 5 1 -
 check full holds dslr 6 1 -
+check full holds dslr 17 1 -
+check quick holds dslr 16 1 -
+check full holds dslr 10 1 -
+check full holds dslr 29 1 -
 for rule in lockmgr_dslr_readers_unasked lockmgr_dslr_undone_blindly lockmgr_dslr_known_late lockmgr_dslr_skips_in_place \
     lockmgr_dslr_skip_unseen lockmgr_dslr_late_turn_taken; do
     check quick fails dslr 2 1 $rule
 done
+check quick fails dslr 16 2 lockmgr_dslr_taken_back_blindly
+# not needed for safety: leases make up for slots that stay out
+check full holds dslr 8 1 lockmgr_dslr_slots_kept
 
 # ShiftLock: handover, readers let in, give-ups, resets that ask everybody; template: the scenario, then the rounds of client 0
 for template in 1 2 4; do
