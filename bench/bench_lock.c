@@ -46,6 +46,7 @@ int bench_lock_main(int count, char *const *arguments, struct watch *watch)
         return BENCH_EXIT_OK;
     }
     if (code == 0) code = run_and_report(&settings, watch, &well, &error);
+    locks_trace_free(&settings.trace);
     if (code < 0) {
         fprintf(stderr, "cellar bench lock: %s\n", error.text);
         return BENCH_EXIT_ERROR;

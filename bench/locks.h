@@ -11,19 +11,20 @@
 #include "fabric.h"
 #include "hist.h"
 #include "lockmgr.h"
+#include "locks_trace.h"
 #include "watch.h"
 #include "zipf.h"
 
 #include <stdatomic.h>
 
-#define LOCKS_TXN_MAX 16         /* locks of one transaction */
+#define LOCKS_TXN_MAX 512        /* locks of one transaction */
 #define LOCKS_OBJECT_MAX 16384   /* bytes of an object */
 #define LOCKS_ORDERED (1u << 16) /* of so many locks, the first ones, the order of grants is watched */
 #define LOCKS_TPCC_LOCKS 60490   /* of ShiftLock's traces */
 #define LOCKS_TATP_LOCKS 680236
 #define LOCKS_SLICES 100 /* of the window, when a compute node dies in it */
 
-enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC };
+enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC, LOCKS_TRACE };
 
 struct locks_plan {
     struct lockmgr_config lock; /* the shape included; rtt_ns and server are filled in */
@@ -35,6 +36,7 @@ struct locks_plan {
     double theta, read_ratio, update_ratio;
     uint32_t cs_ops, object_bytes;
     enum locks_mix mix;
+    const struct locks_trace *trace; /* of LOCKS_TRACE; each client takes every so many-th transaction */
     uint64_t think_ns;
     uint32_t server_workers;
     uint64_t peer_ns; /* sim: more for a message, which is between compute nodes */
@@ -110,10 +112,11 @@ struct locks_client {
     struct fabric_wait wait;
     struct prng prng;
     struct lockmgr_hold holds[LOCKS_TXN_MAX];
-    uint8_t *buffer; /* LOCKS_OBJECT_MAX bytes, registered */
-    uint64_t rounds; /* in the window */
-    uint64_t quota;  /* rounds still to be made; UINT64_MAX: by time */
-    int failed;      /* an error that ended it */
+    uint8_t *buffer;   /* LOCKS_OBJECT_MAX bytes, registered */
+    uint64_t rounds;   /* in the window */
+    uint64_t next_txn; /* of the trace */
+    uint64_t quota;    /* rounds still to be made; UINT64_MAX: by time */
+    int failed;        /* an error that ended it */
     bool ended;
     /* When compute nodes die: by hold, the lock plus 1 that it holds or waits for, and whether the monitors count it as a holder. */
     uint64_t wanted[LOCKS_TXN_MAX];

@@ -221,6 +221,7 @@ static int start_client(struct locks_worker *worker, uint32_t number, uint32_t i
     uint64_t ops = run->plan->ops, all = number_of_clients(&run->config);
     uint64_t place = number + (uint64_t)run->first_cn * run->config.workers_per_cn * run->config.clients_per_worker;
     client->worker = worker;
+    client->next_txn = place;
     client->buffer = run->buffers + (uint64_t)number * LOCKS_OBJECT_MAX;
     client->quota = ops ? ops / all + (place < ops % all) : UINT64_MAX;
     prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + place);

@@ -10,7 +10,7 @@
 #define CLIENTS_MAX 16384
 #define DETECT_NS 1000000
 
-static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", NULL};
+static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", "trace", NULL};
 
 #define AT(field) offsetof(struct locks_settings, field)
 
@@ -73,6 +73,11 @@ static const struct option_def defs[] = {
      .kind = OPTION_NUMBER,
      .offset = AT(plan.think_ns),
      .max = 1e9},
+    {.name = "trace",
+     .argument = "FILE",
+     .help = "of --mix trace: a history that cellar bench --history has written",
+     .kind = OPTION_TEXT,
+     .offset = AT(trace_path)},
     {.name = "locks",
      .argument = "N",
      .help = "locks, each with an object",
@@ -309,6 +314,25 @@ const struct options locks_settings_options = {
 static bool given_is(uint64_t given, const char *name) { return options_given(&locks_settings_options, given, name); }
 
 /* What a mix is, unless the user says otherwise. */
+/* The locks are the trace's records, or so many that these fall together. */
+static int apply_trace(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
+{
+    struct locks_plan *plan = &settings->plan;
+    bool traced = !strcmp(settings->mix, "trace");
+    if (traced != (settings->trace_path != NULL))
+        return err_set(error, CELLAR_ERR_INVALID, "--mix trace and --trace FILE go together");
+    if (!traced) return 0;
+    int code = locks_trace_read(settings->trace_path, LOCKS_TXN_MAX, &settings->trace, error);
+    if (code) return code;
+    plan->mix = LOCKS_TRACE;
+    plan->trace = &settings->trace;
+    plan->lock.locks_per_client = settings->trace.most;
+    if (!given_is(given, "locks")) plan->locks = settings->trace.locks;
+    if (!given_is(given, "object-bytes")) plan->object_bytes = 64;
+    if (!given_is(given, "think-ns")) plan->think_ns = 7000;
+    return 0;
+}
+
 static void apply_mix(struct locks_settings *settings, uint64_t given)
 {
     struct locks_plan *plan = &settings->plan;
@@ -417,7 +441,8 @@ int locks_settings_parse(int count, char *const *arguments, struct locks_setting
     int code = options_parse(&locks_settings_options, count, arguments, settings, &given, error);
     if (code) return code;
     apply_mix(settings, given);
-    code = apply_shape(settings, given, error);
+    code = apply_trace(settings, given, error);
+    if (code == 0) code = apply_shape(settings, given, error);
     if (code == 0) code = apply_time(settings, given, error);
     return code ? code : locks_check(&settings->plan, error);
 }

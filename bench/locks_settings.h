@@ -9,6 +9,8 @@ struct locks_settings {
     const char *fabric, *mix, *json, *process;
     double seconds, warmup, kill_at, detect, fail_at, switch_down;
     uint32_t clients;
+    const char *trace_path;
+    struct locks_trace trace; /* of --mix trace: the caller frees it (locks_trace_free) */
 };
 
 extern const struct options locks_settings_options;

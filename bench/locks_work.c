@@ -108,11 +108,24 @@ static void draw_tatp(struct locks_client *client, struct txn *txn)
     }
 }
 
+/* The next one of the trace. Fewer locks than records: some fall together. */
+static void draw_traced(struct locks_client *client, struct txn *txn)
+{
+    const struct locks_plan *plan = client->worker->run->plan;
+    const struct locks_trace *trace = plan->trace;
+    uint64_t i = client->next_txn % trace->txns, clients = plan->lock.cn_count * plan->lock.workers_per_cn;
+    for (uint64_t j = trace->first[i]; j < trace->first[i + 1]; j++)
+        txn_add(txn, trace->accesses[j].lock % plan->locks, (enum lockmgr_mode)trace->accesses[j].mode);
+    client->next_txn += clients * plan->lock.clients_per_worker;
+}
+
 static void draw(struct locks_client *client, struct txn *txn)
 {
     const struct locks_run *run = client->worker->run;
     txn->count = 0;
-    if (run->plan->mix == LOCKS_TPCC) {
+    if (run->plan->mix == LOCKS_TRACE) {
+        draw_traced(client, txn);
+    } else if (run->plan->mix == LOCKS_TPCC) {
         draw_tpcc(client, txn);
     } else if (run->plan->mix == LOCKS_TATP) {
         draw_tatp(client, txn);
