@@ -121,6 +121,7 @@ inline fetches_end()
     :: else -> break
     od;
     claimed = 0;
+    SOLE_ONLY(behind = 0;)
     fetch = 0;
     lock = 0
 }
@@ -191,6 +192,7 @@ proctype Txn(byte t) ALLOWED
 #ifdef SOLE
     byte alone, busied, alone_todo, which; /* records: in sole use, as far as it knows; of these, busy; cells and records of a step */
     bit any_shared;
+    byte behind; /* fetched behind tags of this CN, which stay while it is announced */
 #endif
     {
         atomic { n = CN(t); d_step { look_back(); i = 0; seek(JOINS(i)) } };
@@ -295,7 +297,7 @@ claim_again:
         :: atomic {
                i < ACC ->
                if
-               :: tag[cell[AT(t, i)]] != 0 -> goto release /* for the lock, or for a read of what somebody changes */
+               :: tag[cell[AT(t, i)]] != 0 SOLE_ONLY(&& !(behind & B(i))) -> goto release /* for the lock, or for a read of what somebody changes */
                :: else -> d_step { record_read(i) }
                fi;
                if
@@ -317,7 +319,7 @@ bucket_asked:
         };
         do
         :: i == ACC -> break
-        :: atomic { i < ACC -> if :: tag[cell[AT(t, i)]] != 0 -> goto release :: else -> d_step { record_read(i); i++; seek(fetch & B(i)) } fi }
+        :: atomic { i < ACC -> if :: tag[cell[AT(t, i)]] != 0 SOLE_ONLY(&& !(behind & B(i))) -> goto release :: else -> d_step { record_read(i); i++; seek(fetch & B(i)) } fi }
         od;
 fetched:
         do
@@ -365,7 +367,10 @@ fetched:
             fi;
 #ifdef SOLE
         };
-        EACH_SOLE(busied, sole_ready);
+        if
+        :: EACH_SOLE(busied, sole_ready)
+        :: blk == 1 && !waits[t] -> skip /* it waits for nobody, and goes to v at once */
+        fi;
         atomic {
             if :: blk == 0 && exec_ts[t] == 0 -> exec_next[n]++; exec_ts[t] = exec_next[n] :: else fi;
 #endif
@@ -385,7 +390,7 @@ fetched:
         };
         do
         :: i == ACC -> break
-        :: atomic { i < ACC -> d_step { check_held(i); i++; seek(CHECKS(i)) }; if :: result -> goto release :: else fi }
+        :: atomic { i < ACC SOLE_ONLY(&& !(BUSY(cell[AT(t, i)]) && sharing[OBJ(n, cell[AT(t, i)])])) -> d_step { check_held(i); i++; seek(CHECKS(i)) }; if :: result -> goto release :: else fi }
         od;
         atomic {
             d_step {

@@ -36,6 +36,7 @@ inline check_shared(i)
 inline check_held(i)
 {
     result = 0;
+    SOLE_ONLY(if :: BUSY(cell[AT(t, i)]) -> sole_ready(cell[AT(t, i)] / CPR) :: else fi;)
     if
     :: ALONE(cell[AT(t, i)]) && (OWN_WORD(cell[AT(t, i)]) || WITHOUT(crest_sole_unlooked)) ->
        if :: !TAGS_KEPT(i) -> check = check | B(i) :: else fi

@@ -37,19 +37,22 @@ inline claim(i)
 {
     was_read(i);
     result = 0;
+    newest(n, cell[AT(t, i)]);
+    k = known[CELL(n, cell[AT(t, i)])] && !(HOLLOW(CELL(n, cell[AT(t, i)])) && x == 0);
     if
     :: BUSY(cell[AT(t, i)]) ->
        if
        :: seen[AT(t, i)] == NONE -> fetch = fetch | B(i); if :: WANTS_LOCK(i) -> lock = lock | B(i) :: else fi
        :: else
        fi
-    :: !BUSY(cell[AT(t, i)]) && ((seen[AT(t, i)] == NONE && !z && !known[CELL(n, cell[AT(t, i)])]) || WANTS_LOCK(i)) ->
+    :: !BUSY(cell[AT(t, i)]) && ((seen[AT(t, i)] == NONE && !z && !k) || WANTS_LOCK(i)) ->
        if
        :: fetching[OBJ(n, cell[AT(t, i)])] && !(claimed & B(cell[AT(t, i)] / CPR)) -> others = i + 1
        :: else ->
           fetching[OBJ(n, cell[AT(t, i)])] = 1;
           claimed = claimed | B(cell[AT(t, i)] / CPR);
           fetch = fetch | B(i);
+          SOLE_ONLY(if :: (writers[OBJ(n, cell[AT(t, i)])] & B(t)) && held[CELL(n, cell[AT(t, i)])] -> behind = behind | B(i) :: else fi;)
           if :: WANTS_LOCK(i) -> lock = lock | B(i) :: else fi
        fi
     :: else
@@ -66,10 +69,10 @@ inline publish(i)
     fi;
     if
     :: BUSY(cell[AT(t, i)]) -> skip
-    :: !BUSY(cell[AT(t, i)]) && known[x] && (base[x] == image[AT(t, i)] || WITHOUT(crest_base_stale)) -> skip
+    :: !BUSY(cell[AT(t, i)]) && known[x] && !HOLLOW(x) && (base[x] == image[AT(t, i)] || WITHOUT(crest_base_stale)) -> skip
     :: else -> base[x] = image[AT(t, i)]; origin[x] = 0
     fi;
-    if :: !BUSY(cell[AT(t, i)]) -> known[x] = 1 :: else fi;
+    if :: !BUSY(cell[AT(t, i)]) -> known[x] = 1; SOLE_ONLY(hollow[x] = 0) :: else fi;
     if :: lock & B(i) -> held[x] = 1; tagged[x] = 1; lock = lock & ~B(i); taken_tags = taken_tags & ~B(i) :: else fi;
     fetch = fetch & ~B(i)
 }
@@ -114,7 +117,7 @@ inline take(i)
        :: else ->
           if
           :: gone[OBJ(n, cell[AT(t, i)])] & B(t) -> result = 2
-          :: !known[CELL(n, cell[AT(t, i)])] -> result = 3
+          :: !(gone[OBJ(n, cell[AT(t, i)])] & B(t)) && (!known[CELL(n, cell[AT(t, i)])] || HOLLOW(CELL(n, cell[AT(t, i)]))) -> result = 3
           :: else ->
              seen[AT(t, i)] = base[CELL(n, cell[AT(t, i)])];
              image[AT(t, i)] = seen[AT(t, i)];

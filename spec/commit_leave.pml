@@ -16,6 +16,7 @@ inline apply_take(r)
           :: else -> x = s & 15; s = s >> 4
           od;
           base[y] = x;
+          SOLE_ONLY(hollow[y] = 0;)
           origin[y] = 1;
           todo = todo | B(z);
           h = 0;
@@ -135,7 +136,7 @@ inline unpin(r)
     :: pins[x] == 0 ->
        z = FIRST(r);
        do
-       :: z < FIRST(r) + CPR -> known[CELL(n, z)] = 0; base[CELL(n, z)] = 0; origin[CELL(n, z)] = 0; z++
+       :: z < FIRST(r) + CPR -> known[CELL(n, z)] = 0; base[CELL(n, z)] = 0; origin[CELL(n, z)] = 0; SOLE_ONLY(hollow[CELL(n, z)] = 0;) z++
        :: else -> break
        od
     :: else

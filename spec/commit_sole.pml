@@ -1,7 +1,8 @@
 /*
  * commit_sole.pml - objects that one transaction has alone (engine/crest_sole.c), with -DSOLE: nothing of them is told to anybody until another one
- * joins. The word `sole` says whose it is: busy while it fetches, applies or gives up; SHARING while a newcomer reads its copy. A newcomer holds the
- * object's lock from the exchange to its end: !sharing stands for asking for that lock.
+ * joins. The word `shared` of the copy: busy while its owner fetches, computes, applies or gives up; SHARING while a newcomer reads it. A newcomer holds the
+ * slot's lock from the exchange to its end: !sharing stands for asking for that lock. A cell that the owner has put is hollow when it is shared: its base is
+ * known by its version only, and fetched again if the owner aborts.
  */
 #ifndef SOLE
 #define SOLE_ONLY(steps)
@@ -10,6 +11,7 @@
 #define BUSY(c) (0)
 #define OWN_WORD(c) (0)
 #define TAGS_KEPT(i) (0)
+#define HOLLOW(y) (0)
 #else
 #define SOLE_ONLY(steps) steps
 #define ALONE(c) (alone & B((c) / CPR))
@@ -18,8 +20,9 @@
 #define SOLE_WORD(c) sole[OBJ(n, c)]
 #define OWN_WORD(c) (SOLE_WORD(c) == t)
 #define TAGS_KEPT(i) (taken_tags & B(i))
+#define HOLLOW(y) hollow[y]
 byte sole[2 * NC]; /* the transaction that has it alone */
-bit busy[2 * NC], sharing[2 * NC];
+bit busy[2 * NC], sharing[2 * NC], hollow[2 * NC];
 
 /* The first time, and nobody has it: for its sole use. */
 inline join_alone(i)
@@ -46,6 +49,7 @@ inline publish_copy(v, r)
           known[y] = 1;
           origin[y] = 0;
           base[y] = (WITHOUT(crest_undo_forgotten) && (unapplied[v] & B(z)) -> v : seen[AT(v, h)]);
+          hollow[y] = (unapplied[v] & B(z)) != 0 && !WITHOUT(crest_undo_forgotten);
           if :: tag[z] == n + 1 -> held[y] = 1; tagged[y] = 1 :: else fi;
           if
           :: unapplied[v] & B(z) ->

@@ -59,6 +59,7 @@ for template in 1 2 4 5 6 12; do
 done
 check quick fails commit_sole 1 2 crest_validating_ignored
 check quick fails commit_sole 2 2 crest_abort_kept USER_ABORTS=1
+check full holds commit_sole 3 2 - USER_ABORTS=1 # what an aborted owner had put is fetched again
 
 # with a crash of CN 0 and its recovery
 check full holds commit_crash 9 2 -
