@@ -115,10 +115,9 @@
     X(hot_order_ignored, "locks of a block's hot cells are entered in the order in which it declares them")            \
     X(hot_reader_uncounted, "who has entered a hot lock to read does not count among its users")                       \
     X(hot_stuck_awaited, "a hot lock that is never granted is not left alone")                                         \
-    X(hot_unwanted_kept, "a hot lock that was granted when nobody wanted it any more is kept")                         \
+    X(hot_unwanted_kept, "a hot lock that nobody uses any more is kept until others wait for it")                      \
     X(hot_cooled_early, "HOT is cleared while others wait for the lock")                                               \
     X(hot_never, "no record becomes hot")                                                                              \
-    X(hot_dead_unseen, "dead compute nodes are not told to the lock manager")                                          \
     X(hot_grant_untold, "who waits for a hot lock is not told that it was granted")                                    \
     X(hot_given_early, "a hot lock is given away while tags taken under it are set")                                   \
     X(hot_keeper_uncalled, "a hot lock's keeper is not told that nobody uses it any more")                             \

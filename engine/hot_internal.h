@@ -18,7 +18,9 @@
 #define HOT_WAYS 4               /* so many places for each */
 #define HOT_LOSSES 3             /* make a record hot, */
 #define HOT_LOSSES_NS 1000000    /* if they come within so long */
-#define HOT_HOLD_NS 100000       /* a lock that others wait for is closed when it was open for so long */
+#define HOT_HOLD_NS 100000       /* a lock that others wait for is closed when it was open for so long, */
+#define HOT_HOLDS_MAX 4          /* ... or for so many times as long, while */
+#define HOT_BUSY 64              /* ... so many have entered it in the last one */
 #define HOT_WAIT_NS 1000000      /* a wait in the first block, at most */
 #define HOT_WAIT_LATER_NS 100000 /* ... and in later ones */
 #define HOT_STUCK_NS 4000000     /* a lock that is not granted for so long */
@@ -42,7 +44,8 @@ struct hot_lock {
     uint8_t turns_alone;     /* nobody else was met, in so many turns in a row */
     bool shared;             /* OPEN or CLOSING: held in mode shared; WANTED: to be */
     bool refused;            /* the last one who asked for it did not get it */
-    uint32_t users, entered; /* now; since it was granted */
+    uint32_t users, entered; /* now; in this hold */
+    uint32_t holds;          /* since it was granted */
     uint32_t writers_waiting, readers_waiting;
     struct hot_waiter *first;
     struct hot_keeper *keeper;

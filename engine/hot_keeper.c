@@ -74,7 +74,7 @@ static void view_renew(struct coro *co, struct hot *hot)
         struct members_state now;
         uint64_t bit = 1ull << cn % 64;
         if (cn == hot->cn || member_look(co, hot->member, hot->home->ep, cn, &now)) continue;
-        if (is_over(&now) && !PLANT(hot_dead_unseen))
+        if (is_over(&now))
             atomic_fetch_or(&hot->dead[cn / 64], bit);
         else
             atomic_fetch_and(&hot->dead[cn / 64], ~bit);
@@ -151,7 +151,7 @@ static void open_lock(struct hot_keeper *keeper)
     struct hot_lock *lock = &hot->locks[keeper->lock];
     lock_word(hot, lock);
     lock->state = HOT_OPEN;
-    lock->entered = 0;
+    lock->entered = lock->holds = 0;
     if (!PLANT(hot_grant_untold)) hot_wake_waiters(lock, hot->sched);
     local_unlock_word(&lock->word);
     counter_add(&hot->home->stats.hot[CELLAR_HOT_TURNS], 1);
@@ -166,13 +166,21 @@ static void turn_count(struct hot_lock *lock, bool alone)
         lock->turns_alone++;
 }
 
+/* Under the word, at the end of a hold: many have come, so closing and opening again would cost more than the wait of others. */
+static bool goes_on(struct hot_lock *lock)
+{
+    bool busy = lock->entered >= HOT_BUSY && ++lock->holds < HOT_HOLDS_MAX;
+    lock->entered = 0;
+    return busy || PLANT(hot_never_closes);
+}
+
 /* What the lock's state is now, RELEASING if it is to be. looked: it has been open for long enough; followed: others wait. */
 static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
 {
     lock_word(hot, lock);
     if (looked) turn_count(lock, !followed);
-    if (looked && followed && !PLANT(hot_never_closes)) lock->state = HOT_CLOSING;
-    bool idle = !wanted(lock) && !(lock->entered == 0 && PLANT(hot_unwanted_kept));
+    if (looked && followed && !goes_on(lock)) lock->state = HOT_CLOSING;
+    bool idle = !wanted(lock) && (stopped(hot) || !PLANT(hot_unwanted_kept));
     bool over = lock->users == 0 && (lock->state == HOT_CLOSING || idle);
     if (over || (lock->state == HOT_CLOSING && PLANT(hot_given_early))) {
         lock->state = HOT_RELEASING;

@@ -17,7 +17,8 @@
 
 static const char *const planted[] = {"hot_order_ignored", "hot_cooled_early",     "hot_never",
                                       "hot_grant_untold",  "hot_given_early",      "hot_keeper_uncalled",
-                                      "hot_never_closes",  "hot_reader_uncounted", "hot_met_forgets"};
+                                      "hot_never_closes",  "hot_reader_uncounted", "hot_met_forgets",
+                                      "hot_unwanted_kept"};
 
 /* The first plan that complains, or NULL. */
 static const char *complaint(struct hot_run_report *report)
