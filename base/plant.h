@@ -163,7 +163,6 @@
     X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \
     X(netchain_epoch_unchecked, "a switch heeds packets of any epoch")                                                 \
     X(netchain_grants_unasked, "a chain that has lost its state begins without asking who holds what")                 \
-    X(netchain_old_grant, "a worker takes grants of an epoch that is over")                                            \
     X(netchain_orphan_kept, "a grant that nobody waits for is not taken back")                                         \
     X(netchain_dead_hold, "nobody takes a register from a dead client")                                                \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \

@@ -9,7 +9,6 @@ static const struct plants_search searches[] = {
     {.plant = "netchain_released_blindly", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_epoch_unchecked", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_grants_unasked", .method = PLANTS_LOCKS, .lock = "netchain"},
-    {.plant = "netchain_old_grant", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_orphan_kept", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_dead_hold", .method = PLANTS_LOCKS, .lock = "netchain"},
 };
