@@ -305,6 +305,27 @@ static void add_death(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "death", death);
 }
 
+/* Goodput over the window, and by tenant: of switches. */
+static void add_switch(json_t *root, const struct locks_report *report)
+{
+    const struct locks_plan *plan = report->plan;
+    double slice_s = (double)plan->window_ns * 1e-9 / LOCKS_SLICES;
+    json_t *tenants = json_array(), *slices = json_array();
+    for (uint32_t i = 0; i < lockmgr_tenants(&plan->lock); i++)
+        json_array_append_new(tenants, json_real((double)report->result->tenant_rounds[i] / report->result->elapsed_s));
+    json_object_set_new(root, "tenant_goodput", tenants);
+    if (!plan->switch_fails) {
+        json_decref(slices);
+        return;
+    }
+    for (int i = 0; i < LOCKS_SLICES; i++)
+        json_array_append_new(slices, json_real((double)report->result->total->slices[i] / slice_s));
+    json_object_set_new(root, "switch_fails_at_s", json_real((double)plan->switch_fail_ns * 1e-9));
+    json_object_set_new(root, "switch_down_s", json_real((double)plan->switch_down_ns * 1e-9));
+    json_object_set_new(root, "slice_s", json_real(slice_s));
+    json_object_set_new(root, "slice_goodput", slices);
+}
+
 static void add_simulation(json_t *root, const struct locks_report *report)
 {
     const struct locks_result *result = report->result;
@@ -324,6 +345,7 @@ int locks_report_json(const struct locks_report *report, const char *path, struc
     add_figures(root, report);
     if (report->plan->sim) add_simulation(root, report);
     if (report->plan->kills) add_death(root, report);
+    if (report->plan->lock.switches) add_switch(root, report);
     if (report->plan->memnodes) json_object_set_new(root, "goodput_all", json_real(goodput_of_all(report)));
     snprintf(text, sizeof text, "%" PRIu64 " grants beside a holder", report->result->total->violations);
     json_object_set_new(checks, "exclusion", json_string(excluded(report) ? "ok" : text));

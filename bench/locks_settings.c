@@ -426,7 +426,11 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
         return err_set(error, CELLAR_ERR_INVALID, "--switch-down is for --fail-switch");
     if (plan->switch_fails && !lockmgr_switches_max(plan->lock.algorithm))
         return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is for locks that live in switches: see cellar list");
+    if (plan->kills && plan->switch_fails)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --fail-switch exclude each other");
     plan->switch_fail_ns = (uint64_t)(settings->fail_at * 1e9);
+    if (plan->switch_fails && plan->switch_fail_ns >= plan->window_ns)
+        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is behind the window's end");
     plan->switch_down_ns = given_is(given, "switch-down") ? (uint64_t)(settings->switch_down * 1e9) : DETECT_NS;
     plan->detect_ns = given_is(given, "detect") ? (uint64_t)(settings->detect * 1e9) : DETECT_NS;
     return 0;

@@ -298,7 +298,7 @@ bool locks_take_once(struct coro *co, struct locks_client *client, uint64_t lock
     return acquire(co, client, 0, lock, LOCKMGR_EXCLUSIVE) && release(co, client, 0);
 }
 
-/* Of a run in which a compute node dies: at_ns since the window began. */
+/* Of a run in which a compute node dies, or the switch fails: at_ns since the window began. */
 static void count_slice(struct locks_tally *tally, const struct locks_plan *plan, uint64_t at_ns)
 {
     tally->slices[at_ns * LOCKS_SLICES / plan->window_ns]++;
@@ -324,7 +324,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
     struct locks_tally *tally = client->worker->tally;
     tally->rounds++;
     hist_add(&tally->round, end_ns - begin_ns);
-    if (client->worker->run->plan->kills)
+    if (client->worker->run->plan->kills || client->worker->run->plan->switch_fails)
         count_slice(tally, client->worker->run->plan, end_ns - client->worker->start_ns);
     return true;
 }

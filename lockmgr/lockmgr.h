@@ -30,7 +30,8 @@
 struct fabric_switch_faults;
 
 #define LOCKMGR_LOCK_ALIGN 64
-#define LOCKMGR_HOLD_WORDS 12      /* what an algorithm may keep in a hold */
+#define LOCKMGR_HOLD_WORDS 12 /* what an algorithm may keep in a hold */
+#define LOCKMGR_TENANTS_MAX 16
 #define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
 
 /* UPDATE: reads beside those that read already, and may become exclusive (lockmgr_upgrade); two of them exclude each other. */
@@ -161,6 +162,9 @@ uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
 uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
 bool lockmgr_has_server(const char *algorithm);
 uint32_t lockmgr_switches_max(const char *algorithm); /* 0: it needs none; else at least one, and at most so many */
+/* How many tenants there are, and whose that CN is: see config.tenants. */
+uint32_t lockmgr_tenants(const struct lockmgr_config *config);
+uint32_t lockmgr_tenant_of(const struct lockmgr_config *config, uint32_t cn);
 /* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
 /* The i-th policy of that algorithm; NULL behind the last, and of one that has none. */

@@ -163,6 +163,17 @@ uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_ad
     return (uint32_t)((lock.bits * 0x9e3779b97f4a7c15ull >> 32) % config->server_workers);
 }
 
+uint32_t lockmgr_tenants(const struct lockmgr_config *config) { return config->tenants ? config->tenants : 2; }
+
+/* The first nodes are tenant 0's, the others are dealt evenly. */
+uint32_t lockmgr_tenant_of(const struct lockmgr_config *config, uint32_t cn)
+{
+    uint32_t tenants = lockmgr_tenants(config), first = config->tenant_cns;
+    if (first == 0) return (uint32_t)((uint64_t)cn * tenants / config->cn_count);
+    if (cn < first || tenants == 1) return 0;
+    return 1 + (uint32_t)((uint64_t)(cn - first) * (tenants - 1) / (config->cn_count - first));
+}
+
 uint64_t lockmgr_index_of(const struct lockmgr_config *config, uint64_t lock)
 {
     uint64_t bytes = lock - config->first_lock.bits;

@@ -34,17 +34,9 @@ static struct want *want_of(struct lockmgr_hold *hold) { return (struct want *)(
 
 static const char *const policies[] = {"fcfs", "priority", "quota", "random", "server", NULL};
 
-uint32_t netlock_tenant_of(const struct lockmgr_config *config, uint32_t cn)
-{
-    uint32_t tenants = netlock_tenants(config), first = config->tenant_cns;
-    if (first == 0) return (uint32_t)((uint64_t)cn * tenants / config->cn_count);
-    if (cn < first || tenants == 1) return 0;
-    return 1 + (uint32_t)((uint64_t)(cn - first) * (tenants - 1) / (config->cn_count - first));
-}
-
 struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_config *config)
 {
-    uint32_t policy = lockmgr_policy(config), tenants = netlock_tenants(config);
+    uint32_t policy = lockmgr_policy(config), tenants = lockmgr_tenants(config);
     uint32_t slots = config->switch_slots ? config->switch_slots : NETLOCK_SLOTS;
     struct netlock_switch_config out = {.slots = slots, .tenants = tenants, .burst = NETLOCK_BURST};
     out.priorities = policy == NETLOCK_PRIORITY ? tenants : 1;
@@ -55,7 +47,7 @@ struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_confi
 
 static int check(const struct lockmgr_config *config, struct cellar_error *error)
 {
-    uint32_t tenants = netlock_tenants(config), policy = lockmgr_policy(config);
+    uint32_t tenants = lockmgr_tenants(config), policy = lockmgr_policy(config);
     uint32_t most = FABRIC_SWITCH_STAGE_BYTES / 8;
     if (config->server_workers == 0 || config->server_workers > NETLOCK_SERVERS)
         return err_set(error, CELLAR_ERR_INVALID, "netlock needs a lock server of 1 to %d workers, not %u",
@@ -146,7 +138,7 @@ static struct netlock_packet packet_of(struct lockmgr_hold *hold, enum netlock_o
                                     .slot = op == NETLOCK_ACQUIRE ? 0 : want->slot,
                                     .seq = want->asked,
                                     .mode = hold->mode == LOCKMGR_SHARED ? LOCKMGR_SHARED : LOCKMGR_EXCLUSIVE};
-    uint32_t tenant = netlock_tenant_of(&lockmgr->config, lockmgr->cn);
+    uint32_t tenant = lockmgr_tenant_of(&lockmgr->config, lockmgr->cn);
     packet.tenant = tenant & 15;
     packet.priority = (uint8_t)(lockmgr->policy == NETLOCK_PRIORITY ? tenant : 0);
     return packet;

@@ -40,14 +40,10 @@ static inline uint64_t netlock_rtt_ns(const struct lockmgr_config *config)
 {
     return config->rtt_ns ? config->rtt_ns : 50000;
 }
-static inline uint32_t netlock_tenants(const struct lockmgr_config *config)
-{
-    return config->tenants ? config->tenants : 2;
-}
-/* Compute nodes are dealt to tenants: the first ones to tenant 0, the others evenly. A tenant's number is its priority, 0 the highest. */
-uint32_t netlock_tenant_of(const struct lockmgr_config *config, uint32_t cn);
 /* The switch's program for that configuration. */
 struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_config *config);
+
+_Static_assert(NETLOCK_TENANTS == LOCKMGR_TENANTS_MAX, "each has a meter");
 
 /* ---- messages ---- */
 
