@@ -142,6 +142,11 @@ static const struct option_def defs[] = {
      .help = "sockets of `cellar memnode` processes to use; verbs: ADDRESS[:PORT]",
      .kind = OPTION_TEXT,
      .offset = AT(db.memnodes)},
+    {.name = "cluster",
+     .argument = "FILE",
+     .help = "verbs: a JSON file with the memory nodes, the secret, the replicas",
+     .kind = OPTION_TEXT,
+     .offset = AT(cluster_path)},
     {.name = "secret",
      .argument = "FILE",
      .help = "verbs: what all processes of the pool prove to know",
@@ -431,6 +436,24 @@ static void fill_defaults(struct settings *settings, uint32_t cores)
     settings->workload->defaults(&settings->workload_config);
 }
 
+/* A cluster file stands for --fabric verbs, --memnodes and --secret, and for --replicas unless that is given. */
+static int cluster_take(struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    struct cluster *cluster = &settings->cluster;
+    if (!settings->cluster_path) return 0;
+    if (settings->db.memnodes || settings->db.secret_path)
+        CONFLICT("--cluster and --memnodes, --secret exclude each other: the file has both");
+    if (options_given(&options, given, "fabric") && strcmp(settings->db.fabric, "verbs") != 0)
+        CONFLICT("--cluster is for --fabric verbs, not %s", settings->db.fabric);
+    int code = cluster_read(settings->cluster_path, cluster, error);
+    if (code < 0) return code;
+    settings->db.fabric = "verbs";
+    settings->db.memnodes = cluster->memnodes;
+    if (cluster->secret[0]) settings->db.secret_path = cluster->secret;
+    if (cluster->has_replicas && !options_given(&options, given, "replicas")) settings->db.replicas = cluster->replicas;
+    return 0;
+}
+
 /* What follows from the options given. */
 static void resolve(struct settings *settings, uint64_t given)
 {
@@ -474,6 +497,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     fill_defaults(settings, cores);
     uint64_t given;
     code = options_parse(&options, count - 1, arguments + 1, settings, &given, error);
+    if (code == 0) code = cluster_take(settings, given, error);
     if (code != 0) return code;
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "cluster.h"
 #include "options.h"
 #include "workload.h"
 
@@ -20,7 +21,8 @@ struct settings {
     bool sim;
     const char *nic; /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *process_text, *lease_text, *plant;
+    const char *cc, *mix, *scale, *process_text, *lease_text, *plant, *cluster_path;
+    struct cluster cluster; /* what db points to, with cluster_path */
 };
 
 /* The fabrics, modes and workloads that exist, and modes that are known but not built yet; NULL-terminated. */

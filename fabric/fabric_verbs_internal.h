@@ -28,7 +28,7 @@
 #define FABRIC_VERBS_READS 16   /* READs and atomics outstanding on a queue pair */
 #define FABRIC_VERBS_WINDOW 256 /* messages on their way from one worker to another */
 #define FABRIC_VERBS_SENDERS 64 /* workers that send to one worker */
-#define FABRIC_VERBS_PATIENCE_MS 3000
+#define FABRIC_VERBS_PATIENCE_MS 6000         /* for an answer: processes of loaded machines stand still for seconds */
 #define FABRIC_VERBS_SOFTWARE_VENDOR 0xffffff /* what soft-RoCE calls itself */
 
 /* ---- connection requests (fabric_verbs_cm.c) ---- */

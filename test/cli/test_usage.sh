@@ -81,6 +81,8 @@ refused "--two-tables takes no value" bench smallbank --two-tables=yes
 for cc in ford motor 2pl; do refused "not built yet; built: record, cell, crest, cellar" bench smallbank --cc $cc; done
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
+refused "unable to open" bench smallbank --cluster "$folder/none"
+refused "exclude each other" bench smallbank --cluster "$folder/none" --memnodes 10.0.0.1
 refused "--rtt-ns and --pool are for --fabric shm" bench smallbank --fabric verbs --rtt-ns 100 --memnodes 10.0.0.1
 refused "--secret is for --fabric verbs" bench smallbank --secret x
 refused "--fabric verbs needs --memnodes ADDRESS" bench lock --fabric verbs

@@ -6,7 +6,7 @@ fail() { echo "FAILED $*"; failures=$((failures + 1)); }
 
 # step NAME SECONDS COMMAND...: must end well; its output is shown when it does not.
 step() {
-    name=$1 seconds=$2
+    local name=$1 seconds=$2 begin end
     shift 2
     read begin _ </proc/uptime
     timeout -s KILL "$seconds" "$@" >/tmp/out 2>/tmp/err </dev/null || { fail "$name: exit $?"; tail -n 30 /tmp/out /tmp/err; return 1; }
@@ -16,7 +16,7 @@ step() {
 
 # refused TEXT ARGUMENTS...: exit 2 and one line that contains TEXT.
 refused() {
-    text=$1
+    local text=$1 status
     shift
     if [ "${unprivileged:-}" ]; then # root is not held to limits
         timeout -s KILL 30 su nobody -c "exec /t/cellar $*" >/tmp/out 2>/tmp/err </dev/null
@@ -34,7 +34,7 @@ refused() {
 
 # memnode NAME PORT ARGUMENTS...: starts one, not as root, waits until it listens; its process is in the variable NAME.
 memnode() {
-    name=$1 port=$2
+    local name=$1 port=$2
     shift 2
     su nobody -c "exec /t/cellar memnode --fabric verbs --address 10.7.0.1:$port $*" >/tmp/$name.out 2>/tmp/$name.err </dev/null &
     eval "$name=$!"
@@ -99,7 +99,7 @@ smallbank() {
 
 # One of two processes dies amid its work, by SIGKILL or stopped for longer than its lease; the other recovers it, and all checks hold.
 kill_one() {
-    signal=$1 port=$2
+    local signal=$1 port=$2
     memnode a $port --bytes 64M --node 0 --mns 2
     memnode b $((port + 1)) --bytes 64M --node 1 --mns 2
     for i in 0 1; do
