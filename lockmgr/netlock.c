@@ -168,10 +168,10 @@ static uint64_t sooner(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns
 static int renew(struct coro *co, struct lockmgr_hold *hold)
 {
     struct want *want = want_of(hold);
-    uint64_t asked_ns = lockmgr_now_ns(hold->client), again_ns = netlock_lease_ns(lockmgr_config_of(hold)) / 4;
+    uint64_t asked_ns = lockmgr_now_ns(hold->client), again_ns = netlock_lease_ns(lockmgr_config_of(hold)) / 2;
     want->renewed = want->denied = false;
     want->asked++;
-    for (; !want->renewed && !want->denied; again_ns *= 2) { /* the same question: an answer may be late */
+    while (!want->renewed && !want->denied) { /* the same question: an answer may be late */
         int code = send(co, hold, NETLOCK_RENEW);
         if (code) return code;
         uint64_t until_ns = lockmgr_now_ns(hold->client) + again_ns;
