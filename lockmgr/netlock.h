@@ -35,10 +35,10 @@ static inline uint64_t netlock_lease_ns(const struct lockmgr_config *config)
 {
     return config->lease_ns ? config->lease_ns : NETLOCK_LEASE_NS;
 }
-/* Where it is not known, what threads need to wake each other. */
+/* Where messages take no time, what threads need to wake each other. */
 static inline uint64_t netlock_rtt_ns(const struct lockmgr_config *config)
 {
-    return config->rtt_ns ? config->rtt_ns : 50000;
+    return config->rtt_ns >= 1000 ? config->rtt_ns : 50000;
 }
 /* The switch's program for that configuration. */
 struct netlock_switch_config netlock_switch_config_of(const struct lockmgr_config *config);

@@ -273,17 +273,18 @@ uint64_t netlock_server_tend(struct coro *co, struct lockmgr_worker *worker)
 {
     struct netlock_server *server = netlock_server_of(worker);
     uint64_t now_ns = fabric_now_ns(worker->ep), lease_ns = netlock_lease_ns(&worker->lockmgr->config);
+    /* Each again so long after its end: where it takes longer than that, messages would never be looked at. */
     if (now_ns >= server->look_ns) {
-        server->look_ns = now_ns + lease_ns / LOOKS_A_LEASE;
         look(worker, now_ns);
+        server->look_ns = fabric_now_ns(worker->ep) + lease_ns / LOOKS_A_LEASE;
     }
     if (server->moving && now_ns >= server->move_ns) {
-        server->move_ns = now_ns + MOVE_ROUND_TRIPS * netlock_rtt_ns(&worker->lockmgr->config);
         netlock_move_steps(worker);
+        server->move_ns = fabric_now_ns(worker->ep) + MOVE_ROUND_TRIPS * netlock_rtt_ns(&worker->lockmgr->config);
     }
     if (now_ns >= server->deal_ns) {
-        server->deal_ns = now_ns + lease_ns / DEALS_A_LEASE;
         netlock_deal(worker);
+        server->deal_ns = fabric_now_ns(worker->ep) + lease_ns / DEALS_A_LEASE;
     }
     uint64_t next_ns = server->look_ns < server->deal_ns ? server->look_ns : server->deal_ns;
     return server->moving && server->move_ns < next_ns ? server->move_ns : next_ns;
