@@ -138,6 +138,7 @@ struct locks_worker {
     uint64_t start_ns, end_ns; /* of the window, by its endpoint's clock */
     bool measuring;            /* the window has begun for it */
     bool quiet;                /* it has said so */
+    uint64_t leave_ns;         /* all have; it leaves then. 0: not yet */
     bool switch_failed;        /* a switch's: as planned */
     struct locks_tally *tally;
 };

@@ -17,9 +17,11 @@
 #define STREAM_CLIENTS 0x10c5be7cull
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
 #define SHM_SUSPECT_NS 10000000
-#define SHM_RTT_NS 200    /* about: without delay, a post and its completion */
-#define VERBS_RTT_NS 4000 /* about: of a network card; what depends on it adapts */
-#define NUMBERED_STRIDE 8 /* from lock to lock, where they are numbers in a switch */
+#define SHM_RTT_NS 200         /* about: without delay, a post and its completion */
+#define VERBS_RTT_NS 4000      /* about: of a network card; what depends on it adapts */
+#define NUMBERED_STRIDE 8      /* from lock to lock, where they are numbers in a switch */
+#define SETTLE_SIM_NS 50000    /* messages behind the last release: some hops and passes; */
+#define SETTLE_SHM_NS 20000000 /* ... threads that must get a processor */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
 
@@ -126,7 +128,12 @@ static bool leaves(struct locks_worker *worker)
         worker->quiet = true;
         if (atomic_fetch_sub(&run->unquiet, 1) == 1) locks_wake_all(run);
     }
-    return run->meeting ? atomic_load(&run->all_quiet) : atomic_load(&run->unquiet) == 0;
+    if (!(run->meeting ? atomic_load(&run->all_quiet) : atomic_load(&run->unquiet) == 0)) return false;
+    /* What a client has sent last may still be on its way through a switch to a server. */
+    if (run->config.server_workers + run->config.switches == 0) return true;
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    if (!worker->leave_ns) worker->leave_ns = now_ns + (run->plan->sim ? SETTLE_SIM_NS : SETTLE_SHM_NS);
+    return now_ns >= worker->leave_ns;
 }
 
 /* One worker reads the counter at both ends of its window, about. */
@@ -150,7 +157,9 @@ static void worker_main(void *arg)
         any = receive(worker) || any;
         if (worker == run->workers) watch_nic(worker);
         uint64_t fails_ns = locks_death_of_switch(worker), next_ns = sched_next_ns(&worker->sched);
-        if (!any) fabric_idle(worker->ep, next_ns < fails_ns ? next_ns : fails_ns);
+        if (next_ns > fails_ns) next_ns = fails_ns;
+        if (worker->leave_ns && next_ns > worker->leave_ns) next_ns = worker->leave_ns;
+        if (!any) fabric_idle(worker->ep, next_ns);
     }
     if (locks_death_is_gone(run, worker->cn)) locks_death_leave(worker);
     lockmgr_stats_add(&worker->tally->stats, worker->locks);
