@@ -149,3 +149,14 @@ check quick fails shiftlock 2 1 shiftlock_ghost_hurries
 for rule in shiftlock_resets_unasked shiftlock_frozen_at_once shiftlock_takes_frozen shiftlock_takes_thawed; do
     check quick fails shiftlock 3 1 $rule
 done
+
+# hot: who is cold, 16: waiters may give up
+check quick holds hot 0 0 -
+check quick holds hot 1 0 -
+check full holds hot 5 0 -
+check full holds hot 16 0 -
+check full holds hot 20 0 -
+for rule in hot_given_early hot_keeper_uncalled hot_grant_untold; do check quick fails hot 1 0 $rule; done
+check quick fails hot 0 0 hot_untag_late
+check quick fails hot 1 0 hot_lock_only
+check quick fails hot 16 0 hot_unwanted_kept
