@@ -77,6 +77,8 @@ struct lockmgr_algorithm {
     uint32_t server_promises; /* only where a server runs */
     /* 0 if that worker of the server keeps nothing of a lock at rest; NULL where lock bytes show all */
     int (*server_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
+    /* Of a server's or a switch's worker: nobody holds a lock or waits there, so that no release is on its way to it. NULL: it need not be so */
+    bool (*serving_quiet)(const struct lockmgr_worker *worker);
     /* Of a switch: switch_open makes worker->pipeline, which gets each message as a packet; see fabric_switch.h. */
     uint32_t switches_max; /* 0: it needs none */
     int (*switch_open)(struct lockmgr_worker *worker, struct cellar_error *error);

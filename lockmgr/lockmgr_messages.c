@@ -186,6 +186,8 @@ bool lockmgr_quiet(const struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     if (worker->outbox.head != worker->outbox.tail || worker->outbox.used || worker->stirred) return false;
+    bool serving = worker->pipeline || worker->lockmgr->serves;
+    if (serving && algorithm->serving_quiet && !algorithm->serving_quiet(worker)) return false;
     if (worker->pipeline) return fabric_switch_quiet(worker->pipeline);
     return worker->lockmgr->serves || !algorithm->quiet || algorithm->quiet(worker);
 }

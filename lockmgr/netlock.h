@@ -134,6 +134,7 @@ void netlock_server_close(struct lockmgr_worker *worker);
 void netlock_server_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
                             const struct lockmgr_message_wire *wire);
 uint64_t netlock_server_tend(struct coro *co, struct lockmgr_worker *worker);
+bool netlock_server_idle(const struct lockmgr_worker *worker); /* nobody holds or waits */
 int netlock_server_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 
 /* netlock_server.c: grants whatever can be granted. */

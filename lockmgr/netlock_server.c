@@ -356,3 +356,13 @@ int netlock_server_audit(const struct lockmgr_worker *worker, struct fabric_addr
     }
     return 0;
 }
+
+bool netlock_server_idle(const struct lockmgr_worker *worker)
+{
+    const struct netlock_server *server = netlock_server_of(worker);
+    struct cellar_error error;
+    for (uint32_t i = 0; i < server->bucket_count; i++)
+        for (const struct netlock_lock *lock = server->buckets[i]; lock; lock = lock->next)
+            if (netlock_server_audit(worker, (struct fabric_addr){lock->lock}, &error)) return false;
+    return true;
+}
