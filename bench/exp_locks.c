@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct exp_locks_paper *const papers[] = {&exp_locks_declock, &exp_locks_shiftlock};
+static const struct exp_locks_paper *const papers[] = {&exp_locks_declock, &exp_locks_shiftlock, &exp_locks_dslr};
 #define PAPERS (sizeof papers / sizeof papers[0])
 
 /* ---- the plan ---- */

@@ -42,6 +42,8 @@ static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_NS_US] = "ns_us",
     [EXP_LOCKS_RT_EXCLUSIVE_US] = "w_rt_us",
     [EXP_LOCKS_RT_SHARED_US] = "r_rt_us",
+    [EXP_LOCKS_LOST] = "lost_percent",
+    [EXP_LOCKS_LOST_PLUS_1] = "lost_percent_plus_1",
     [EXP_LOCKS_KEPT] = "kept_percent",
 };
 
@@ -138,6 +140,8 @@ static void digest(const struct locks_settings *settings, const struct locks_res
     put_ops(&total->stats, !strcmp(settings->plan.lock.algorithm, "declock"), values);
     put_times(&total->stats, values);
     values[EXP_LOCKS_GOODPUT] = per((double)total->rounds / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_LOST] = per(100 * (double)total->lost, (double)total->acquires);
+    values[EXP_LOCKS_LOST_PLUS_1] = 1 + values[EXP_LOCKS_LOST];
     values[EXP_LOCKS_NIC] = run->nic_utilization > 0 ? 100 * run->nic_utilization : 0;
     values[EXP_LOCKS_JAIN] = run->jain_clients;
     struct locks_report report = {.plan = &settings->plan, .result = run};

@@ -38,6 +38,7 @@ struct locks_plan {
     enum locks_mix mix;
     const struct locks_trace *trace; /* of LOCKS_TRACE; each client takes every so many-th transaction */
     uint64_t think_ns;
+    uint32_t warehouses; /* of LOCKS_TPCC */
     uint32_t server_workers;
     uint64_t peer_ns; /* sim: more for a message, which is between compute nodes */
     uint64_t warmup_ns, window_ns;

@@ -8,6 +8,7 @@
 
 #define SECONDS_MAX 1e6
 #define CLIENTS_MAX 16384
+#define TPCC_WAREHOUSES 100 /* of ShiftLock's traces */
 #define DETECT_NS 1000000
 
 static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", "trace", NULL};
@@ -114,6 +115,14 @@ static const struct option_def defs[] = {
      .kind = OPTION_COUNT,
      .offset = AT(plan.cs_ops),
      .max = 1000},
+    {.name = "warehouses",
+     .argument = "N",
+     .help = "of the mix tpcc",
+     .fallback = "100",
+     .kind = OPTION_COUNT,
+     .offset = AT(plan.warehouses),
+     .min = 1,
+     .max = 1000000},
     {.name = "object-bytes",
      .argument = "N",
      .help = "of each",
@@ -345,6 +354,7 @@ static void apply_mix(struct locks_settings *settings, uint64_t given)
     if (!strcmp(settings->mix, "tpcc")) plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, think_ns = 7000;
     if (plan->mix != LOCKS_MICRO) bytes = 64;
     if (!given_is(given, "think-ns")) plan->think_ns = think_ns;
+    if (!plan->warehouses) plan->warehouses = TPCC_WAREHOUSES;
     if (!given_is(given, "locks")) plan->locks = locks;
     if (!given_is(given, "object-bytes")) plan->object_bytes = bytes;
     if (!given_is(given, "read-ratio")) plan->read_ratio = ratio;

@@ -51,13 +51,12 @@ static uint64_t row_lock(const struct locks_client *client, uint64_t table, uint
 
 static uint64_t below(struct locks_client *client, uint64_t bound) { return prng_below(&client->prng, bound); }
 
-/* TPC-C's rows that are locked, 100 warehouses: those a transaction updates exclusively. */
+/* TPC-C's rows that are locked: those a transaction updates exclusively. */
 enum { WAREHOUSE = 1, DISTRICT, CUSTOMER, STOCK, ORDERS };
-#define TPCC_WAREHOUSES 100
 
 static void draw_tpcc(struct locks_client *client, struct txn *txn)
 {
-    uint64_t kind = below(client, 100), warehouse = below(client, TPCC_WAREHOUSES);
+    uint64_t kind = below(client, 100), warehouse = below(client, client->worker->run->plan->warehouses);
     uint64_t district = warehouse * 10 + below(client, 10), customer = district * 3000 + below(client, 3000);
     if (kind < 45) { /* NewOrder */
         txn_add(txn, row_lock(client, WAREHOUSE, warehouse), LOCKMGR_SHARED);
@@ -275,6 +274,7 @@ static void think(struct coro *co, struct locks_client *client)
 /* DecLock's critical section: so many accesses, one behind the other. */
 static bool use_object(struct coro *co, struct locks_client *client, const struct txn *txn)
 {
+    think(co, client);
     if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;
     for (uint32_t i = 0; i < client->worker->run->plan->cs_ops; i++)
         if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode != LOCKMGR_SHARED)) return false;
@@ -285,10 +285,11 @@ static bool use_object(struct coro *co, struct locks_client *client, const struc
 /* ShiftLock's transactions: READ all, think, WRITE what is locked exclusively. */
 static bool use_objects(struct coro *co, struct locks_client *client, const struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->count; i++)
+    const struct locks_plan *plan = client->worker->run->plan;
+    for (uint32_t i = 0; plan->cs_ops && i < txn->count; i++)
         if (!use(co, client, txn->locks[i].lock, false)) return false;
     think(co, client);
-    for (uint32_t i = 0; i < txn->count; i++)
+    for (uint32_t i = 0; plan->cs_ops && i < txn->count; i++)
         if (txn->locks[i].mode == LOCKMGR_EXCLUSIVE && !use(co, client, txn->locks[i].lock, true)) return false;
     return true;
 }
