@@ -30,6 +30,7 @@ struct lab {
     uint32_t client_count, txn_count;
     uint32_t clients_left, others_left; /* others: not of the crowd */
     bool recovered[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
+    bool recovering[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES]; /* that one recovers somebody */
     struct fabric *fabric;
     struct cellar *db;
     const struct cellar_table *table;
@@ -218,10 +219,11 @@ static bool is_lost(const struct lab *lab, uint32_t cn)
     return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->gates[cn].failed);
 }
 
+/* Who recovers somebody may still die of it: at the last operations, when the dead one is free already. */
 static bool any_unrecovered(const struct lab *lab)
 {
     for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
-        if (is_lost(lab, cn) && !lab->recovered[cn]) return true;
+        if (is_lost(lab, cn) ? !lab->recovered[cn] : lab->recovering[cn]) return true;
     return false;
 }
 
@@ -275,7 +277,9 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
     struct recover_report report;
     struct cellar_error error = {0};
     uint64_t lost_ns = fabric_sim_cn_lost_ns(lab->fabric, cn);
+    lab->recovering[coordinator->worker->cn] = true;
     int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
+    lab->recovering[coordinator->worker->cn] = false;
     if (code == 0 && !lab->recovered[cn]) {
         uint64_t took_ns = fabric_sim_true_ns(coordinator->worker->ep) - lost_ns;
         lab->recovered[cn] = true;
