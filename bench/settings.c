@@ -42,8 +42,8 @@ static const struct option_def defs[] = {
      .offset = AT(nic),
      .choices = settings_nics},
     {.name = "cc",
-     .help = "concurrency control: locks on whole records or on cells",
-     .fallback = "cell",
+     .help = "concurrency control: locks on records; on cells; cells shared in a node; and queues",
+     .fallback = "crest",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
      .choices = settings_modes,
@@ -429,7 +429,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
 static void fill_defaults(struct settings *settings, uint32_t cores)
 {
     settings->db = (struct cellar_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
-    settings->cc = "cell";
+    settings->cc = "crest";
     settings->nic = "cx5";
     settings->mix = "standard";
     settings->scale = "full";

@@ -14,7 +14,10 @@ _Static_assert(ARENA_BLOCK_MIN == 1u << BLOCK_SHIFT, "divided by without dividin
 #define EXCHANGED (ARENA_MAGAZINE / 2) /* blocks that go to or come from the stack at once */
 
 static uint32_t block_bytes(uint32_t class) { return ARENA_BLOCK_MIN << class; }
-static uint32_t block_count(uint32_t class) { return (uint32_t)(ARENA_CLASS_BYTES / block_bytes(class)); }
+static uint32_t block_count(uint64_t class_bytes, uint32_t class)
+{
+    return (uint32_t)(class_bytes / block_bytes(class));
+}
 
 static uint8_t *block_at(const struct arena *arena, uint32_t class, uint32_t index)
 {
@@ -27,10 +30,11 @@ int arena_open(struct arena *arena)
     void *memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return -CELLAR_ERR_NOMEM;
     arena->memory = memory;
+    arena->class_bytes = ARENA_CLASS_BYTES;
     _Atomic uint32_t *links = (_Atomic uint32_t *)(void *)(arena->memory + BLOCKS_BYTES);
     for (uint32_t class = 0; class < ARENA_CLASSES; class ++) {
         arena->classes[class].next = links;
-        links += block_count(class);
+        links += block_count(ARENA_CLASS_BYTES, class);
     }
     return 0;
 }
@@ -72,9 +76,10 @@ static uint32_t take_fresh(struct arena *arena, uint32_t class, uint32_t *blocks
 {
     struct arena_class *of = &arena->classes[class];
     unsigned first = atomic_load_explicit(&of->fresh, memory_order_relaxed), end;
+    uint32_t count = block_count(arena->class_bytes, class);
 
     do {
-        end = first + EXCHANGED < block_count(class) ? first + EXCHANGED : block_count(class);
+        end = first + EXCHANGED < count ? first + EXCHANGED : count;
     } while (!atomic_compare_exchange_weak(&of->fresh, &first, end));
     for (uint32_t index = first; index < end; index++) blocks[end - index - 1] = index;
     return end - first;

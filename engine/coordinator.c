@@ -117,7 +117,7 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
 static bool cache_outgrown(const struct txn *txn)
 {
     return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->local &&
-           arena_in_use(&txn->home->local->arena) < ARENA_CLASS_BYTES / 4;
+           arena_in_use(&txn->home->local->arena) < txn->home->local->arena.class_bytes / 4;
 }
 
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,

@@ -276,7 +276,7 @@ static void publish(struct txn *txn, struct cache_object *object)
     local_unlock_slot(home->local, slot);
 }
 
-static void publish_all(struct txn *txn)
+static __attribute__((noinline)) void publish_all(struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->part_count; i++) {
         struct cache_object *object = txn->parts[i];
@@ -378,7 +378,7 @@ static int fetch_alone(struct coro *co, struct txn *txn)
 {
     int rc = txn_fetch_rounds(co, txn);
     if (txn->doomed) return rc;
-    if (txn->check_count) publish_all(txn); /* some are absent */
+    if (__builtin_expect(txn->check_count > 0, 0)) publish_all(txn); /* some are absent */
     if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     return rc;
 }
@@ -396,6 +396,23 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
     return txn_abort(co, txn, taken == CREST_TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
 }
 
+/* Some of it somebody else has, or has had in an earlier block of this transaction. */
+static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, uint32_t announced_before)
+{
+    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
+    txn->block_count = 0;
+    int rc = block_join(co, txn, announced_before);
+    for (uint32_t rounds = 0; rc == 0; rounds++) {
+        rc = block_fetch(co, txn);
+        if (rc == 0 && !txn->error) rc = refs_make(txn);
+        if (rc || txn->error) break;
+        enum crest_taken taken = crest_take(txn);
+        if (taken == CREST_TAKEN) return 0;
+        if (taken != CREST_TAKEN_MISSING || rounds == TXN_FETCH_ROUNDS_MAX) return taken_end(co, txn, taken);
+    }
+    return rc ? rc : txn->error;
+}
+
 int crest_fetch(struct coro *co, struct txn *txn)
 {
     int rc = txn->later_block ? crest_block_end(co, txn) : 0;
@@ -407,19 +424,7 @@ int crest_fetch(struct coro *co, struct txn *txn)
     txn->part_count = txn->block_count;
     for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i] = txn->block[i];
     if (txn->home->hot && (rc = hot_enter(co, txn)) != 0) return rc;
-    if (begin_alone(txn)) return fetch_alone(co, txn);
-    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
-    txn->block_count = 0;
-    rc = block_join(co, txn, announced_before);
-    for (uint32_t rounds = 0; rc == 0; rounds++) {
-        rc = block_fetch(co, txn);
-        if (rc == 0 && !txn->error) rc = refs_make(txn);
-        if (rc || txn->error) break;
-        enum crest_taken taken = crest_take(txn);
-        if (taken == CREST_TAKEN) return 0;
-        if (taken != CREST_TAKEN_MISSING || rounds == TXN_FETCH_ROUNDS_MAX) return taken_end(co, txn, taken);
-    }
-    return rc ? rc : txn->error;
+    return begin_alone(txn) ? fetch_alone(co, txn) : fetch_shared(co, txn, announced_before);
 }
 
 /* ---- index buckets ---- */

@@ -123,7 +123,8 @@ static bool cell_current(const struct txn *txn, struct cache_object *object, uin
     return true;
 }
 
-static bool object_current(struct txn *txn, struct cache_object *object)
+/* Not inlined: few need it, and the way of those who do not is to be short; others below likewise. */
+static __attribute__((noinline)) bool object_current(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
@@ -140,15 +141,23 @@ static bool object_current(struct txn *txn, struct cache_object *object)
     return all;
 }
 
+/* Everybody below. */
+static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->wait_count; i++) {
+        enum local_status status = local_await(co, txn->waits[i], false, txn->home->sched, txn->task);
+        if (status == LOCAL_LOST) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    }
+    return 0;
+}
+
 int crest_serialize(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
 
-    for (uint32_t i = 0; i < txn->wait_count && !PLANT(crest_decided_unawaited); i++) {
-        enum local_status status = local_await(co, txn->waits[i], false, home->sched, txn->task);
-        if (status == LOCAL_LOST) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    }
-    int rc = PLANT(crest_log_reserved_late) ? log_reserve(co, txn, txn->log_capacity / 2) : 0;
+    int rc = txn->wait_count && !PLANT(crest_decided_unawaited) ? await_decided(co, txn) : 0;
+    if (rc) return rc;
+    rc = PLANT(crest_log_reserved_late) ? log_reserve(co, txn, txn->log_capacity / 2) : 0;
     if (rc) return rc;
     if (!PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;

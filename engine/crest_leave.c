@@ -78,7 +78,7 @@ static void versions_stamp(struct txn *txn, struct cache_object *object)
         }
 }
 
-static void object_leave(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void object_leave(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
@@ -126,7 +126,7 @@ static void versions_free(struct txn *txn, struct local_version *version)
     }
 }
 
-static void object_applied(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void object_applied(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     struct local_object *local = object->local;
@@ -162,7 +162,7 @@ void crest_applied(struct txn *txn)
         if (object->applier) object_applied(txn, object);
 }
 
-static void unpin(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void unpin(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
     uint32_t slot = object->local->node.slot;
@@ -173,7 +173,7 @@ static void unpin(struct txn *txn, struct cache_object *object)
     local_unlock_slot(home->local, slot);
 }
 
-static void claims_give(struct txn *txn)
+static __attribute__((noinline)) void claims_give(struct txn *txn)
 {
     struct txn_home *home = txn->home;
     for (uint32_t i = 0; i < txn->cache.locked_end; i++) {

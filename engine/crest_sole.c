@@ -141,7 +141,7 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
 /* ---- the owner's steps ---- */
 
 /* Another one has put an object in its place, and made base and versions of what the copy stood for. */
-static void lost(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void lost(struct txn *txn, struct cache_object *object)
 {
     uint32_t versions = object->fetched_cells ? cells_count(object->written_cells) : 0;
 
@@ -179,7 +179,7 @@ static bool make_busy(struct txn *txn, struct cache_object *object)
 }
 
 /* Others wait for it already. */
-static bool ready_shared(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) bool ready_shared(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
 
@@ -263,7 +263,7 @@ void crest_sole_refresh(struct txn *txn, struct cache_object *object)
 }
 
 /* Others have it, too, and wait for what has become of it if it is BUSY. Under the lock. */
-static void hand_over(struct txn *txn, struct cache_object *object, bool applied)
+static __attribute__((noinline)) void hand_over(struct txn *txn, struct cache_object *object, bool applied)
 {
     struct local_object *local = (struct local_object *)atomic_load(&object->shared);
 
