@@ -1,6 +1,5 @@
 /* test_hot.c - mode cellar: crowds that want the same few records (hot_run.h). `test_hot --print`: what became of each. */
 #include "hot_run.h"
-#include "plant.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +38,6 @@ static void crowds_take_turns(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_take_turns)};
-    if (argc > 2) (void)plant_choose(argv[2]);
     for (uint32_t i = 0; argc > 1 && strcmp(argv[1], "--print") == 0 && i < hot_run_count; i++) {
         struct hot_run_report report;
         printf("%s\n", hot_run_plans[i].name);

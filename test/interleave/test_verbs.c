@@ -167,6 +167,9 @@ static void transactions_cost_what_the_table_says(void **state) { costs_are_as_i
 /* Sharing costs a transaction that meets nobody nothing. */
 static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are_as_in_the_table(CELLAR_CC_CREST); }
 
+/* Nor does watching for hot records. */
+static void transactions_of_mode_cellar_cost_the_same(void **state) { costs_are_as_in_the_table(CELLAR_CC_CELLAR); }
+
 /* Apply and unlock come behind the acknowledgement: one batch, or with backups two. */
 static void acknowledgements_take_so_many_round_trips(void **state)
 {
@@ -254,6 +257,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(transactions_cost_what_the_table_says),
                                        cmocka_unit_test(transactions_of_mode_crest_cost_the_same),
+                                       cmocka_unit_test(transactions_of_mode_cellar_cost_the_same),
                                        cmocka_unit_test(acknowledgements_take_so_many_round_trips),
                                        cmocka_unit_test(who_finds_an_object_held_posts_its_log_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
