@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct exp_locks_paper *const papers[] = {&exp_locks_declock, &exp_locks_shiftlock, &exp_locks_dslr};
+static const struct exp_locks_paper *const papers[] = {&exp_locks_declock, &exp_locks_shiftlock, &exp_locks_dslr,
+                                                       &exp_locks_netlock};
 #define PAPERS (sizeof papers / sizeof papers[0])
 
 /* ---- the plan ---- */

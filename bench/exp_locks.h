@@ -49,9 +49,12 @@ enum exp_locks_metric {
     EXP_LOCKS_NS_US,
     EXP_LOCKS_RT_EXCLUSIVE_US,
     EXP_LOCKS_RT_SHARED_US,
-    EXP_LOCKS_LOST,        /* releases that found the lock lost to another, in per cent; */
-    EXP_LOCKS_LOST_PLUS_1, /* ... and 1, so that none can be compared with none */
-    EXP_LOCKS_KEPT,        /* of goodput, in per cent, behind the loss of a compute node */
+    EXP_LOCKS_LOST,         /* releases that found the lock lost to another, in per cent; */
+    EXP_LOCKS_LOST_PLUS_1,  /* ... and 1, so that none can be compared with none */
+    EXP_LOCKS_SAFE,         /* goodput without rounds that found a lock lost, M rounds/s */
+    EXP_LOCKS_GRANTS,       /* M locks/s */
+    EXP_LOCKS_FIRST_TENANT, /* share of rounds, in per cent */
+    EXP_LOCKS_KEPT,         /* of goodput, in per cent, behind the loss of a compute node */
     EXP_LOCKS_METRICS
 };
 
@@ -138,7 +141,7 @@ struct exp_locks {
 };
 
 extern const struct exp_kind exp_locks;
-extern const struct exp_locks_paper exp_locks_declock, exp_locks_shiftlock, exp_locks_dslr;
+extern const struct exp_locks_paper exp_locks_declock, exp_locks_shiftlock, exp_locks_dslr, exp_locks_netlock;
 
 /* The metric's name, in CSV files. */
 const char *exp_locks_metric_name(enum exp_locks_metric metric);

@@ -44,6 +44,9 @@ static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_RT_SHARED_US] = "r_rt_us",
     [EXP_LOCKS_LOST] = "lost_percent",
     [EXP_LOCKS_LOST_PLUS_1] = "lost_percent_plus_1",
+    [EXP_LOCKS_SAFE] = "safe_m_per_s",
+    [EXP_LOCKS_GRANTS] = "grants_m_per_s",
+    [EXP_LOCKS_FIRST_TENANT] = "first_tenant_percent",
     [EXP_LOCKS_KEPT] = "kept_percent",
 };
 
@@ -142,6 +145,10 @@ static void digest(const struct locks_settings *settings, const struct locks_res
     values[EXP_LOCKS_GOODPUT] = per((double)total->rounds / 1e6, run->elapsed_s);
     values[EXP_LOCKS_LOST] = per(100 * (double)total->lost, (double)total->acquires);
     values[EXP_LOCKS_LOST_PLUS_1] = 1 + values[EXP_LOCKS_LOST];
+    double lost = (double)total->lost < (double)total->rounds ? (double)total->lost : (double)total->rounds;
+    values[EXP_LOCKS_SAFE] = per(((double)total->rounds - lost) / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_GRANTS] = per((double)total->acquires / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_FIRST_TENANT] = 100 * run->first_tenant;
     values[EXP_LOCKS_NIC] = run->nic_utilization > 0 ? 100 * run->nic_utilization : 0;
     values[EXP_LOCKS_JAIN] = run->jain_clients;
     struct locks_report report = {.plan = &settings->plan, .result = run};

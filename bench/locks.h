@@ -74,6 +74,7 @@ struct locks_result {
     double elapsed_s;
     double jain_clients, jain_cns;
     uint64_t tenant_rounds[LOCKMGR_TENANTS_MAX]; /* of these processes' nodes */
+    double first_tenant;    /* share of rounds: of tenant_cns compute nodes, or half of all */
     double nic_utilization; /* of the memory node's units; below 0: without limit, or not simulated */
     uint64_t trace_hash, virtual_ns, verbs;
     uint32_t promises;
@@ -141,6 +142,7 @@ struct locks_worker {
     bool quiet;                /* it has said so */
     uint64_t leave_ns;         /* all have; it leaves then. 0: not yet */
     bool switch_failed;        /* a switch's: as planned */
+    uint64_t leave_ns;         /* all have: it leaves then; 0: not yet */
     struct locks_tally *tally;
 };
 

@@ -118,7 +118,7 @@ static bool receive(struct locks_worker *worker)
     return any;
 }
 
-/* All clients have ended, and nobody has anything left to do for others. */
+/* All clients have ended, nobody has anything left to do for others, and what was under way to somebody has come. */
 static bool leaves(struct locks_worker *worker)
 {
     struct locks_run *run = worker->run;
@@ -405,6 +405,13 @@ static void measure_fairness(const struct locks_run *run, struct locks_result *r
     }
     result->jain_clients = locks_jain(rounds, run->client_count);
     result->jain_cns = locks_jain(cns + run->first_cn, run->own_cns);
+    uint32_t firsts = run->config.tenant_cns ? run->config.tenant_cns : run->config.cn_count / 2;
+    uint64_t first = 0, all = 0;
+    for (uint32_t i = 0; i < run->config.cn_count; i++) {
+        all += cns[i];
+        first += i < firsts ? cns[i] : 0;
+    }
+    result->first_tenant = all ? (double)first / (double)all : 0;
     free(rounds);
 }
 

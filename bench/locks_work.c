@@ -274,7 +274,6 @@ static void think(struct coro *co, struct locks_client *client)
 /* DecLock's critical section: so many accesses, one behind the other. */
 static bool use_object(struct coro *co, struct locks_client *client, const struct txn *txn)
 {
-    think(co, client);
     if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;
     for (uint32_t i = 0; i < client->worker->run->plan->cs_ops; i++)
         if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode != LOCKMGR_SHARED)) return false;

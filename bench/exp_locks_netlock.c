@@ -1,0 +1,177 @@
+/*
+ * exp_locks_netlock.c - NetLock's figures. Its testbed: a Tofino switch, 12 servers of 8 cores with 40 Gb/s cards and DPDK; DSLR and DrTM ran on
+ * another one, with ConnectX-3 (section 6.1). Here all run on the same simulated nodes. Nothing is READ or WRITTEN under the locks.
+ */
+#include "exp_locks.h"
+
+#include <stddef.h>
+
+#define FULL "--warmup 0.01 --seconds 0.02"
+#define QUICK "--warmup 0.0005 --seconds 0.001"
+/*
+ * Their clients' software takes most of the 7.1 us of an uncontended lock; here a message takes 1.8 us longer, which gives that, and all else
+ * follows.
+ */
+#define DPDK " --peer-ns 1800"
+#define MICRO "--nic cx5" DPDK " --cs-ops 0 --theta 0 --server-threads 8"
+#define TPCC "--nic cx5" DPDK " --mix tpcc --think-ns 0 --cs-ops 0"
+
+static const struct exp_locks_series netlock[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
+
+/* Fig. 8: x is the number of clients of 12 servers, or of locks. */
+#define CLIENTS                                                                                                        \
+    {                                                                                                                  \
+        {12, "--cns 12 --threads 1 --clients 12", true}, {96, "--cns 12 --threads 8 --clients 96", true},              \
+        {                                                                                                              \
+            384, "--cns 12 --threads 8 --clients 384", false                                                           \
+        }                                                                                                              \
+    }
+static const struct exp_locks_sweep shared = {.name = "netlock-8a",
+                                              .arguments = MICRO " --locks 1000 --read-ratio 1",
+                                              .length = FULL,
+                                              .quick_length = QUICK,
+                                              .series = netlock,
+                                              .steps = CLIENTS};
+static const struct exp_locks_sweep contention = {
+    .name = "netlock-8c",
+    .arguments = MICRO " --read-ratio 0 --cns 12 --threads 8 --clients 96",
+    .length = FULL,
+    .quick_length = QUICK,
+    .series = netlock,
+    .steps = {
+        {1, "--locks 1", true}, {10, "--locks 10", false}, {100, "--locks 100", true}, {5000, "--locks 5000", true}}};
+
+/* Fig. 9: x is the number of the server's cores. */
+static const struct exp_locks_series switch_or_server[] = {
+    {"switch", "--lock netlock", NULL}, {"server", "--lock rpc", NULL}, {NULL, NULL, NULL}};
+static const struct exp_locks_sweep cores = {.name = "netlock-9",
+                                             .arguments =
+                                                 "--nic cx5" DPDK " --cs-ops 0 --theta 0 --locks 5000 --read-ratio 1 "
+                                                 "--cns 10 --threads 8 --clients 320",
+                                             .length = FULL,
+                                             .quick_length = QUICK,
+                                             .series = switch_or_server,
+                                             .steps = {{1, "--server-threads 1", true},
+                                                       {2, "--server-threads 2", false},
+                                                       {4, "--server-threads 4", false},
+                                                       {8, "--server-threads 8", true}}};
+
+/* Figs. 10 and 11: x is the number of warehouses of each node. */
+static const struct exp_locks_series systems[] = {{"NetLock", "--lock netlock", NULL},
+                                                  {"DSLR", "--lock dslr", NULL},
+                                                  {"DrTM", "--lock drtm", NULL},
+                                                  {NULL, NULL, NULL}};
+static const struct exp_locks_sweep ten = {.name = "netlock-10",
+                                           .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16",
+                                           .length = FULL,
+                                           .quick_length = QUICK,
+                                           .series = systems,
+                                           .steps = {{1, "--warehouses 10", true}, {10, "--warehouses 100", true}}};
+static const struct exp_locks_sweep six = {.name = "netlock-11",
+                                           .arguments = TPCC " --cns 6 --threads 8 --clients 48 --server-threads 48",
+                                           .length = FULL,
+                                           .quick_length = QUICK,
+                                           .series = systems,
+                                           .steps = {{1, "--warehouses 6", true}, {10, "--warehouses 60", true}},
+                                           .full_only = true};
+
+/* Fig. 12: the first tenant's share. x: 1 without, 2 with the policy. */
+static const struct exp_locks_sweep priorities = {
+    .name = "netlock-12a",
+    .arguments = MICRO " --lock netlock --locks 8 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2",
+    .length = FULL,
+    .quick_length = QUICK,
+    .series = (const struct exp_locks_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
+    .steps = {{1, "--policy fcfs", true}, {2, "--policy priority", true}}};
+static const struct exp_locks_sweep quotas = {
+    .name = "netlock-12b",
+    .arguments = MICRO " --lock netlock --locks 1000 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2 "
+                       "--tenant-cns 7",
+    .length = FULL,
+    .quick_length = QUICK,
+    .series = (const struct exp_locks_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
+    .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 5000000", true}}};
+
+/* Fig. 14: x is the number of slots in the switch. */
+static const struct exp_locks_series thinks[] = {
+    {"think 0", "--lock netlock --think-ns 0", NULL},
+    {"think 10 us", "--lock netlock --think-ns 10000", NULL},
+    {"think 100 us", "--lock netlock --think-ns 100000", NULL},
+    {"random, think 0", "--lock netlock --policy random --think-ns 0", NULL},
+    {NULL, NULL, NULL}};
+static const struct exp_locks_sweep memory = {
+    .name = "netlock-14",
+    .arguments = "--nic cx5" DPDK " --mix tpcc --cs-ops 0 --warehouses 100 --cns 10 --threads 8 --clients 80 "
+                 "--server-threads 16",
+    .length = FULL,
+    .quick_length = QUICK,
+    .series = thinks,
+    .steps = {{500, "--switch-slots 500", true},
+              {1000, "--switch-slots 1000", false},
+              {3000, "--switch-slots 3000", false},
+              {10000, "--switch-slots 10000", true}}};
+
+static const struct exp_locks_sweep *const sweeps[] = {&shared,     &contention, &cores,  &ten, &six,
+                                                       &priorities, &quotas,     &memory, NULL};
+
+static const struct exp_locks_chart charts[] = {
+    {&shared, EXP_LOCKS_ACQUIRE_US, "Fig. 8a: shared locks", "clients", "us", true, false},
+    {&contention, EXP_LOCKS_GOODPUT, "Fig. 8c: contention", "locks", "M locks/s", true, true},
+    {&contention, EXP_LOCKS_ACQUIRE_US, "Fig. 8d: contention", "locks", "us", true, true},
+    {&cores, EXP_LOCKS_GOODPUT, "Fig. 9: a switch, a server", "cores of the server", "M locks/s", false, false},
+    {&ten, EXP_LOCKS_GOODPUT, "Fig. 10: ten clients", "warehouses a node", "M txn/s", true, true},
+    {&ten, EXP_LOCKS_ROUND_P99_US, "Fig. 10: p99", "warehouses a node", "us", true, true},
+    {&six, EXP_LOCKS_GOODPUT, "Fig. 11: six clients", "warehouses a node", "M txn/s", true, true},
+    {&priorities, EXP_LOCKS_FIRST_TENANT, "Fig. 12a: priorities", "1 without, 2 with", "% of the first", false, false},
+    {&quotas, EXP_LOCKS_FIRST_TENANT, "Fig. 12b: quotas", "1 without, 2 with", "% of the first", false, false},
+    {&memory, EXP_LOCKS_GRANTS, "Figs. 13 and 14: slots in the switch", "slots", "M locks/s", true, false},
+    {.title = NULL}};
+
+#define CLAIM(text, where, u, value, lo, hi, k, s, m, first, second, ...)                                              \
+    {                                                                                                                  \
+        .figure = text, .source = where, .unit = u, .published = value, .low = lo, .high = hi, .kind = EXP_LOCKS_##k,  \
+        .sweep = &s, .metric = EXP_LOCKS_##m, .a = first, .b = second, __VA_ARGS__                                     \
+    }
+
+static const struct exp_locks_claim claims[] = {
+    CLAIM("shared locks: mean", "section 6.2", "us", 7.1, 0.75, 1.25, AT, shared, ACQUIRE_US, "NetLock", NULL, .x = 96),
+    CLAIM("shared locks: median", "section 6.2", "us", 8, 0.75, 1.25, AT, shared, ACQUIRE_P50_US, "NetLock", NULL,
+          .x = 96),
+    CLAIM("shared locks: p99", "section 6.2", "us", 12, 0.75, 1.25, AT, shared, ACQUIRE_P99_US, "NetLock", NULL,
+          .x = 96),
+    CLAIM("exclusive locks, 5,000: mean", "section 6.2: as shared", "us", 7.1, 0.75, 1.25, AT, contention, ACQUIRE_US,
+          "NetLock", NULL, .x = 5000),
+    CLAIM("one lock: acquire", "section 6.2: more than 100 us", "us", 100, 1, 10, AT, contention, ACQUIRE_US, "NetLock",
+          NULL, .x = 1),
+    CLAIM("switch / server of 8 cores", "section 6.2", "x", 7, 0.75, 1.25, RATIO_AT, cores, GOODPUT, "switch", "server",
+          .x = 8),
+    CLAIM("ten clients, low contention: NetLock / DSLR", "section 6.3", "x", 14.9, 0.75, 1.25, RATIO_AT, ten, GOODPUT,
+          "NetLock", "DSLR", .x = 10),
+    CLAIM("ten clients, low contention: NetLock / DrTM", "section 6.3", "x", 28.6, 0.75, 1.25, RATIO_AT, ten, GOODPUT,
+          "NetLock", "DrTM", .x = 10),
+    CLAIM("ten clients, high contention: NetLock / DSLR", "section 6.3", "x", 18.4, 0.75, 1.25, RATIO_AT, ten, GOODPUT,
+          "NetLock", "DSLR", .x = 1),
+    CLAIM("ten clients, high contention: NetLock / DrTM", "section 6.3", "x", 33.5, 0.75, 1.25, RATIO_AT, ten, GOODPUT,
+          "NetLock", "DrTM", .x = 1),
+    CLAIM("ten clients, p99: DSLR / NetLock, at most", "section 6.3", "x", 18.4, 0.75, 1.25, RATIO_MOST, ten,
+          ROUND_P99_US, "DSLR", "NetLock"),
+    CLAIM("six clients: NetLock / DSLR, at most", "section 6.3", "x", 17.5, 0.75, 1.25, RATIO_MOST, six, GOODPUT,
+          "NetLock", "DSLR"),
+    CLAIM("six clients: NetLock / DrTM, at most", "section 6.3", "x", 33.1, 0.75, 1.25, RATIO_MOST, six, GOODPUT,
+          "NetLock", "DrTM"),
+    CLAIM("no priorities: the first tenant's share", "section 6.3: similar", "%", 50, 0.9, 1.1, AT, priorities,
+          FIRST_TENANT, "first tenant", NULL, .x = 1),
+    CLAIM("priorities: the first tenant's share", "section 6.3: prioritized", "%", 100, 0.6, 1, AT, priorities,
+          FIRST_TENANT, "first tenant", NULL, .x = 2),
+    CLAIM("no quotas, 7 of 10 clients: the first tenant's share", "section 6.3: more", "%", 70, 0.9, 1.1, AT, quotas,
+          FIRST_TENANT, "first tenant", NULL, .x = 1),
+    CLAIM("quotas: the first tenant's share", "section 6.3: half", "%", 50, 0.9, 1.1, AT, quotas, FIRST_TENANT,
+          "first tenant", NULL, .x = 2),
+    CLAIM("allocation: knapsack / random, at most", "section 6.4", "x", 2.95, 0.75, 1.25, RATIO_MOST, memory, GRANTS,
+          "think 0", "random, think 0"),
+    CLAIM("think 0: at most", "section 6.4", "M/s", 8.64, 0.75, 1.25, MOST, memory, GRANTS, "think 0", NULL),
+    CLAIM("think 100 us: at most", "section 6.4", "M/s", 0.60, 0.75, 1.25, MOST, memory, GRANTS, "think 100 us", NULL),
+    {.figure = NULL}};
+
+const struct exp_locks_paper exp_locks_netlock = {
+    .name = "netlock", .title = "NetLock's figures", .sweeps = sweeps, .charts = charts, .claims = claims};
