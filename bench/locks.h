@@ -184,6 +184,9 @@ struct locks_run {
     atomic_bool cut_off;              /* another process has failed */
 };
 
+/* Fills in what the result says of it. (locks_fairness.c) */
+void locks_fairness(const struct locks_run *run, struct locks_result *result);
+
 /* (locks_run.c) */
 void locks_wake_all(struct locks_run *run);
 

@@ -365,16 +365,6 @@ uint64_t locks_ops(const uint64_t ops[FABRIC_KINDS])
     return sum;
 }
 
-double locks_jain(const uint64_t *numbers, uint32_t count)
-{
-    double sum = 0, squares = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        sum += (double)numbers[i];
-        squares += (double)numbers[i] * (double)numbers[i];
-    }
-    return squares > 0 ? sum * sum / (count * squares) : 1;
-}
-
 static void add_counters(uint64_t *sum, const uint64_t *from, size_t bytes)
 {
     for (size_t i = 0; i < bytes / sizeof *sum; i++) sum[i] += from[i];
@@ -394,27 +384,6 @@ static void add_tally(struct locks_tally *sum, const struct locks_tally *from)
     for (size_t i = 0; i < sizeof from->stats / sizeof *stats; i++) stats[i] += after[i] - before[i];
 }
 
-static void measure_fairness(const struct locks_run *run, struct locks_result *result)
-{
-    uint64_t *rounds = calloc(run->client_count, sizeof *rounds), cns[FABRIC_CNS_MAX] = {0};
-    must(rounds);
-    for (uint32_t i = 0; i < run->client_count; i++) {
-        rounds[i] = run->clients[i].rounds;
-        cns[run->clients[i].worker->cn] += rounds[i];
-        result->tenant_rounds[lockmgr_tenant_of(&run->config, run->clients[i].worker->cn)] += rounds[i];
-    }
-    result->jain_clients = locks_jain(rounds, run->client_count);
-    result->jain_cns = locks_jain(cns + run->first_cn, run->own_cns);
-    uint32_t firsts = run->config.tenant_cns ? run->config.tenant_cns : run->config.cn_count / 2;
-    uint64_t first = 0, all = 0;
-    for (uint32_t i = 0; i < run->config.cn_count; i++) {
-        all += cns[i];
-        first += i < firsts ? cns[i] : 0;
-    }
-    result->first_tenant = all ? (double)first / (double)all : 0;
-    free(rounds);
-}
-
 static void sum_up(struct locks_run *run, struct locks_result *result)
 {
     uint64_t longest_ns = 0;
@@ -426,7 +395,7 @@ static void sum_up(struct locks_run *run, struct locks_result *result)
     }
     result->elapsed_s = (double)longest_ns * 1e-9;
     result->inherited = run->death.inherited;
-    measure_fairness(run, result);
+    locks_fairness(run, result);
     result->nic_utilization = -1;
     if (!run->plan->sim) return;
     result->trace_hash = fabric_sim_trace_hash(run->fabric);
