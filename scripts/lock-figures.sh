@@ -1,5 +1,5 @@
 #!/bin/bash
-# lock-figures.sh [BUILD] - runs `cellar exp locks --quick` and puts its tables into docs/lock-figures.md. About a minute; every machine gets the same.
+# lock-figures.sh [BUILD] - runs `cellar exp locks --quick` and puts its tables into docs/lock-figures.md. About two minutes; every machine gets the same.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cellar=${1:-$root/build}/cellar
@@ -19,7 +19,7 @@ columns() {
 
 columns "$work/locks-shiftlock-messages.csv" "goodput_m_per_s reads_per_pair w_ia_us wp_us wr_us ww_us rel_ia_us nic_percent" >"$work/messages.md"
 echo "| published | 8.5 | 0.36 | 2.50 | 42.63 | 0.09 | 2.87 | 2.51 | |" >>"$work/messages.md"
-for table in declock shiftlock; do cp "$work/locks-$table.md" "$work/$table.md"; done
+for table in declock shiftlock dslr netlock; do cp "$work/locks-$table.md" "$work/$table.md"; done
 awk -v work="$work" '
     /^<!-- end -->/ { skip = 0 }
     !skip { print }
