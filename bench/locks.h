@@ -74,7 +74,7 @@ struct locks_result {
     double elapsed_s;
     double jain_clients, jain_cns;
     uint64_t tenant_rounds[LOCKMGR_TENANTS_MAX]; /* of these processes' nodes */
-    double first_tenant;    /* share of rounds: of tenant_cns compute nodes, or half of all */
+    double first_tenant;                         /* share of rounds: of tenant_cns compute nodes, or half of all */
     double nic_utilization; /* of the memory node's units; below 0: without limit, or not simulated */
     uint64_t trace_hash, virtual_ns, verbs;
     uint32_t promises;

@@ -34,6 +34,7 @@ void locks_fairness(const struct locks_run *run, struct locks_result *result)
     for (uint32_t i = 0; i < run->client_count; i++) {
         rounds[i] = run->clients[i].rounds;
         cns[run->clients[i].worker->cn] += rounds[i];
+        result->tenant_rounds[lockmgr_tenant_of(&run->config, run->clients[i].worker->cn)] += rounds[i];
     }
     result->jain_clients = locks_jain(rounds, run->client_count);
     result->jain_cns = locks_jain(cns + run->first_cn, run->own_cns);
