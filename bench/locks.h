@@ -142,7 +142,6 @@ struct locks_worker {
     bool quiet;                /* it has said so */
     uint64_t leave_ns;         /* all have; it leaves then. 0: not yet */
     bool switch_failed;        /* a switch's: as planned */
-    uint64_t leave_ns;         /* all have: it leaves then; 0: not yet */
     struct locks_tally *tally;
 };
 
