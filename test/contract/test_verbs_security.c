@@ -114,7 +114,8 @@ static enum rdma_cm_event_type ask(const void *bytes, uint8_t count, struct fabr
     struct rdma_cm_event *event;
     struct rdma_cm_id *id;
     assert_int_equal(fabric_verbs_target_parse(&target, list, NULL), 0);
-    assert_true(channel && rdma_create_id(channel, &id, NULL, RDMA_PS_TCP) == 0);
+    assert_non_null(channel);
+    assert_int_equal(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
     assert_int_equal(rdma_resolve_addr(id, NULL, (struct sockaddr *)(void *)&target.address, 2000), 0);
     assert_true(rdma_get_cm_event(channel, &event) == 0 && rdma_ack_cm_event(event) == 0);
     assert_int_equal(rdma_resolve_route(id, 2000), 0);

@@ -266,7 +266,8 @@ static bool aborts(enum what what)
         fabric_switch_receive(cluster.pipeline, &message);
         _exit(0);
     }
-    assert_true(child > 0 && waitpid(child, &status, 0) == child);
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
