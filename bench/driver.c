@@ -60,6 +60,10 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
                     "a transaction did not commit within %.0f s: a compute node that died may hold its locks; "
                     "recover it (cellar recover)",
                     (double)driver->timeout_ns * 1e-9);
+        else if (code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_INDETERMINATE)
+            err_set(&driver->error, (enum cellar_error_code) - code,
+                    "a transaction failed: %s: a memory node is gone, or another compute node has recovered this one",
+                    cellar_error_text(code));
         else
             err_set(&driver->error, (enum cellar_error_code) - code, "a transaction failed: %s",
                     cellar_error_text(code));

@@ -208,7 +208,7 @@ static void bench_defaults(void **state)
     (void)state;
     assert_int_equal(bench_parse("smallbank", &settings, &error), 0);
     assert_string_equal(settings.db.fabric, "shm");
-    assert_int_equal(settings.db.cc, CELLAR_CC_CELL);
+    assert_int_equal(settings.db.cc, CELLAR_CC_CREST);
     assert_int_equal(settings.db.threads, 3);
     assert_int_equal(settings.db.coros, 4);
     assert_int_equal(settings_coordinators(&settings), 12);
@@ -236,7 +236,7 @@ static void bench_refusals(void **state)
         {"tpcd", "unknown workload 'tpcd'"},
         {"smallbank --cc ford", "--cc ford is not built yet; built: record, cell, crest, cellar"},
         {"smallbank --cc motor", "not built yet"},
-        {"smallbank --fabric verbs", "--fabric verbs is not built yet; built: shm, sim"},
+        {"smallbank --fabric verbs", "--fabric verbs"},
         {"smallbank --lock declock", "--lock is not built yet"},
         {"smallbank --nic cx5", "--nic is for --fabric sim, not shm"},
         {"smallbank --fabric sim --nic cx9", "it takes one of: cx4, cx5, cx6, ideal"},
