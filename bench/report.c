@@ -266,7 +266,7 @@ static void print_compute_memory(const struct page *page)
     fprintf(page->out, "  compute node, for each transaction in flight: %s of own copies",
             style_bytes(copy, outcome_copy_bytes(outcome)));
     if (outcome->cache_high_bytes)
-        fprintf(page->out, ", %s of the record cache,\n                which has touched %s",
+        fprintf(page->out, ",\n                %s of the record cache, which has touched %s",
                 style_bytes(cache, outcome_cache_bytes(outcome)), style_bytes(high, (double)outcome->cache_high_bytes));
     fprintf(page->out, "\n");
 }

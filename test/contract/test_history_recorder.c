@@ -346,7 +346,7 @@ static void what_aborts_is_not_there(void **state)
                                  {PUT, 3, 0, CELL_A, 1},
                                  {END, 0, 0, 0, 0}};
     struct script script = {.steps = steps};
-    struct cellar_call_options options = {.timeout_ns = 200000};
+    struct cellar_call_options options = {.timeout_ns = 2000000};
     record(&r, *state, (struct cellar_config){0}, 100);
     struct fabric_addr addr = api_find(&r.api, 3, &head);
     api_poke_word(&r.api, addr, api_foreign_tags(r.api.items), api_tag_mask(r.api.items));
