@@ -1,15 +1,7 @@
 #!/bin/bash
 # test_bench.sh [CELLAR] - small runs of each workload on each fabric and mode: exit 0, every check holds, and the reports have what they promise.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # runs ARGUMENTS...: a run that ends well; its JSON report is left in $folder/json.
 runs() {

@@ -2,27 +2,8 @@
 # test_bench_lock.sh - `cellar bench lock`: every algorithm and policy excludes and leaves idle locks behind, on both fabrics; figures of a
 # simulated run are repeatable; bad input is refused with one line and exit 2.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-# refused TEXT ARGUMENTS...: exit 2, nothing on stdout, one line that contains TEXT.
-refused() {
-    local text=$1
-    shift
-    timeout -k 5 60 "$cellar" bench lock "$@" >"$folder/out" 2>"$folder/err" </dev/null
-    local status=$?
-    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
-        fail "cellar bench lock $*: exit $status, wanted 2 and one line with '$text', got:"
-        cat "$folder/out" "$folder/err"
-    fi
-}
+source "$(dirname "$0")/prelude.sh"
+subcommand=(bench lock)
 
 # runs ARGUMENTS...: exit 0, and the JSON report in $folder/json.
 runs() {

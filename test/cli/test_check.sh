@@ -2,21 +2,7 @@
 # test_check.sh [CELLAR] - `cellar check` and `bench --history`: histories written by hand for each class of anomaly, files that are no
 # histories, files with bytes flipped and cut off, and runs of all workloads recorded and judged.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    wait 2>/dev/null
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # check FILE...: its exit status is left in $status.
 check() {

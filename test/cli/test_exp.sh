@@ -4,27 +4,7 @@
 #   cellar exp nic --quick --out DIR; cp DIR/nic.csv test/cli/exp_nic.csv
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-# refused TEXT ARGUMENTS...: exit 2, nothing on stdout, one line that contains TEXT.
-refused() {
-    local text=$1
-    shift
-    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
-    local status=$?
-    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
-        fail "cellar $*: exit $status, wanted 2 and one line with '$text', got:"
-        cat "$folder/out" "$folder/err"
-    fi
-}
+source "$(dirname "$0")/prelude.sh"
 
 # ---- bad input -----------------------------------------------------------------------------------------------------
 

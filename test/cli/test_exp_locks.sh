@@ -5,15 +5,7 @@
 #   for paper in declock shiftlock dslr netlock; do cp DIR/locks-$paper.csv test/cli/exp_locks_$paper.csv; done
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # value PAPER FIGURE: what the expected figures say of ours.
 value() { grep -F "\"$2\"," "$here/exp_locks_$1.csv" | sed 's/^"[^"]*","[^"]*","[^"]*",[^,]*,\([^,]*\),.*/\1/'; }

@@ -3,21 +3,7 @@
 # (SIGSTOP). The others go on, it is recovered by one of them, or by an operator with `cellar recover`, and in the end every check of what is left holds:
 # TPC-C's twelve conditions, whatever the dead one had been told of included, the audit of the pool (no lock left, replicas equal).
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    wait 2>/dev/null
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # memnode NAME NODE: starts one of two and waits for its socket.
 memnode() {
@@ -115,10 +101,7 @@ ends "${pids[1]}" 2 || fail "loading: process 1 did not end with 2"
 grep -q "process 0 of 2 died before all were ready" "$folder/loading1.err" || fail "loading: $(cat "$folder/loading1.err")"
 
 # What does not fit.
-refused() {
-    "$cellar" bench tpcc "${@:2}" >"$folder/refused" 2>&1
-    [ $? -eq 2 ] && [ "$(wc -l <"$folder/refused")" -eq 1 ] && grep -q "$1" "$folder/refused" || fail "${*:2}: $(cat "$folder/refused")"
-}
+subcommand=(bench tpcc)
 refused "needs --process" --survive
 refused "needs --memnodes" --lease 1
 refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease soon

@@ -2,21 +2,7 @@
 # test_lock_processes.sh [CELLAR] - `cellar bench lock` in several processes on one memory node: every algorithm excludes between processes, and all
 # locks are idle at the end; processes that do not fit are refused, and an interrupt ends a run early, in order.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    wait 2>/dev/null
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # memnode NAME ARGUMENTS...: starts one and waits for its socket.
 memnode() {

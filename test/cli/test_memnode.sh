@@ -1,20 +1,7 @@
 #!/bin/bash
 # test_memnode.sh [CELLAR] - memory nodes of their own, killed and interrupted: clear errors, and nothing is left behind.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # memnode NAME ARGUMENTS...: starts one and waits for its socket; its process is $pid.
 memnode() {

@@ -2,21 +2,7 @@
 # test_processes.sh [CELLAR] - several bench processes as compute nodes of the same memory-node processes: run together and checked as
 # one, refused when they do not fit, told of when one of them is killed.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    wait 2>/dev/null
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
+source "$(dirname "$0")/prelude.sh"
 
 # memnode NAME ARGUMENTS...: starts one and waits for its socket; its process is $pid.
 memnode() {

@@ -2,22 +2,8 @@
 # test_replace.sh [CELLAR] - `cellar replace`: each of two memory-node processes is killed while two processes work, and once while nobody does; a
 # fresh one is filled in its place, and in the end every check of what is left holds: SmallBank's sums, no lock left, replicas equal.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
+source "$(dirname "$0")/prelude.sh"
 nodes="$folder/0,$folder/1"
-failures=0
-started=()
-cleanup() {
-    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
-    wait 2>/dev/null
-    rm -rf "$folder"
-}
-trap cleanup EXIT
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
 
 # memnode NODE: starts one of two and waits for its socket.
 memnode() {

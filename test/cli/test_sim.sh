@@ -1,27 +1,8 @@
 #!/bin/bash
 # test_sim.sh [CELLAR] - `cellar sim` as its users call it: wrong usage, impossible plans, replay of a seed, interrupts, a process that crashes.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-fail() {
-    echo "$*"
-    failures=$((failures + 1))
-}
-
-# refused TEXT ARGUMENTS...: exit 2, nothing on stdout, one line with TEXT on stderr.
-refused() {
-    local text=$1
-    shift
-    timeout -k 5 120 "$cellar" sim "$@" >"$folder/out" 2>"$folder/err" </dev/null
-    local status=$?
-    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
-        fail "cellar sim $*: exit $status, wanted 2 and one line with '$text', got:"
-        cat "$folder/out" "$folder/err"
-    fi
-}
+source "$(dirname "$0")/prelude.sh"
+subcommand=(sim)
 
 # ---- names and numbers
 refused "--workload knows no 'tpcd'" --workload tpcd

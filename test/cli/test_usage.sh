@@ -1,23 +1,7 @@
 #!/bin/bash
 # test_usage.sh [CELLAR] - wrong usage of the program: exit 2, nothing on stdout, and exactly one line on stderr that says what is wrong.
 set -u
-cellar=${1:-${CELLAR_BUILD:?}/cellar}
-folder=$(mktemp -d) || exit 2
-trap 'rm -rf "$folder"' EXIT
-failures=0
-
-# refused TEXT ARGUMENTS...: the one line contains TEXT.
-refused() {
-    local text=$1
-    shift
-    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
-    local status=$?
-    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
-        echo "cellar $*: exit $status, wanted 2 and one line with '$text', got:"
-        cat "$folder/out" "$folder/err"
-        failures=$((failures + 1))
-    fi
-}
+source "$(dirname "$0")/prelude.sh"
 
 # accepted TEXT ARGUMENTS...: exit 0, TEXT on stdout, nothing on stderr.
 accepted() {

@@ -1,0 +1,32 @@
+# prelude.sh - what the tests of the program begin with: source it behind `set -u`, with the program as the first argument or in $CELLAR_BUILD.
+#
+#   $folder      for files; removed in the end, when the processes in `started` have been killed
+#   fail TEXT    counts a failure; a test ends with: [ $failures -eq 0 ]
+#   refused TEXT ARGUMENTS...   the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that contains TEXT
+cellar=${1:-${CELLAR_BUILD:?}/cellar}
+folder=$(mktemp -d) || exit 2
+failures=0
+started=()
+subcommand=()
+cleanup() {
+    for pid in "${started[@]}"; do kill -9 "$pid" 2>/dev/null; done
+    [ ${#started[@]} -eq 0 ] || wait 2>/dev/null
+    rm -rf "$folder"
+}
+trap cleanup EXIT
+
+fail() {
+    echo "$*"
+    failures=$((failures + 1))
+}
+
+refused() {
+    local text=$1
+    shift
+    timeout -k 5 120 "$cellar" "${subcommand[@]}" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    local status=$?
+    if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
+        fail "cellar ${subcommand[*]} $*: exit $status, wanted 2 and one line with '$text', got:"
+        cat "$folder/out" "$folder/err"
+    fi
+}
