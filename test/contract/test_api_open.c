@@ -64,7 +64,7 @@ static void configs_that_cannot_be_are_refused(void **state)
         int code;
         const char *word;
     } bad[] = {
-        {CONFIG(.fabric = "verbs"), CELLAR_ERR_INVALID, "verbs"},
+        {CONFIG(.fabric = "verbs"), CELLAR_ERR_INVALID, "verbs fabric"},
         {CONFIG(.fabric = ""), CELLAR_ERR_INVALID, "no fabric"},
         {CONFIG(.cc = (enum cellar_cc)7), CELLAR_ERR_INVALID, "concurrency control"},
         {CONFIG(.cc = (enum cellar_cc) - 1), CELLAR_ERR_INVALID, "concurrency control"},

@@ -175,8 +175,9 @@ static void sweep_all(void **state)
     printf("%s: %llu runs, %llu wrong, in %llu a compute node stopped\n", sweep_names[*sweep],
            (unsigned long long)tally.runs, (unsigned long long)tally.wrong, (unsigned long long)tally.stopped);
     assert_int_equal(tally.wrong, 0);
-    /* Else hardly anything was judged. A share of few runs may have a few more. */
-    assert_true(is_lasting(*sweep) || tally.stopped * 20 <= tally.runs + 40);
+    /* Else hardly anything was judged; of a share's few runs two more may be. */
+    uint64_t spare = tally.runs < 200 ? 2 : 0;
+    assert_true(is_lasting(*sweep) || tally.stopped * 20 <= tally.runs + spare * 20);
 }
 
 int main(int argc, char **argv)

@@ -236,7 +236,7 @@ static void bench_refusals(void **state)
         {"tpcd", "unknown workload 'tpcd'"},
         {"smallbank --cc ford", "--cc ford is not built yet; built: record, cell, crest, cellar"},
         {"smallbank --cc motor", "not built yet"},
-        {"smallbank --fabric verbs", "--fabric verbs"},
+        {"smallbank --fabric verbs", "--fabric verbs needs --memnodes ADDRESS,ADDRESS"},
         {"smallbank --lock declock", "--lock is not built yet"},
         {"smallbank --nic cx5", "--nic is for --fabric sim, not shm"},
         {"smallbank --fabric sim --nic cx9", "it takes one of: cx4, cx5, cx6, ideal"},
