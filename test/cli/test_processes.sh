@@ -65,12 +65,13 @@ together() {
     grep -q '"pool audit": "ok"' "$folder/${name}0.json" || fail "${name}0: the pool was not audited"
 }
 
-# A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever.
+# A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever. Leases are off: the
+# survivor must not recover it before the operator does.
 memnode killed
-starts k1 ycsb --records 2000 --seconds 2 --warmup 0 --memnodes "$folder/killed" --process 1/2
+starts k1 ycsb --records 2000 --seconds 2 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
 victim=$pid
 disown "$victim" # its end is no news for the shell
-starts k0 ycsb --records 2000 --seconds 2 --warmup 0 --memnodes "$folder/killed" --process 0/2
+starts k0 ycsb --records 2000 --seconds 2 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
 survivor=$pid
 works() { grep -qx "cn$2-worker0" /proc/"$1"/task/*/comm 2>/dev/null; } # it has attached, and begun to work
 for _ in $(seq 100); do
