@@ -16,12 +16,14 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0x10c5be7cull
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
+#define RECEIVED_AT_ONCE 64  /* messages; then it is the tender's turn again, however many come */
 #define SHM_SUSPECT_NS 10000000
-#define SHM_RTT_NS 200         /* about: without delay, a post and its completion */
-#define VERBS_RTT_NS 4000      /* about: of a network card; what depends on it adapts */
-#define NUMBERED_STRIDE 8      /* from lock to lock, where they are numbers in a switch */
-#define SETTLE_SIM_NS 50000    /* messages behind the last release: some hops and passes; */
-#define SETTLE_SHM_NS 20000000 /* ... threads that must get a processor */
+#define SHM_SWITCH_LEASE_NS 100000000 /* a switch that is a thread waits for its processor, too */
+#define SHM_RTT_NS 200                /* about: without delay, a post and its completion */
+#define VERBS_RTT_NS 4000             /* about: of a network card; what depends on it adapts */
+#define NUMBERED_STRIDE 8             /* from lock to lock, where they are numbers in a switch */
+#define SETTLE_SIM_NS 50000           /* messages behind the last release: some hops and passes; */
+#define SETTLE_SHM_NS 20000000        /* ... threads that must get a processor */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
 
@@ -67,6 +69,7 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     if (code) return code;
     /* Threads lose their processor for milliseconds: whoever takes that for a death asks everybody, for nothing. */
     if (!plan->sim && !lock->lease_ns && !(lockmgr_promises(lock) & LOCKMGR_LEASES)) lock->lease_ns = SHM_SUSPECT_NS;
+    if (!plan->sim && !lock->lease_ns && lock->switches) lock->lease_ns = SHM_SWITCH_LEASE_NS;
     uint32_t others = 2 + lock->switches;
     if (lock->cn_count + others > FABRIC_CNS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count,
@@ -111,7 +114,7 @@ static bool receive(struct locks_worker *worker)
 {
     struct fabric_message message;
     bool any = false;
-    while (fabric_recv(worker->ep, &message)) {
+    for (uint32_t i = 0; i < RECEIVED_AT_ONCE && fabric_recv(worker->ep, &message); i++) {
         any = true;
         (void)lockmgr_deliver(worker->locks, &message);
     }

@@ -375,7 +375,7 @@ static void run_control(struct fabric_switch *self, uint64_t now_ns)
     self->control_cells = FABRIC_SWITCH_CONTROL_CELLS;
     self->control_ns = self->program->control(self, self->arg, punted ? &packet : NULL);
     self->controls = false;
-    self->control_free_ns = now_ns + self->ep->fabric->switch_times.control_ns;
+    self->control_free_ns = fabric_switch_now_ns(self) + self->ep->fabric->switch_times.control_ns;
 }
 
 uint64_t fabric_switch_run(struct fabric_switch *self)

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEND_AGAIN_NS 1000 /* the receiver's inbox is full */
+#define SEND_AGAIN_NS 1000 /* the receiver's inbox is full: after 1, 2, 4 ... of these, */
+#define SEND_AGAIN_MAX 7   /* ... to the power of that: where threads share processors the receiver needs one */
 #define LETTER_TRIES 16    /* of one that may have been lost */
 #define LOOK_AT_LETTERS_NS 5000
 
@@ -17,7 +18,7 @@ int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, ui
                  struct lockmgr_message_wire *wire)
 {
     wire->magic = LOCKMGR_MAGIC;
-    for (;;) {
+    for (uint32_t fulls = 0;; fulls += fulls < SEND_AGAIN_MAX) {
         memcpy(client->buffer, wire, sizeof *wire);
         struct fabric_op op = {.kind = FABRIC_SEND,
                                .addr = fabric_endpoint_addr(cn, worker),
@@ -26,7 +27,7 @@ int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, ui
         int code = lockmgr_do(co, client, &op, 1);
         client->stats.messages++;
         if (code != -CELLAR_ERR_FULL) return code;
-        lockmgr_sleep(co, client, SEND_AGAIN_NS);
+        lockmgr_sleep(co, client, SEND_AGAIN_NS << fulls);
     }
 }
 
@@ -59,7 +60,7 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
 
 /* One on its way, or (tries > 0) to be sent again. Kept with its memory until the fabric has answered. */
 struct lockmgr_letter {
-    uint32_t cn, worker, tries;
+    uint32_t cn, worker, tries, fulls;
     bool used;
     uint64_t again_ns; /* 0: it is under way */
     struct fabric_op op;
@@ -101,7 +102,8 @@ static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *
     bool full = letter->op.status == -CELLAR_ERR_FULL;
     bool lost = letter->op.status == -CELLAR_ERR_UNREACHABLE || letter->op.status == -CELLAR_ERR_INDETERMINATE;
     letter->used = (full || (lost && ++letter->tries < LETTER_TRIES)) && !lockmgr_dead(worker->lockmgr, letter->cn);
-    letter->again_ns = now_ns + SEND_AGAIN_NS;
+    letter->again_ns = now_ns + (SEND_AGAIN_NS << letter->fulls);
+    letter->fulls += full && letter->fulls < SEND_AGAIN_MAX;
     worker->outbox.used -= !letter->used;
 }
 

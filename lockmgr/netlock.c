@@ -2,7 +2,7 @@
  * netlock.c - NetLock's client, and the algorithm's place in the table. A client sends its request to the switch and waits for a grant,
  * whoever grants; what it does not want (any more) it gives back.
  *
- * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for a sixth of a lease renews it before it
+ * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for an eighth of a lease renews it before it
  * believes that it holds: one round trip more, for those who waited anyway.
  */
 #include "netlock.h"
@@ -12,7 +12,9 @@
 
 #include <string.h>
 
-#define BELIEVE_PART 8  /* of a lease: older grants are renewed first */
+#define BELIEVE_PART 8  /* of a lease: older grants are renewed first, */
+#define BELIEVE_TRIES 2 /* ... so often; then they may be so many times as old */
+#define BELIEVE_LATE 3
 #define REJECTED_RTTS 4 /* until who was beyond its quota asks again, at least */
 #define DOUBLINGS_MAX 6
 #define TENANT_RATE 1000000 /* of each tenant, a second, unless the configuration says otherwise */
@@ -187,14 +189,16 @@ static int confirm(struct coro *co, struct lockmgr_hold *hold)
 {
     uint64_t young_ns = netlock_lease_ns(lockmgr_config_of(hold)) / BELIEVE_PART;
     if (PLANT(netlock_lease_from_grant)) return 0;
-    for (uint32_t tries = 0; lockmgr_now_ns(hold->client) - want_of(hold)->since_ns > young_ns; tries++) {
+    for (uint32_t tries = 0;; tries++) {
+        /* Where answers take long, three eighths of a lease have to do: half of one that is left is enough to hold it. */
+        uint64_t most_ns = tries < BELIEVE_TRIES ? young_ns : young_ns * BELIEVE_LATE;
+        if (lockmgr_now_ns(hold->client) - want_of(hold)->since_ns <= most_ns) return 0;
         hold->client->stats.retries++;
         /* So many ask that the answers are too old: fewer must ask. */
         if (tries) lockmgr_sleep(co, hold->client, lockmgr_below(hold->client, young_ns << (tries < 6 ? tries : 6)));
         int code = renew(co, hold);
         if (code) return code;
     }
-    return 0;
 }
 
 /* Waits until a grant, a rejection, or until_ns. */

@@ -173,7 +173,8 @@ static uint64_t control(struct fabric_switch *self, void *arg, const struct fabr
                                 .expire = expire,
                                 .arg = node};
     bool around = netlock_switch_poll(node->sw, &poll);
-    node->round_ns = around ? now_ns + lease_ns / POLLS_A_LEASE : now_ns;
+    /* From its end on: where a round takes longer than that, packets would never pass. */
+    node->round_ns = around ? fabric_switch_now_ns(self) + lease_ns / POLLS_A_LEASE : now_ns;
     return node->round_ns;
 }
 

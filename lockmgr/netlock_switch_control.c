@@ -9,6 +9,8 @@
 #define NEVER 0ull /* of table entries: in use never, */
 #define ONCE 1ull  /* ... and no longer */
 
+#define LOOKS_A_TURN 1024 /* at indexes, in use or not: a turn must not keep packets waiting */
+
 /* ---- the table ---- */
 
 static uint32_t place_of(const struct netlock_switch *sw, uint64_t lock, uint32_t i)
@@ -34,6 +36,8 @@ static struct netlock_entry *insert(struct netlock_switch *sw, uint64_t lock)
         struct netlock_entry *entry = &sw->table[place_of(sw, lock, i)];
         if (entry->lock != NEVER && entry->lock != ONCE) continue;
         *entry = (struct netlock_entry){.lock = lock, .index = sw->indexes[--sw->free_indexes]};
+        sw->places[entry->index] = (uint32_t)(entry - sw->table);
+        if (sw->highest <= entry->index) sw->highest = entry->index + 1;
         sw->stats.locks++;
         return entry;
     }
@@ -89,7 +93,7 @@ void netlock_switch_restart(struct netlock_switch *sw, uint32_t incarnation)
     memset(sw->moves, 0, sizeof sw->moves);
     sw->free_indexes = 0;
     for (uint32_t i = 0; i < sw->config.locks; i++) sw->indexes[sw->free_indexes++] = sw->config.locks - 1 - i;
-    sw->stats.locks = sw->stats.slots_used = sw->poll_at = sw->poll_slot = 0;
+    sw->stats.locks = sw->stats.slots_used = sw->highest = sw->poll_at = sw->poll_slot = 0;
 }
 
 struct netlock_switch *netlock_switch_new(const struct netlock_switch_config *config,
@@ -108,7 +112,8 @@ struct netlock_switch *netlock_switch_new(const struct netlock_switch_config *co
     sw->table = calloc(sw->table_size, sizeof *sw->table);
     sw->indexes = calloc(config->locks + 1u, sizeof *sw->indexes);
     sw->under_way = calloc(config->locks + 1u, sizeof *sw->under_way);
-    if (!sw->table || !sw->indexes || !sw->under_way) {
+    sw->places = calloc(config->locks + 1u, sizeof *sw->places);
+    if (!sw->table || !sw->indexes || !sw->under_way || !sw->places) {
         netlock_switch_free(sw);
         return NULL;
     }
@@ -122,6 +127,7 @@ void netlock_switch_free(struct netlock_switch *sw)
     free(sw->table);
     free(sw->indexes);
     free(sw->under_way);
+    free(sw->places);
     free(sw);
 }
 
@@ -260,13 +266,15 @@ static void poll_slot(const struct netlock_switch *sw, const struct netlock_poll
 
 bool netlock_switch_poll(struct netlock_switch *sw, const struct netlock_poll *poll)
 {
-    for (uint32_t cells = 2; cells < poll->cells; sw->poll_slot = 0, sw->poll_at++) {
-        if (sw->poll_at >= sw->table_size) {
+    uint32_t looks = 0;
+    for (uint32_t cells = 2; cells < poll->cells && looks < LOOKS_A_TURN; sw->poll_slot = 0, sw->poll_at++, looks++) {
+        if (sw->poll_at >= sw->highest) {
             sw->poll_at = 0;
             return true;
         }
-        const struct netlock_entry *entry = &sw->table[sw->poll_at];
-        if (entry->lock == NEVER || entry->lock == ONCE || !entry->installed) continue;
+        const struct netlock_entry *entry = &sw->table[sw->places[sw->poll_at]];
+        bool here = entry->lock != NEVER && entry->lock != ONCE && entry->index == sw->poll_at && entry->installed;
+        if (!here) continue;
         cells++;
         if (peek(sw, NETLOCK_HOLDERS, 0, entry->index) == 0) continue;
         for (; sw->poll_slot < entry->slots; cells += 2) {

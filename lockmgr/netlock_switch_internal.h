@@ -54,10 +54,12 @@ struct netlock_switch {
     uint32_t table_size; /* a power of two */
     uint32_t *indexes;   /* free indexes of locks: a stack of free_indexes */
     uint32_t free_indexes;
-    uint32_t *under_way;             /* by index: packets that come round again */
+    uint32_t *places;    /* by index: where in the table its lock is */
+    uint32_t highest;    /* behind the highest index that was ever used: the lowest free one is given out first */
+    uint32_t *under_way; /* by index: packets that come round again */
     uint32_t moves[NETLOCK_SERVERS]; /* by server worker: the latest one prepared */
     uint32_t incarnation;
-    uint32_t poll_at, poll_slot; /* where the next turn of polling goes on: place in the table, slot of its region */
+    uint32_t poll_at, poll_slot; /* where the next turn of polling goes on: index, slot of its region */
     struct netlock_switch_stats stats;
 };
 

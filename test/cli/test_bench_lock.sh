@@ -59,8 +59,6 @@ for name in $names; do
     runs --lock "$name" $small --seconds 0.002 || continue
     holds "$(value goodput) > 1000" || fail "$name in sim: goodput $(value goodput)"
     holds "$(value ops_per_acquire) < 60" || fail "$name in sim: $(value ops_per_acquire) operations an acquire"
-    # Under ThreadSanitizer (the smallest share) netlock's switch does not get through its turns on two cores.
-    [ "$name" = netlock ] && [ "${CELLAR_SHARE:-100}" -lt 10 ] && continue
     # shellcheck disable=SC2086
     runs --lock "$name" $small --fabric shm --ops 600 || continue
     [ "$(value rounds)" = 600 ] || fail "$name on shm: $(value rounds) rounds of 600"

@@ -44,8 +44,6 @@ value() { sed -n "s/^  \"$2\": \([-0-9.e+]*\),*$/\1/p" "$folder/$1.json"; }
 names=$("$cellar" list --json | sed -n '/"locks": \[/,/^  \],/p' | sed -n 's/^      "name": "\(.*\)",*$/\1/p')
 [ "$(wc -w <<<"$names")" -ge 12 ] || fail "cellar list names too few locks: $names"
 for name in $names; do
-    # Under ThreadSanitizer (the smallest share) netlock's switch does not get through its turns on two cores.
-    [ "$name" = netlock ] && [ "${CELLAR_SHARE:-100}" -lt 10 ] && continue
     memnode "$name" --cns 8
     for i in 0 1 2; do
         starts "$name$i" --lock "$name" --locks 40 --ops 450 --memnodes "$folder/$name" --process $i/3
