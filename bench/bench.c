@@ -63,7 +63,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     int code = recording_accept(settings, &run->machine, error);
     if (code == 0) code = sizing_apply(settings, &run->machine, &run->sizing, error);
     if (code < 0) return code;
-    settings->db.cc = (enum cellar_cc)db_cc_of(settings->cc);
+    settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->db.log = log_warning;
     settings->db.log_arg = run;
     code = settings->sim ? simulation_open(settings, &run->fabric, &run->db, error)

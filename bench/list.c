@@ -3,6 +3,7 @@
 #include "exp.h"
 #include "lockmgr.h"
 #include "locks_report.h"
+#include "mode.h"
 #include "options.h"
 #include "settings.h"
 
@@ -70,7 +71,7 @@ static int print_json(void)
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
     json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
-                             names_json(settings_nics), "modes", names_json(settings_modes), "locks", locks_json(),
+                             names_json(settings_nics), "modes", names_json(mode_names), "locks", locks_json(),
                              "workloads", workloads, "experiments", experiments);
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
@@ -91,7 +92,7 @@ static void print_text(void)
 {
     print_names("fabrics", settings_fabrics);
     print_names("NICs of sim (--nic)", settings_nics);
-    print_names("modes (--cc)", settings_modes);
+    print_names("modes (--cc)", mode_names);
     print_locks();
     printf("workloads\n");
     for (uint32_t i = 0; settings_workloads[i]; i++)

@@ -86,7 +86,7 @@ void seeds_report_failure(const struct seeds_jobs *jobs, const struct seeds_shru
     print_verdict(report->verdict, out);
     fprintf(out,
             "  cluster  %s, --cc %s, %u compute nodes x %u threads x %u coordinators, %u memory nodes, %u backups\n",
-            plan->workload, db_cc_name(plan->cc), plan->cns, plan->threads, plan->coros, plan->mns, plan->replicas);
+            plan->workload, mode_of(plan->cc)->name, plan->cns, plan->threads, plan->coros, plan->mns, plan->replicas);
     fprintf(out, "           %s, schedule %s%s%s\n", plan->profile->name, sim_plan_schedule_name(plan->schedule),
             plan->torn ? ", torn lines" : "", plan->words ? ", torn words" : "");
     print_faults(report, out);

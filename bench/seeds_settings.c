@@ -13,8 +13,6 @@
 #define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
 static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
-static const char *const modes[] = {"record", "cell", "crest", "cellar", NULL};
-static const char *const modes_not_built[] = {"ford", "motor", "2pl", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
 static const char *const en_bits[] = {"4", "16", NULL};
 
@@ -42,8 +40,8 @@ static const struct option_def defs[] = {
      .fallback = "drawn",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
-     .choices = modes,
-     .not_built = modes_not_built},
+     .choices = mode_names,
+     .not_built = mode_names_not_built},
     {.name = "cns",
      .argument = "N",
      .help = "compute nodes",
@@ -326,7 +324,7 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code != 0) return code;
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
-    if (settings->cc) settings->plan.cc = (enum cellar_cc)db_cc_of(settings->cc);
+    if (settings->cc) settings->plan.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     code = seeds_resolve(settings, given, error);
     if (code == 0) code = plant_resolve(settings, error);

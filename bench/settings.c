@@ -15,8 +15,6 @@
 
 const char *const settings_fabrics[] = {"shm", "sim", "verbs", NULL};
 const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
-const char *const settings_modes[] = {"record", "cell", "crest", "cellar", NULL};
-const char *const settings_modes_not_built[] = {"ford", "motor", "2pl", NULL};
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
 
 static const char *const mixes[] = {"standard", "crest", NULL};
@@ -46,8 +44,8 @@ static const struct option_def defs[] = {
      .fallback = "crest",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
-     .choices = settings_modes,
-     .not_built = settings_modes_not_built},
+     .choices = mode_names,
+     .not_built = mode_names_not_built},
 
     {.group = "Cluster",
      .name = "cns",
@@ -457,7 +455,7 @@ static int cluster_take(struct settings *settings, uint64_t given, struct cellar
 /* What follows from the options given. */
 static void resolve(struct settings *settings, uint64_t given)
 {
-    settings->db.cc = (enum cellar_cc)db_cc_of(settings->cc);
+    settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->workload_config.seed = settings->db.seed;
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");

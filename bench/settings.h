@@ -25,10 +25,9 @@ struct settings {
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 
-/* The fabrics, modes and workloads that exist, and modes that are known but not built yet; NULL-terminated. */
+/* The fabrics and workloads that exist; NULL-terminated. Modes are those of mode.h. */
 extern const char *const settings_fabrics[];
 extern const char *const settings_nics[]; /* profiles of the simulated fabric */
-extern const char *const settings_modes[], *const settings_modes_not_built[];
 extern const struct workload *const settings_workloads[];
 
 /*

@@ -44,22 +44,6 @@ void db_log(struct cellar *db, enum cellar_log_level level, const char *format, 
     atomic_flag_clear_explicit(&db->log_busy, memory_order_release);
 }
 
-static const char *const cc_names[] = {[CELLAR_CC_RECORD] = "record",
-                                       [CELLAR_CC_CELL] = "cell",
-                                       [CELLAR_CC_CREST] = "crest",
-                                       [CELLAR_CC_CELLAR] = "cellar"};
-
-bool db_shares(enum cellar_cc cc) { return cc == CELLAR_CC_CREST || cc == CELLAR_CC_CELLAR; }
-
-const char *db_cc_name(enum cellar_cc cc) { return cc_names[cc]; }
-
-int db_cc_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof cc_names / sizeof cc_names[0]; i++)
-        if (strcmp(name, cc_names[i]) == 0) return (int)i;
-    return -1;
-}
-
 struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
 
 void db_observe(struct cellar *db, const struct observer *observer)
@@ -183,7 +167,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
     if (config->lease_ns == 0 && config->memnodes) config->lease_ns = LEASE_NS_DEFAULT;
     if (config->lease_ns == 0) config->lease_ns = CELLAR_LEASE_NONE;
 
-    if ((int)config->cc < 0 || (size_t)config->cc >= sizeof cc_names / sizeof cc_names[0])
+    if (!mode_of(config->cc))
         return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
     if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
         return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
@@ -209,7 +193,7 @@ static int config_check(struct cellar_config *config, struct cellar_error *error
                        "leases are for compute nodes of several processes, on memory nodes that they share");
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (leases) stacks += 2ull * config->cns;
-    if (config->cc == CELLAR_CC_CELLAR) stacks += (HOT_KEEPERS + 1ull) * config->cns;
+    if (mode_of(config->cc)->queues) stacks += (HOT_KEEPERS + 1ull) * config->cns;
     if (stacks > STACKS_MAX)
         return err_set(error, CELLAR_ERR_INVALID,
                        "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
@@ -331,7 +315,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .gate_worker = worker->index % db->config.threads,
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
-                                     .whole_records = db->config.cc == CELLAR_CC_RECORD,
+                                     .mode = mode_of(db->config.cc),
                                      .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
                                      .addrs = addrs_make(db)};
     if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
@@ -521,7 +505,7 @@ static void hots_close(struct cellar *db)
 
 static int hots_open(struct cellar *db, struct cellar_error *error)
 {
-    if (db->config.cc != CELLAR_CC_CELLAR) return 0;
+    if (!mode_of(db->config.cc)->queues) return 0;
     db->hots = calloc(db->config.cns, sizeof(struct hot *));
     int rc = db->hots ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
@@ -595,7 +579,7 @@ static void close_all(struct cellar *db)
 
 static int locals_open(struct cellar *db, struct cellar_error *error)
 {
-    if (!db_shares(db->config.cc)) return 0;
+    if (!mode_of(db->config.cc)->shares) return 0;
     db->locals = aligned_alloc(64, db->config.cns * sizeof *db->locals);
     if (db->locals) memset(db->locals, 0, db->config.cns * sizeof *db->locals);
     int rc = db->locals ? 0 : -CELLAR_ERR_NOMEM;

@@ -11,6 +11,7 @@
 #include "agent.h"
 #include "loader.h"
 #include "member.h"
+#include "mode.h"
 #include "recover.h"
 #include "sched.h"
 #include "txn.h"
@@ -107,11 +108,6 @@ struct cellar {
 NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
                          struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
-/* "cell"; and the mode of that name, or -1. */
-const char *db_cc_name(enum cellar_cc cc);
-/* Do coordinators of a compute node share records (local.h)? */
-bool db_shares(enum cellar_cc cc);
-int db_cc_of(const char *name);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
 /* Runs fn on one coordinator (index over all of this process) and waits. */

@@ -17,6 +17,7 @@
 #include "local.h"
 #include "logring.h"
 #include "logseg.h"
+#include "mode.h"
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
@@ -51,11 +52,11 @@ struct txn_home {
     const struct observer *observer; /* NULL: none */
     uint32_t owner;                  /* CN index: the tag less 1 */
     struct vigil *vigil;             /* of its compute node; NULL: it watches nobody */
-    bool whole_records;              /* mode `record`: locks and checks widen to all cells */
-    uint64_t ts_last;                /* TS_commit of this worker's last transaction */
-    struct local *local;             /* mode `crest`: the CN's record cache; else NULL */
-    struct arena_magazine magazine;  /* this worker's, of that cache's arena */
-    struct hot *hot;                 /* mode `cellar`: the CN's hot records; else NULL */
+    const struct mode *mode;
+    uint64_t ts_last;               /* TS_commit of this worker's last transaction */
+    struct local *local;            /* mode `crest`: the CN's record cache; else NULL */
+    struct arena_magazine magazine; /* this worker's, of that cache's arena */
+    struct hot *hot;                /* mode `cellar`: the CN's hot records; else NULL */
     struct txn_stats stats;
 };
 
@@ -250,7 +251,7 @@ static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
 /* The lock bits of these cells as this mode takes them. */
 static inline uint32_t txn_lock_cells(const struct txn *txn, const struct cache_object *object, uint32_t cells)
 {
-    return cells && txn->home->whole_records ? object->table->schema.all_cells : cells;
+    return cells && txn->home->mode->whole_records ? object->table->schema.all_cells : cells;
 }
 /* One cell, or all of them: that is nearly every case. `cells` is not empty. */
 static inline uint64_t txn_lock_ones(const struct schema *schema, uint32_t cells)

@@ -174,7 +174,7 @@ static int judge_history(struct sim_state *state)
     int code = history_recorder_close(recorder, &state->history, state->error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
     if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
-    if (db_shares(state->plan->cc) && sim_recover_due(state)) state->history.has_final = false;
+    if (mode_of(state->plan->cc)->shares && sim_recover_due(state)) state->history.has_final = false;
     code = history_check(&state->history, &options, verdict);
     if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",

@@ -35,7 +35,7 @@ const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", 
 
 static void draw_shape(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
-    bool crest = db_shares(plan->cc);
+    bool crest = mode_of(plan->cc)->shares;
     uint32_t cns = (uint32_t)prng_between(prng, 1, crest ? CREST_CNS_DRAWN : CNS_DRAWN);
     uint32_t mns = (uint32_t)prng_between(prng, 1, MNS_DRAWN);
     uint32_t threads = (uint32_t)prng_between(prng, 1, crest ? CREST_THREADS_DRAWN : THREADS_DRAWN);
@@ -81,7 +81,7 @@ static void draw_load(struct sim_plan *plan, struct prng *prng)
     static const uint32_t widths[] = {8, 8, 16, 40, 56, 64, 120, 300, 1000};
     static const uint32_t banks[] = {2, 4, 10, 50, 300}, records[] = {4, 6, 10, 40, 300};
 
-    plan->keys = db_shares(plan->cc) ? DRAW(prng, hot_keys) : DRAW(prng, keys);
+    plan->keys = mode_of(plan->cc)->shares ? DRAW(prng, hot_keys) : DRAW(prng, keys);
     plan->tables = (uint32_t)prng_between(prng, 1, SIM_TABLES_MAX);
     plan->cells = (uint32_t)prng_between(prng, 1, CELLAR_CELLS_MAX);
     while (nodes_nameable(plan->cells) < plan->cns) plan->cells--;
@@ -400,7 +400,7 @@ const char *sim_plan_schedule_name(enum sim_schedule schedule)
 
 static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
 {
-    if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", db_cc_name(plan->cc));
+    if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", mode_of(plan->cc)->name);
     if (fixed & SIM_FIXED_CNS) fprintf(out, " --cns %u", plan->cns);
     if (fixed & SIM_FIXED_MNS) fprintf(out, " --mns %u", plan->mns);
     if (fixed & SIM_FIXED_THREADS) fprintf(out, " --threads %u", plan->threads);

@@ -1,0 +1,25 @@
+/*
+ * mode.h - the engine's modes (protocol.md section 7): what sets them apart, in one table.
+ *
+ * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says, never by comparing
+ * numbers: a new mode is a row, and what it does elsewhere stands where the others do the same otherwise.
+ */
+#pragma once
+
+#include "cellar.h"
+
+#include <stdbool.h>
+
+struct mode {
+    const char *name;   /* as --cc has it */
+    bool whole_records; /* locks and checks widen to all cells of a record */
+    bool shares;        /* coordinators of a compute node share records (local.h) */
+    bool queues;        /* hot records have locks to wait in (hot.h) */
+};
+
+/* NULL: there is no such mode. */
+const struct mode *mode_of(enum cellar_cc cc);
+/* The mode of that name, or -1. */
+int mode_find(const char *name);
+/* Their names, NULL behind the last one; and of those that are known but not built yet. */
+extern const char *const mode_names[], *const mode_names_not_built[];
