@@ -227,6 +227,7 @@
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
     X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \
+    X(failover_taker_awaited, "who stands still is waited for as a taker of a dead node's tags")                       \
     X(failover_log_short, "a log entry counts as durable when its primary does not answer")                            \
     X(failover_epoch_stale, "a compute node goes on with the configuration that it knew")                              \
     X(failover_back_unwritten, "the last pieces of a fresh node are not copied while all stand still")                 \

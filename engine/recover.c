@@ -143,7 +143,7 @@ static int claims_adopt(struct recover *run)
     return 0;
 }
 
-/* It was fenced: whatever it had announced to take over, it does not any more. */
+/* It was fenced, or stands still: whatever it had announced to take over, it does not any more. */
 static int taker_gone(struct recover *run, uint32_t cn)
 {
     uint32_t tries = 0, refusals = 0;
@@ -153,15 +153,20 @@ static int taker_gone(struct recover *run, uint32_t cn)
     return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
-/* One that is down as a taker is waited for, if it is alive; else it is recovered, too. */
+/*
+ * One that is down as a taker is waited for, if it is alive; else it is recovered, too. While everybody stands still it cannot take its entry back,
+ * and need not: it takes over nothing, and puts itself down again before it goes on to do so (vigil_still).
+ */
 static int taker_pass(struct recover *run, uint32_t taker)
 {
     struct members_state now;
     struct recover_report unused;
     struct recover_home home = *run->home;
+    bool halted = home.halted && !PLANT(failover_taker_awaited);
     int rc = recover_look(run, taker, &now);
-    if (rc || now.state == LAYOUT_MEMBER_LIVE) return rc;
-    if (members_is_free(&now)) return taker_gone(run, taker);
+    if (rc) return rc;
+    if (members_is_free(&now) || (halted && now.state == LAYOUT_MEMBER_LIVE)) return taker_gone(run, taker);
+    if (now.state == LAYOUT_MEMBER_LIVE) return 0;
     home.life = 0;
     return recover_run(run->co, &home, taker, RECOVER_SUSPECTED, &unused, run->error);
 }

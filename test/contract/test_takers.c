@@ -1,10 +1,12 @@
 /*
  * test_takers.c - INV-RECOVER-8: tags of a dead compute node are taken over by others from REDONE on, not before, and not from SCRUBBED on; and its
- * index is not free as long as somebody is down as a taker. Node 0 is dead, node 1 meets a tag of it, node 2 recovers it, step by step.
+ * index is not free as long as somebody is down as a taker, unless everybody stands still. Node 0 is dead, node 1 meets a tag of it, node 2
+ * recovers it, step by step.
  */
 #include "crest.h"
 #include "db.h"
 #include "fabric_sim.h"
+#include "plant.h"
 #include "vigil.h"
 
 #include <setjmp.h>
@@ -94,20 +96,26 @@ static int steps(struct coro *co, struct coordinator *coordinator, void *arg)
     return 0;
 }
 
+static struct recover_home home_of(const struct takers *takers, struct coordinator *coordinator)
+{
+    struct worker *worker = coordinator->worker;
+    return (struct recover_home){.ep = worker->ep,
+                                 .catalog = takers->db->catalog,
+                                 .member = &takers->db->member,
+                                 .sched = &worker->sched,
+                                 .task = &coordinator->task,
+                                 .cn = RECOVERER};
+}
+
 /* Until the taker is not one any more. */
 static int freed(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct takers *takers = arg;
     struct worker *worker = coordinator->worker;
-    const struct recover_home home = {.ep = worker->ep,
-                                      .catalog = takers->db->catalog,
-                                      .member = &takers->db->member,
-                                      .sched = &worker->sched,
-                                      .task = &coordinator->task,
-                                      .watching = true,
-                                      .cn = RECOVERER};
+    struct recover_home home = home_of(takers, coordinator);
     struct recover_report report = {.in_the_way = -1};
     struct members_state now;
+    home.watching = true;
     assert_int_equal(recover_run(co, &home, DEAD, RECOVER_IF_DEAD, &report, &takers->error), -CELLAR_ERR_EXISTS);
     assert_int_equal(report.in_the_way, TAKER);
     assert_int_equal(members_look(co, worker->ep, DEAD, &now), 0);
@@ -142,9 +150,36 @@ static int state_read(struct coro *co, struct coordinator *coordinator, void *ar
     return members_look(co, coordinator->worker->ep, DEAD, &takers->claim);
 }
 
-static void tags_are_taken_over_between_redone_and_scrubbed(void **state)
+/* A node that is down as a taker, as one that looked at the dead one just before everybody had to stand still. */
+static int take(struct coro *co, struct coordinator *coordinator, void *arg)
 {
-    struct takers takers = {0};
+    struct takers *takers = arg;
+    struct members_state now;
+    move(co, coordinator, takers, LAYOUT_MEMBER_FENCED);
+    assert_int_equal(members_take(co, coordinator->worker->ep, DEAD, true, &now), 0);
+    return 0;
+}
+
+/* As who leads a change of the configuration recovers the dead: nobody can take his entry back before that has ended. */
+static int freed_still(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct takers *takers = arg;
+    struct recover_home home = home_of(takers, coordinator);
+    struct recover_report report = {.in_the_way = -1};
+    home.halted = true;
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("failover_taker_awaited"));
+    assert_int_equal(recover_run(co, &home, DEAD, RECOVER_SUSPECTED, &report, &takers->error), -CELLAR_ERR_EXISTS);
+    assert_true(plant_choose(NULL));
+#endif
+    assert_int_equal(recover_run(co, &home, DEAD, RECOVER_SUSPECTED, &report, &takers->error), 0);
+    assert_true(report.done);
+    assert_int_equal(taker_of(co, coordinator), -1);
+    return 0;
+}
+
+static void takers_open(struct takers *takers)
+{
     struct fabric_sim_config sim;
     const struct cellar_config config = {.fabric = "sim",
                                          .cc = CELLAR_CC_CELL,
@@ -155,26 +190,49 @@ static void tags_are_taken_over_between_redone_and_scrubbed(void **state)
                                          .pool_bytes = POOL_BYTES,
                                          .log_bytes = 64 << 10,
                                          .lease_ns = LEASE_NS};
-    (void)state;
+    *takers = (struct takers){0};
     fabric_sim_config_default(&sim);
     sim.cn_count = CNS;
     sim.mn_bytes = POOL_BYTES;
-    assert_int_equal(fabric_sim_open(&sim, &takers.fabric, &takers.error), 0);
-    assert_int_equal(db_open_on(takers.fabric, &config, &takers.db, &takers.error), 0);
+    assert_int_equal(fabric_sim_open(&sim, &takers->fabric, &takers->error), 0);
+    assert_int_equal(db_open_on(takers->fabric, &config, &takers->db, &takers->error), 0);
     struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = DEAD};
-    assert_int_equal(takers.fabric->ops->control(takers.fabric, &fence, NULL), 0);
-    assert_int_equal(db_run_on(takers.db, TAKER, state_read, &takers), 0);
-    assert_int_equal(takers.claim.state, LAYOUT_MEMBER_LIVE);
+    assert_int_equal(takers->fabric->ops->control(takers->fabric, &fence, NULL), 0);
+    assert_int_equal(db_run_on(takers->db, TAKER, state_read, takers), 0);
+    assert_int_equal(takers->claim.state, LAYOUT_MEMBER_LIVE);
+}
+
+static void takers_close(struct takers *takers)
+{
+    cellar_close(takers->db);
+    fabric_close(takers->fabric);
+}
+
+static void tags_are_taken_over_between_redone_and_scrubbed(void **state)
+{
+    struct takers takers;
+    (void)state;
+    takers_open(&takers);
     assert_int_equal(db_run_on(takers.db, TAKER, steps, &takers), 0);
     assert_int_equal(db_run_on(takers.db, RECOVERER, freed, &takers), 0);
     assert_int_equal(db_run_on(takers.db, TAKER, withdraw, &takers), 0);
     assert_int_equal(db_run_on(takers.db, RECOVERER, free_at_last, &takers), 0);
-    cellar_close(takers.db);
-    fabric_close(takers.fabric);
+    takers_close(&takers);
+}
+
+static void who_stands_still_is_not_waited_for(void **state)
+{
+    struct takers takers;
+    (void)state;
+    takers_open(&takers);
+    assert_int_equal(db_run_on(takers.db, TAKER, take, &takers), 0);
+    assert_int_equal(db_run_on(takers.db, RECOVERER, freed_still, &takers), 0);
+    takers_close(&takers);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tags_are_taken_over_between_redone_and_scrubbed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tags_are_taken_over_between_redone_and_scrubbed),
+                                       cmocka_unit_test(who_stands_still_is_not_waited_for)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
