@@ -119,16 +119,35 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     }
 }
 
-/* A whole record but its lock word. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup. */
+/* Mode `ford`: what tells readers that the record may yet be undone. */
+static inline uint64_t veil_of(const struct txn *txn)
+{
+    return txn->home->mode->undo && !PLANT(ford_unhidden) ? LOCKWORD_HIDDEN : 0;
+}
+
+/* Of a record that is locked; ahead of its first WRITE on the same connection. */
+static void hide(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
+    if (object->held && veil_of(txn))
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, mask,
+                       LOCKWORD_HIDDEN, LOCKWORD_HIDDEN);
+}
+
+/*
+ * A whole record but its lock word. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup; in mode `ford` lest
+ * anybody read it.
+ */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
 
-    if (txn_is_insert(object) && txn->home->catalog->replicas && !PLANT(insert_untagged)) {
+    if (txn_is_insert(object) && (txn->home->catalog->replicas || veil_of(txn)) && !PLANT(insert_untagged)) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
         object->locked_cells = schema->all_cells;
-        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask, object->held, mask);
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask,
+                       object->held | veil_of(txn), mask | veil_of(txn));
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
     uint32_t tagged = txn->op_count;
@@ -194,6 +213,7 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
         mask |= LOCKWORD_DELETED;
         swap_mask |= LOCKWORD_DELETED;
     }
+    if (swap_mask) swap_mask |= veil_of(txn);
     if (PLANT(unlock_by_write) && object->kind == CACHE_ACCESS) {
         object->lock_old = 0;
         txn_write(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, sizeof object->lock_old);
@@ -341,18 +361,13 @@ static uint32_t writes_await(struct coro *co, struct txn *txn)
     return settle_rest(co, txn, count) ? 0 : failed;
 }
 
-void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
+/* Adds all changes to the batch: records, then buckets. */
+static void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
-    uint32_t failed = 0;
-    bool unlocked = false;
-
-    if (PLANT(unlock_early)) {
-        unlock_all(co, txn);
-        failed = txn_await(co, txn);
-    }
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (!object->local || txn_is_insert(object)) versions_set(object, ts);
+        if (txn_cells_to_apply(object)) hide(co, txn, object);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
@@ -362,6 +377,18 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
             head->image->version = layout_version_of(layout_en_next(layout_version_en(head->image->version)), ts);
         bucket_post(co, txn, head);
     }
+}
+
+void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    uint32_t failed = 0;
+    bool unlocked = false;
+
+    if (PLANT(unlock_early)) {
+        unlock_all(co, txn);
+        failed = txn_await(co, txn);
+    }
+    changes_post(co, txn, ts);
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
     if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = writes_await(co, txn);
     if (!failed) {
@@ -373,4 +400,21 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
     remember(txn);
     if (txn->home->local && !txn->ending) crest_applied(txn); /* else crest_end does it */
+}
+
+int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    changes_post(co, txn, ts);
+    if (PLANT(ford_unlock_early)) unlock_all(co, txn);
+    if (!writes_await(co, txn)) return 0;
+    /* What is written where, nobody here can tell: the log does. */
+    gate_fail(txn->home->gate);
+    return -CELLAR_ERR_INDETERMINATE;
+}
+
+void txn_apply_last(struct coro *co, struct txn *txn)
+{
+    unlock_all(co, txn);
+    if (txn_await(co, txn)) apply_settle(co, txn, true);
+    remember(txn);
 }

@@ -104,6 +104,7 @@ int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head
     struct cache_bucket *bucket = &cache->buckets[cache->bucket_count];
     bucket->addr = addr;
     bucket->image = image;
+    bucket->before = NULL;
     bucket->lock_old = 0;
     bucket->next = -1;
     bucket->head = head;

@@ -49,9 +49,10 @@ struct cache_object {
     int32_t scan_bucket;   /* chain part and entry from where the search for candidates goes on; -1: at its end */
     uint32_t scan_entry;
     /* zeroed by cache_pin */
-    struct fabric_addr addr;          /* bits 0: not known */
-    uint8_t *image;                   /* record_bytes, in the arena */
-    uint8_t *slot_image;              /* an insert into a used slot: its old bytes, whose EN and TS go on */
+    struct fabric_addr addr; /* bits 0: not known */
+    uint8_t *image;          /* record_bytes, in the arena */
+    uint8_t *
+        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; mode `ford`: old values of written_cells */
     uint64_t held;                    /* bits of the lock word that are ours */
     uint64_t unlocking;               /* tags of ours whose unlock was posted last */
     uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
@@ -112,6 +113,7 @@ struct cache_bucket {
     struct local_node claim; /* mode `crest`, when claimed: this CN's right to lock it */
     struct fabric_addr addr;
     struct bucket_wire *image;
+    struct bucket_wire *before; /* mode `ford`: as it was read; NULL: of no use, or it is new */
     uint64_t lock_old;
     int32_t next;   /* index, or -1 */
     bool head;      /* else a further part: neither lock nor version of its own */

@@ -8,6 +8,7 @@
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
 #include "crest.h"
+#include "ford.h"
 #include "settle.h"
 #include "txn.h"
 
@@ -76,8 +77,8 @@ static inline bool record_unchanged(const struct txn *txn, const struct cache_ob
     if (!txn_is_live(object, now)) return false;
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
     if (txn->home->local && !PLANT(validation_ignores_locks) && !crest_tags_ours(txn, object, now->lock)) return false;
-    if ((now->lock & object->check_mask & ~object->held) && !PLANT(validation_ignores_locks) &&
-        !PLANT(read_tags_ignored))
+    if ((now->lock & object->check_mask & ~object->held) && !ford_checked(txn, now->lock) &&
+        !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored))
         return false;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -150,8 +151,7 @@ int txn_validate(struct coro *co, struct txn *txn)
 
 static uint64_t max_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-/* TS_commit; 0 when nothing was written. */
-static uint64_t ts_choose(const struct txn *txn)
+uint64_t txn_ts_choose(const struct txn *txn)
 {
     uint64_t below = 0;
     bool any = false;
@@ -166,6 +166,7 @@ static uint64_t ts_choose(const struct txn *txn)
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
         if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
     if (PLANT(ts_not_above)) below = 0;
+    if (any && txn->home->mode->undo && !PLANT(ford_ts_collides)) return ford_ts(txn, below);
     return any ? max_of(below, txn->home->ts_last) + 1 : 0;
 }
 
@@ -211,6 +212,7 @@ static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct 
 
 static bool log_build(struct txn *txn, struct logseg_entry *entry)
 {
+    if (txn->home->mode->undo) return ford_log_build(txn, entry);
     logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
     if (txn->home->local && !crest_log_deps(txn, entry)) return false;
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -232,11 +234,7 @@ static bool log_node_lost(const struct txn *txn, uint32_t count)
     return refused;
 }
 
-/*
- * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. With
- * backups a memory node that refuses is waited for until the configuration says who stands in for it.
- */
-static int await_log(struct coro *co, struct txn *txn)
+int txn_log_await(struct coro *co, struct txn *txn)
 {
     uint32_t count = txn->op_count;
     int worst = 0;
@@ -257,8 +255,7 @@ static int await_log(struct coro *co, struct txn *txn)
     return 0;
 }
 
-/* Makes the transaction durable: 0, or a code with nothing logged, or INDETERMINATE. */
-static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
+int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     struct fabric_addr at;
@@ -275,17 +272,26 @@ static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
     if (crest) logring_placed(&txn->ring, &txn->log);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : txn->home->catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
-    if (PLANT(log_with_apply)) return 0; /* txn_apply posts the batch */
-    rc = await_log(co, txn);
+    txn->log_watermark = watermark;
+    return 0;
+}
+
+/* Makes the transaction durable: 0, or a code with nothing logged, or INDETERMINATE. */
+static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    bool crest = txn->home->local;
+    int rc = txn_log_post(co, txn, ts);
+    if (rc || PLANT(log_with_apply)) return rc; /* txn_apply posts the batch */
+    rc = txn_log_await(co, txn);
     if (rc && (crest || txn->home->catalog->replicas)) /* some replica may have it, or others rest on it already */
         rc = PLANT(log_lost_aborted) ? -CELLAR_ERR_UNREACHABLE : -CELLAR_ERR_INDETERMINATE;
-    if (rc == 0 && crest) txn->ring.released = watermark;
+    if (rc == 0 && crest) txn->ring.released = txn->log_watermark;
     return rc;
 }
 
 /* ---- the ways an attempt ends ---- */
 
-static void count_commit(struct txn *txn)
+void txn_count_commit(struct txn *txn)
 {
     struct txn_stats *stats = &txn->home->stats;
     counter_add(&stats->committed, 1);
@@ -297,7 +303,7 @@ static void count_commit(struct txn *txn)
     for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
 }
 
-static inline void ended(const struct txn *txn, int code, uint64_t ts)
+void txn_ended(const struct txn *txn, int code, uint64_t ts)
 {
     const struct observer *observer = txn->home->observer;
     if (observer) observer->ended(observer->arg, txn, code, ts);
@@ -323,7 +329,7 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
     if (observer && txn->home->local) observer->fetched(observer->arg, txn);
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
-    if (rc == 0) ended(txn, code, 0);
+    if (rc == 0) txn_ended(txn, code, 0);
     return code;
 }
 
@@ -349,7 +355,7 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
 static int publish(struct coro *co, struct txn *txn)
 {
     int rc = txn->index_count ? txn_index_change(co, txn) : 0;
-    uint64_t ts = rc == 0 ? ts_choose(txn) : 0;
+    uint64_t ts = rc == 0 ? txn_ts_choose(txn) : 0;
     if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     const struct observer *observer = txn->home->observer;
@@ -362,7 +368,7 @@ static int publish(struct coro *co, struct txn *txn)
     if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = crest_durable(co, txn);
     if (rc) {
         rc = not_logged(co, txn, rc);
-        ended(txn, rc, ts);
+        txn_ended(txn, rc, ts);
         return rc;
     }
     txn->ack_ns = fabric_now_ns(txn->home->ep);
@@ -378,9 +384,9 @@ static int publish(struct coro *co, struct txn *txn)
     } else {
         txn_release(co, txn);
     }
-    ended(txn, 0, ts);
+    txn_ended(txn, 0, ts);
     txn_phase_end(txn, CELLAR_PHASE_APPLY);
-    count_commit(txn);
+    txn_count_commit(txn);
     return 0;
 }
 
@@ -390,6 +396,7 @@ int txn_commit(struct coro *co, struct txn *txn)
     if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
+    if (txn->home->mode->undo) return ford_commit(co, txn);
     int rc = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked)
                  ? crest_block_end(co, txn)
                  : 0; /* else v comes at once, and makes READY what is BUSY */

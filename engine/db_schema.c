@@ -65,14 +65,16 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
 /* What a write can add to a log entry at most: the widest row of any table, and two buckets' entries. */
 static uint64_t log_bytes_of(const struct cellar *db, uint32_t writes_max)
 {
-    uint64_t widest = 0;
+    bool undo = mode_of(db->config.cc)->undo;
+    uint64_t widest = 0, bucket = LAYOUT_BUCKET_CELL_BYTES + (undo ? sizeof(uint64_t) : 0);
 
     for (uint32_t i = 0; i < db->catalog->table_count; i++) {
         const struct schema *schema = &db->catalog->tables[i]->schema;
-        uint64_t bytes = schema->value_bytes + (uint64_t)schema->cell_count * sizeof(struct log_write_wire);
+        uint64_t change = sizeof(struct log_write_wire) + (undo ? sizeof(uint64_t) : 0);
+        uint64_t bytes = schema->value_bytes + schema->cell_count * change;
         widest = bytes > widest ? bytes : widest;
     }
-    return sizeof(struct log_entry_wire) + writes_max * (widest + 2ull * logseg_write_bytes(LAYOUT_BUCKET_CELL_BYTES));
+    return sizeof(struct log_entry_wire) + writes_max * (widest + 2ull * logseg_write_bytes((uint32_t)bucket));
 }
 
 struct proc_register {

@@ -10,6 +10,7 @@
  * otherwise; and what is read of unlocked cells counts only if the header shows no tag on them and their EN (INV-FETCH-1).
  */
 #include "crest.h"
+#include "ford.h"
 #include "txn.h"
 
 #include "counter.h"
@@ -349,7 +350,7 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
     if (unlocked) {
         uint64_t mask = txn_lock_mask(schema, unlocked);
-        if ((header->lock & mask & ~object->held) && !PLANT(read_tags_ignored)) {
+        if ((header->lock & mask & ~object->held) && !ford_readable(txn, header->lock) && !PLANT(read_tags_ignored)) {
             foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
             return VERDICT_READ_LOCKED;
         }

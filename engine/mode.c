@@ -8,7 +8,8 @@
     X(CELLAR_CC_RECORD, "record", .whole_records = true)                                                               \
     X(CELLAR_CC_CELL, "cell", )                                                                                        \
     X(CELLAR_CC_CREST, "crest", .shares = true)                                                                        \
-    X(CELLAR_CC_CELLAR, "cellar", .shares = true, .queues = true)
+    X(CELLAR_CC_CELLAR, "cellar", .shares = true, .queues = true)                                                      \
+    X(CELLAR_CC_FORD, "ford", .whole_records = true, .undo = true)
 
 static const struct mode modes[] = {
 #define X(cc, text, ...) [cc] = {.name = text, __VA_ARGS__},
@@ -22,7 +23,7 @@ const char *const mode_names[] = {
 #undef X
         NULL};
 
-const char *const mode_names_not_built[] = {"ford", "motor", "2pl", NULL};
+const char *const mode_names_not_built[] = {"motor", "2pl", NULL};
 
 const struct mode *mode_of(enum cellar_cc cc)
 {

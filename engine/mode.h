@@ -14,6 +14,7 @@ struct mode {
     const char *name;   /* as --cc has it */
     bool whole_records; /* locks and checks widen to all cells of a record */
     bool shares;        /* coordinators of a compute node share records (local.h) */
+    bool undo;          /* changes in place before it is decided, and logs what was there (ford.h) */
     bool queues;        /* hot records have locks to wait in (hot.h) */
 };
 

@@ -9,7 +9,7 @@ static int tags_clear(struct recover *run, struct fabric_addr addr, uint64_t wor
     while ((owned = recover_owned(run, word, tag_bits, cells)) != 0) {
         uint64_t ones = lockword_ones(tag_bits, owned), mask = lockword_mask(tag_bits, ones);
         uint64_t tags = lockword_tags(ones, run->dead), old = 0;
-        struct fabric_op op = fabric_op_masked_cas(addr, &old, tags, mask, 0, mask);
+        struct fabric_op op = fabric_op_masked_cas(addr, &old, tags, mask, 0, mask | LOCKWORD_HIDDEN);
         int rc = recover_batch(run, &op, 1);
         if (rc) return rc;
         bool cleared = ((old ^ tags) & mask) == 0;
@@ -36,7 +36,7 @@ static int entry_clear(struct recover *run, const struct log_entry_wire *wire)
     int rc = 0;
     for (const struct log_write_wire *write = NULL; rc == 0 && (write = logseg_next_write(wire, write));) {
         struct fabric_addr addr = {write->addr};
-        if (write->kind == LAYOUT_LOG_BUCKET) {
+        if (write->kind == LAYOUT_LOG_BUCKET || write->kind == LAYOUT_LOG_UNDO_BUCKET) {
             if (write->cell) rc = word_clear(run, addr, 8, 1);
             continue;
         }

@@ -6,6 +6,7 @@
 
 #include "counter.h"
 #include "crest.h"
+#include "ford.h"
 #include "must.h"
 #include "settle.h"
 
@@ -287,6 +288,7 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     uint32_t cell = schema->columns[column].cell;
     if (!((object->write_cells & object->fetched_cells) >> cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     if (txn->home->local && !object->busy && (rc = crest_put(txn, object, 1u << cell)) != 0) return rc;
+    if (txn->home->mode->undo && (rc = ford_keep(txn, object, 1u << cell)) != 0) return rc;
     record_column_put(schema, object->image, (uint32_t)column, value);
     object->written_cells |= 1u << cell;
     return 0;
@@ -311,6 +313,7 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     uint32_t cells = object->write_cells & object->fetched_cells;
     if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     if (txn->home->local && !object->busy && (rc = crest_put(txn, object, cells)) != 0) return rc;
+    if (txn->home->mode->undo && (rc = ford_keep(txn, object, cells)) != 0) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
     return 0;

@@ -68,6 +68,7 @@ struct txn {
     struct logseg log;
     uint8_t *log_buffer;
     uint32_t log_capacity;
+    uint64_t log_watermark; /* of the entry posted last */
     struct fabric_op *ops;
     uint32_t op_count;
     struct fabric_wait wait;
@@ -139,6 +140,18 @@ NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
 /* Checks what was read and is not locked (commit.c): 0, RETRY (released), or an error of the procedure's doing. */
 NODISCARD int txn_validate(struct coro *co, struct txn *txn);
+/* TS_commit; 0 when nothing was written. */
+uint64_t txn_ts_choose(const struct txn *txn);
+/* Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. */
+NODISCARD int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts);
+/*
+ * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. With
+ * backups a memory node that refuses is waited for until the configuration says who stands in for it.
+ */
+NODISCARD int txn_log_await(struct coro *co, struct txn *txn);
+/* Tells the observer how the attempt has ended. */
+void txn_ended(const struct txn *txn, int code, uint64_t ts);
+void txn_count_commit(struct txn *txn);
 /* Fetches the block (fetch.c): 0 or RETRY. */
 NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
 /* The rounds of that, for the objects on the block's list. */
@@ -208,6 +221,10 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
 /* Applies a durable transaction to all replicas, and unlocks (apply.c). */
 void txn_apply(struct coro *co, struct txn *txn, uint64_t ts);
+/* Mode `ford`: the first half of it, with the log entry where that is still in the batch: 0, or INDETERMINATE, and this compute node has stopped. */
+NODISCARD int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts);
+/* Unlocks, once all replicas have it. */
+void txn_apply_last(struct coro *co, struct txn *txn);
 
 /* Ends a phase for the sampled times. */
 void txn_phase_end(struct txn *txn, enum cellar_phase phase);

@@ -126,12 +126,29 @@ static bool whole_matches(struct writes *writes, const struct log_write_wire *wr
     return true;
 }
 
+/* What was there before says nothing of what was written, but where. */
+static bool undo_is(const struct history_access *access, const struct log_write_wire *write, enum history_kind kind,
+                    uint32_t cell)
+{
+    return access && write_is(access, write, kind, cell, access->digest);
+}
+
+static bool undo_matches(struct writes *writes, const struct log_write_wire *write, const struct schema *schema,
+                         enum history_kind kind)
+{
+    if (!undo_is(writes_next(writes), write, kind, HISTORY_PRESENCE)) return false;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++)
+        if (!undo_is(writes_next(writes), write, HISTORY_WRITE, cell)) return false;
+    return write->value_bytes == schema->cell_count * sizeof(uint64_t);
+}
+
 static bool write_matches(const struct logs *logs, struct writes *writes, const struct log_write_wire *write)
 {
     const struct catalog *catalog = logs->db->catalog;
     const uint8_t *value = (const uint8_t *)(write + 1);
 
     if (write->kind == LAYOUT_LOG_BUCKET) return write->value_bytes == LAYOUT_BUCKET_CELL_BYTES;
+    if (write->kind == LAYOUT_LOG_UNDO_BUCKET) return write->value_bytes == 8 + LAYOUT_BUCKET_CELL_BYTES;
     if (write->table_id == 0 || write->table_id > LAYOUT_CATALOG_TABLES_MAX) return false;
     const struct cellar_table *table = catalog->tables[write->table_id - 1];
     if (!table) return false;
@@ -143,6 +160,14 @@ static bool write_matches(const struct logs *logs, struct writes *writes, const 
                         history_digest(value, write->value_bytes));
     case LAYOUT_LOG_INSERT:
         return write->value_bytes == schema->value_bytes && whole_matches(writes, write, schema, value);
+    case LAYOUT_LOG_UNDO_CELL:
+        return write->cell < schema->cell_count &&
+               write->value_bytes == sizeof(uint64_t) + schema->cells[write->cell].padded_bytes &&
+               undo_is(writes_next(writes), write, HISTORY_WRITE, write->cell);
+    case LAYOUT_LOG_UNDO_INSERT:
+        return undo_matches(writes, write, schema, HISTORY_INSERT);
+    case LAYOUT_LOG_UNDO_DELETE:
+        return undo_matches(writes, write, schema, HISTORY_DELETE);
     default:
         return write->value_bytes == 0 && whole_matches(writes, write, schema, NULL);
     }
@@ -205,6 +230,8 @@ static int entry_seen(void *arg, const struct loader_log *at, const struct log_e
             entry->cn, entry->coordinator, at->cn, at->coordinator);
     const struct logged_txn *end = logs->txns + logs->txn_count;
     struct logged_txn *logged = bsearch(&key, logs->txns, logs->txn_count, sizeof key, txn_compare);
+    /* An attempt that ended behind its log entry has left it there: nothing was changed, so nobody will ask it. */
+    if (!logged && mode_of(logs->db->config.cc)->undo) return entry_keep(logs, at, entry);
     if (!logged)
         return LOGS_ERROR(logs,
                           "the log of compute node %u, coordinator %u has an entry of sequence %llu, TS %llu (replica "

@@ -264,7 +264,7 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
     }
     recorder->observer = (struct observer){recorder, begun, fetched, logging, ended};
     recorder->db = db;
-    recorder->versions = mode_of(db->config.cc)->shares ? LAYOUT_TS_MAX : UINT64_MAX;
+    recorder->versions = mode_of(db->config.cc)->shares || mode_of(db->config.cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
     memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
@@ -388,7 +388,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
         struct lane *lane = &recorder->lanes[i];
         if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
     }
-    history->no_epochs = mode_of(recorder->db->config.cc)->shares;
+    history->no_epochs = recorder->versions == LAYOUT_TS_MAX;
     reserve(recorder, history);
     int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
     if (rc == 0) rc = merge(recorder, history);

@@ -123,7 +123,7 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR };
+enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR, CELLAR_CC_FORD };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;   /* a table's handle; valid until cellar_close */

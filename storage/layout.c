@@ -39,6 +39,7 @@ uint64_t layout_fingerprint(void)
                                        LAYOUT_LOG_INSERT,
                                        LAYOUT_LOG_DELETE,
                                        LAYOUT_LOG_BUCKET,
+                                       LAYOUT_LOG_UNDO_BUCKET,
                                        CELLAR_CELLS_MAX,
                                        CELLAR_COLUMNS_MAX,
                                        CELLAR_NAME_BYTES,

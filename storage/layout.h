@@ -251,13 +251,25 @@ struct log_dep_wire {
 };
 LAYOUT_SIZE(log_dep_wire, 24);
 
-enum layout_log_kind { LAYOUT_LOG_CELL = 1, LAYOUT_LOG_INSERT, LAYOUT_LOG_DELETE, LAYOUT_LOG_BUCKET };
+enum layout_log_kind {
+    LAYOUT_LOG_CELL = 1,
+    LAYOUT_LOG_INSERT,
+    LAYOUT_LOG_DELETE,
+    LAYOUT_LOG_BUCKET,
+    LAYOUT_LOG_UNDO_CELL,
+    LAYOUT_LOG_UNDO_INSERT,
+    LAYOUT_LOG_UNDO_DELETE,
+    LAYOUT_LOG_UNDO_BUCKET
+};
 
 /*
  * One change, followed by value_bytes of value rounded up to 8. CELL: the new value of one cell. INSERT: the values of
  * all cells in order, each rounded up to 8. DELETE: no value. BUCKET: the 48 bytes of entries of one bucket; `cell` is
  * 1 when it is the head of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's
  * address bits in both cases.
+ *
+ * UNDO_...: what was there before (mode `ford`); all changes of an entry are of these kinds, or none. The value begins with the 8-byte versions that
+ * were there: of the cell (then its value), of all cells of the record inserted or deleted, of the chain's head (then the entries).
  */
 struct log_write_wire {
     uint64_t addr;        /*  0..7   primary address bits of the record or bucket */

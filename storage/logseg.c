@@ -107,7 +107,8 @@ static bool writes_fit(const struct log_entry_wire *entry)
     uint64_t left = entry->bytes - sizeof(*entry) - (uint64_t)entry->dep_count * sizeof(struct log_dep_wire);
     for (uint32_t i = 0; i < entry->write_count; i++) {
         const struct log_write_wire *write = (const struct log_write_wire *)(const void *)at;
-        if (left < sizeof(*write) || write->kind < LAYOUT_LOG_CELL || write->kind > LAYOUT_LOG_BUCKET) return false;
+        if (left < sizeof(*write) || write->kind < LAYOUT_LOG_CELL || write->kind > LAYOUT_LOG_UNDO_BUCKET)
+            return false;
         uint64_t bytes = sizeof(*write) + round_up(write->value_bytes, 8);
         if (bytes > left) return false;
         at += bytes;

@@ -38,7 +38,8 @@ static uint32_t log_fill(struct log *log, uint32_t changes_max, uint32_t value_m
     logseg_entry_begin(&log->entry, log->buffer, BUFFER_BYTES);
     for (; done < count; done++) {
         uint32_t bytes = (uint32_t)prng_below(&log->prng, value_max + 1);
-        enum layout_log_kind kind = (enum layout_log_kind)prng_between(&log->prng, LAYOUT_LOG_CELL, LAYOUT_LOG_BUCKET);
+        enum layout_log_kind kind =
+            (enum layout_log_kind)prng_between(&log->prng, LAYOUT_LOG_CELL, LAYOUT_LOG_UNDO_BUCKET);
         uint8_t *value =
             logseg_entry_add(&log->entry, kind, fabric_addr_of(0, 64 * (done + 1)), 1000 + done, 9, done % 20, bytes);
         if (!value) break;
@@ -266,7 +267,7 @@ static void lengths_are_checked_even_under_a_right_checksum(void **state)
             while ((write = logseg_next_write(entry, write)) != NULL) {
                 const uint8_t *value = (const uint8_t *)(write + 1);
                 assert_true(value + write->value_bytes <= bytes + size);
-                assert_true(write->kind >= LAYOUT_LOG_CELL && write->kind <= LAYOUT_LOG_BUCKET);
+                assert_true(write->kind >= LAYOUT_LOG_CELL && write->kind <= LAYOUT_LOG_UNDO_BUCKET);
                 count++;
             }
             assert_int_equal(count, entry->write_count);

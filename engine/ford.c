@@ -1,0 +1,187 @@
+/* ford.c - commit of mode `ford`: old values, their log, the order of what is posted. Writing and unlocking are apply.c's, undoing recover_undo.c's. */
+#include "ford.h"
+
+#include "counter.h"
+
+#include <string.h>
+
+/* ---- old values ---- */
+
+int ford_keep(struct txn *txn, struct cache_object *object, uint32_t cells)
+{
+    const struct schema *schema = &object->table->schema;
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+
+    if (object->kind != CACHE_ACCESS) return 0;
+    if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
+    if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_value_get(schema, object->image, cell, value);
+        record_value_put(schema, object->slot_image, cell, value);
+    }
+    return 0;
+}
+
+/* Every bucket that may change: those of locked chains. */
+static bool buckets_keep(struct txn *txn)
+{
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        if (!txn_bucket(txn, (int32_t)i)->held) continue;
+        for (int32_t at = (int32_t)i; at >= 0; at = txn_bucket(txn, at)->next) {
+            struct cache_bucket *part = txn_bucket(txn, at);
+            part->before = cache_alloc(&txn->cache, sizeof *part->before);
+            if (!part->before) return false;
+            *part->before = *part->image;
+        }
+    }
+    return true;
+}
+
+/* ---- timestamps ---- */
+
+uint64_t ford_ts(const struct txn *txn, uint64_t below)
+{
+    const struct txn_home *home = txn->home;
+    uint64_t nodes = 1, least = below > home->ts_last ? below : home->ts_last;
+    while (nodes < home->catalog->cn_count) nodes *= 2;
+    uint64_t workers = nodes * GATE_WORKERS_MAX;
+    return (least / workers + 1) * workers + home->owner * GATE_WORKERS_MAX + home->gate_worker;
+}
+
+/* ---- the undo log ---- */
+
+static uint8_t *version_put(uint8_t *value, uint64_t version)
+{
+    memcpy(value, &version, sizeof version);
+    return value + sizeof version;
+}
+
+/* Of an insert or a delete: the versions that were there, of all cells. */
+static bool undo_whole(struct logseg_entry *entry, const struct cache_object *object, enum layout_log_kind kind)
+{
+    const struct schema *schema = &object->table->schema;
+    uint8_t *value = logseg_entry_add(entry, kind, object->addr, object->key, object->table->id, 0,
+                                      schema->cell_count * (uint32_t)sizeof(uint64_t));
+    for (uint32_t cell = 0; value && cell < schema->cell_count; cell++)
+        value = version_put(value, txn_version_below(object, cell));
+    return value;
+}
+
+static bool undo_object(struct logseg_entry *entry, const struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+
+    if (txn_is_insert(object)) return undo_whole(entry, object, LAYOUT_LOG_UNDO_INSERT);
+    if (txn_is_delete(object)) return undo_whole(entry, object, LAYOUT_LOG_UNDO_DELETE);
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells), bytes = schema->cells[cell].padded_bytes;
+        uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_UNDO_CELL, object->addr, object->key, object->table->id,
+                                          cell, (uint32_t)sizeof(uint64_t) + bytes);
+        if (!value) return false;
+        record_value_get(schema, object->slot_image, cell, version_put(value, txn_version_below(object, cell)));
+    }
+    return true;
+}
+
+static bool undo_chain(struct txn *txn, struct logseg_entry *entry, const struct cache_bucket *head)
+{
+    for (const struct cache_bucket *part = head; part; part = part->next < 0 ? NULL : txn_bucket(txn, part->next)) {
+        if (!part->dirty) continue;
+        uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_UNDO_BUCKET, part->addr, head->addr.bits, 0, part->head,
+                                          (uint32_t)sizeof(uint64_t) + LAYOUT_BUCKET_CELL_BYTES);
+        if (!value) return false;
+        value = version_put(value, head->before->version);
+        if (part->before)
+            memcpy(value, part->before->entries, LAYOUT_BUCKET_CELL_BYTES);
+        else
+            memset(value, 0, LAYOUT_BUCKET_CELL_BYTES); /* a new part of the chain */
+    }
+    return true;
+}
+
+bool ford_log_build(struct txn *txn, struct logseg_entry *entry)
+{
+    logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
+    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (txn_cells_to_apply(object) && !undo_object(entry, object)) return false;
+    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+        const struct cache_bucket *head = &txn->cache.buckets[i];
+        if (head->head && head->dirty && !undo_chain(txn, entry, head)) return false;
+    }
+    return true;
+}
+
+/* ---- commit ---- */
+
+/*
+ * Do all memory nodes have this coordinator's log? Then its entry may go ahead of the changes in one batch: on each connection it is executed
+ * before them, or they are not.
+ */
+static bool log_rides(const struct txn *txn)
+{
+    return txn->home->catalog->mn_count == txn->home->catalog->replicas + 1;
+}
+
+/* Adds the entry's WRITEs to the batch: 0, or a code that is no RETRY. */
+static int log_add(struct coro *co, struct txn *txn, uint64_t *ts)
+{
+    *ts = txn_ts_choose(txn);
+    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, -CELLAR_ERR_FULL);
+    if (*ts == 0) return 0;
+    txn->home->ts_last = *ts; /* whatever becomes of this attempt: INV-FORD-3 */
+    return txn_log_post(co, txn, *ts);
+}
+
+/* An attempt that nobody has seen anything of: it ends without effect. */
+static int log_await(struct coro *co, struct txn *txn)
+{
+    if (txn->op_count == 0 || txn_log_await(co, txn) == 0) return 0;
+    return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+}
+
+/* Behind the check: index buckets change for those that commit only. */
+static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
+{
+    int rc = 0;
+    if (txn->index_count) rc = buckets_keep(txn) ? txn_index_change(co, txn) : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (rc == 0) rc = log_add(co, txn, ts);
+    if (rc == 0 && !log_rides(txn) && !PLANT(ford_log_unawaited)) rc = log_await(co, txn);
+    return rc;
+}
+
+/* Nothing but writing is left to be done. */
+static int publish(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    const struct observer *observer = txn->home->observer;
+    if (observer && ts) observer->logging(observer->arg, txn, ts);
+    txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    int rc = ts ? txn_apply_first(co, txn, ts) : 0;
+    txn->ack_ns = fabric_now_ns(txn->home->ep);
+    txn_phase_end(txn, CELLAR_PHASE_LOG);
+    if (rc == 0 && ts)
+        txn_apply_last(co, txn);
+    else if (rc == 0)
+        txn_release(co, txn);
+    txn_ended(txn, rc, ts);
+    txn_phase_end(txn, CELLAR_PHASE_APPLY);
+    if (rc == 0) txn_count_commit(txn);
+    return rc;
+}
+
+int ford_commit(struct coro *co, struct txn *txn)
+{
+    bool early = txn->check_count && !txn->index_count && !log_rides(txn);
+    uint64_t ts = 0;
+    int rc = early ? log_add(co, txn, &ts) : 0;
+    if (rc == 0) rc = txn_validate(co, txn);
+    if (rc == 0 && early) rc = log_await(co, txn); /* nothing had to be read again */
+    if (rc == 0 && !early) rc = log_late(co, txn, &ts);
+    if (rc == 0) return publish(co, txn, ts);
+    if (rc != -CELLAR_ERR_RETRY) {
+        txn_release(co, txn);
+        txn_ended(txn, rc, 0);
+    }
+    return rc;
+}
