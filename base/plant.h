@@ -143,6 +143,7 @@
     X(recover_watermark_ignored, "a dependency below the watermark counts as lost, and old entries as due")            \
     X(recover_watermark_misread, "the entry right above the watermark counts as applied")                              \
     X(recover_one_replica, "a log is read from one replica only")                                                      \
+    X(recover_refusal_passed, "a replica of a log whose memory node refuses to answer is passed over")                 \
     X(recover_uncopied, "an entry that counts stays on the replica that has it")                                       \
     X(recover_unerased, "log entries that do not count stay")                                                          \
     X(recover_ts_ignored, "a cell is redone over a newer version")                                                     \

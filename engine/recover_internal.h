@@ -25,7 +25,6 @@ struct recover_ring {
     uint64_t bytes;
     struct fabric_addr addr; /* in the primary */
     uint32_t replica;
-    bool answered;
 };
 
 struct recover {
@@ -73,7 +72,7 @@ uint32_t recover_owned(const struct recover *run, uint64_t word, uint32_t tag_bi
 
 /* ---- recover_read.c ---- */
 
-/* Reads the segments of `dead`, in its incarnation `claim.incarnation`, from every replica that answers, and decides. */
+/* Reads the segments of `dead`, in its incarnation `claim.incarnation`, from every replica, and decides. */
 NODISCARD int recover_gather(struct recover *run);
 /* Does so, and copies what counts to those that lack it. */
 NODISCARD int recover_read(struct recover *run);

@@ -41,13 +41,17 @@ static int ring_fill(struct recover *run, const struct recover_ring *ring)
     return 0;
 }
 
-/* The segment that the walk is at, from every replica that answers. */
+/*
+ * INV-RECOVER-3. The segment that the walk is at, from every replica: one that is away has another's bytes (fabric_route.h). A memory node that
+ * refuses, but is not lost by the configuration, may be there again at the next operation, with an entry that nobody else has, or without one that
+ * others have. So then nothing is decided.
+ */
 static int segment_read(struct recover *run, const struct heap_walk *walk)
 {
     const struct chunk_wire header = walk->memory->run;
     uint64_t bytes = heap_run_bytes(&header) - sizeof header;
     struct fabric_addr addr = fabric_addr_of(walk->node, walk->offset + sizeof header);
-    int rc = 0, unanswered = -CELLAR_ERR_UNREACHABLE;
+    int rc = 0;
 
     if (header.owner_coordinator >= COORDINATORS_MAX)
         return err_set(run->error, CELLAR_ERR_CORRUPT, "a log on memory node %u names coordinator %u", walk->node,
@@ -60,14 +64,13 @@ static int segment_read(struct recover *run, const struct heap_walk *walk)
         ring->addr = addr;
         ring->replica = replica;
         rc = ring_fill(run, ring);
-        ring->answered = rc == 0;
-        if (rc == -CELLAR_ERR_UNREACHABLE) rc = 0;
-        if (rc || !ring->answered) continue;
-        rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
-        unanswered = 0;
-        if (PLANT(recover_one_replica)) return rc;
+        if (rc == -CELLAR_ERR_UNREACHABLE && replica > 0 && PLANT(recover_refusal_passed)) {
+            free(run->rings[--run->ring_count].local);
+            return 0;
+        }
+        if (rc == 0) rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
+        if (PLANT(recover_one_replica)) break;
     }
-    if (rc == 0) rc = unanswered;
     return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "reading a log on memory node %u: %s",
                         fabric_addr_node(addr), cellar_error_text(rc))
               : 0;
@@ -117,13 +120,13 @@ static int run_read(struct recover *run, struct heap_walk *walk)
 
 /* ---- copying ---- */
 
-/* The replicas of that entry's segment that answered: a bit each. */
-static uint64_t answered_by(const struct recover *run, const struct recover_entry *entry)
+/* The replicas of that entry's segment: a bit each. */
+static uint64_t replicas_of(const struct recover *run, const struct recover_entry *entry)
 {
     uint64_t replicas = 0;
     for (uint32_t i = 0; i < run->ring_count; i++) {
         const struct recover_ring *ring = &run->rings[i];
-        if (ring->answered && entry->at.bits >= ring->addr.bits && entry->at.bits - ring->addr.bits < ring->bytes)
+        if (entry->at.bits >= ring->addr.bits && entry->at.bits - ring->addr.bits < ring->bytes)
             replicas |= 1ull << ring->replica;
     }
     return replicas;
@@ -153,7 +156,7 @@ static int entries_copy(struct recover *run)
     bool unread = atomic_load_explicit(&run->ep->route, memory_order_relaxed);
     for (uint32_t i = 0; i < run->log.count; i++) {
         const struct recover_entry *entry = &run->log.entries[i];
-        uint64_t missing = answered_by(run, entry) & ~(unread ? 0 : entry->replicas);
+        uint64_t missing = replicas_of(run, entry) & ~(unread ? 0 : entry->replicas);
         for (; entry->due && missing && !PLANT(recover_uncopied); missing &= missing - 1) {
             int rc = entry_copy(run, entry, (uint32_t)__builtin_ctzll(missing));
             if (rc) return rc;
@@ -189,7 +192,7 @@ int recover_erase(struct recover *run)
     struct fabric_op ops[LAYOUT_NODES_MAX];
     for (uint32_t i = 0; i < run->log.count && !PLANT(recover_unerased); i++) {
         const struct recover_entry *entry = &run->log.entries[i];
-        uint64_t replicas = answered_by(run, entry);
+        uint64_t replicas = replicas_of(run, entry);
         uint32_t count = 0;
         if (entry->counts) continue;
         for (; replicas; replicas &= replicas - 1)

@@ -286,9 +286,8 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
         lab->report->recovered++;
         if (lost_ns != UINT64_MAX && took_ns > lab->report->recovery_ns) lab->report->recovery_ns = took_ns;
     }
-    uint32_t node;
-    bool waits = code == -CELLAR_ERR_UNREACHABLE && lab->options->refill && node_lost(lab, &node);
-    if (code != 0 && !waits && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED &&
+    /* A memory node that refuses now may answer later; if it never does the run has no end, and is complained of for that. */
+    if (code != 0 && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED &&
         !is_lost(lab, coordinator->worker->cn))
         (void)fail(lab, "compute node %u is not recovered: %s", cn, error.text);
 }

@@ -180,6 +180,36 @@ static void run_overtaken(const struct plants_search *search, uint64_t seed, str
     run_held(&template, &options, &overtaking.holding, found);
 }
 
+static void run_refused(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_holding holding;
+    struct plants_refusing refusing;
+    options.spares = 1;
+    plants_refuse(&refusing, seed, &template.scenario, &options);
+    options.fault = plants_refusing_fault;
+    options.fault_arg = &refusing;
+    plants_hold(&holding, seed, &template.scenario, &options);
+    run_held(&template, &options, &holding, found);
+}
+
+static void run_supplanted(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct plants_supplanting supplanting;
+    plants_supplant(&supplanting, seed, &template.scenario, &options);
+    options.fault = plants_supplanting_fault;
+    options.choose = plants_supplanting_choose;
+    options.fault_arg = options.choose_arg = &supplanting;
+    options.unheld = options.history = true;
+    options.spares = 2;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 /* Node 0 is taken for dead while it is alive. */
 static void run_suspected(const struct plants_search *search, uint64_t seed, struct found *found)
 {
@@ -429,6 +459,12 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
     case PLANTS_OVERTAKEN:
         run_overtaken(search, seed, found);
         break;
+    case PLANTS_REFUSED:
+        run_refused(search, seed, found);
+        break;
+    case PLANTS_SUPPLANTED:
+        run_supplanted(search, seed, found);
+        break;
     case PLANTS_REUSED:
         run_reused(search, seed, found);
         break;
@@ -547,6 +583,8 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_STANDING_CRASH] = "some stand still, a node dies",
         [PLANTS_MUTED] = "log WRITEs without replies",
         [PLANTS_OVERTAKEN] = "its recoverer overtaken",
+        [PLANTS_REFUSED] = "a log not shown for a while",
+        [PLANTS_SUPPLANTED] = "its recovery taken over",
         [PLANTS_REUSED] = "log space used again",
         [PLANTS_SUSPECTED] = "taken for dead",
         [PLANTS_RING] = "two incarnations",

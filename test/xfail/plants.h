@@ -22,6 +22,8 @@ enum plants_method {
     PLANTS_STANDING_CRASH, /* likewise, and a compute node dies at an operation and is recovered */
     PLANTS_MUTED,          /* likewise, and a worker of node 0 gets no replies to its log WRITEs for a while */
     PLANTS_OVERTAKEN,      /* a template in which node 1 dies, and node 0 changes what its recoverer has read already */
+    PLANTS_REFUSED,        /* a template in which node 0 stops, and a memory node refuses to show its log for a while */
+    PLANTS_SUPPLANTED, /* a template in which node 1 dies, and its recoverer stands still until another one is done */
     PLANTS_REUSED, /* a template of four workers, one of which writes its log over an entry that another one rests on */
     PLANTS_SUSPECTED, /* likewise, and node 0 is recovered while it is alive */
     PLANTS_RING,      /* each seed is a ring of log that two incarnations of a node wrote to */

@@ -10,6 +10,8 @@
 #define HOLD_NS 4000    /* two round trips */
 #define HOLD_NS_BITS 12 /* far below the deadline of a call */
 #define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
+#define REFUSED 16      /* in a row: a memory node that does so counts as lost */
+#define APPLIES 4       /* WRITEs of one */
 
 static uint32_t client_count(const struct sim_scenario *scenario)
 {
@@ -220,6 +222,77 @@ uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choice
     reusing->choices++;
     for (uint32_t i = 0; i < count; i++)
         if (!stands(reusing, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
+    return chosen == count ? 0 : chosen;
+}
+
+/* ---- who recovers is refused ---- */
+
+void plants_refuse(struct plants_refusing *refusing, uint64_t seed, const struct sim_scenario *scenario,
+                   const struct sim_scenario_options *options)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    *refusing = (struct plants_refusing){.node = (uint32_t)prng_below(&prng, options->mns),
+                                         .from = (uint32_t)prng_below(&prng, MUTED_FROM)};
+    refusing->spare = plants_client_cns(scenario, options);
+}
+
+enum fabric_sim_fault plants_refusing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                            const struct fabric_op *op)
+{
+    struct plants_refusing *refusing = arg;
+    (void)index;
+    if (ep->cn == 0 && op->phase == CELLAR_PHASE_LOG && refusing->asked++ >= refusing->from) {
+        if (fabric_addr_node(op->addr) != refusing->node) return FABRIC_SIM_NOT_RUN;
+        refusing->copy = op->addr;
+        return FABRIC_SIM_REPLY_LOST;
+    }
+    bool reads = ep->cn == refusing->spare && op->kind == FABRIC_READ && op->addr.bits <= refusing->copy.bits &&
+                 op->addr.bits + op->size_bytes > refusing->copy.bits;
+    return reads && refusing->refused++ < REFUSED ? FABRIC_SIM_NOT_RUN : FABRIC_SIM_NONE;
+}
+
+/* ---- a recovery is taken over ---- */
+
+void plants_supplant(struct plants_supplanting *supplanting, uint64_t seed, const struct sim_scenario *scenario,
+                     const struct sim_scenario_options *options)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    *supplanting =
+        (struct plants_supplanting){.apply = prng_below(&prng, APPLIES),
+                                    .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
+    supplanting->spare = plants_client_cns(scenario, options);
+}
+
+enum fabric_sim_fault plants_supplanting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                               const struct fabric_op *op)
+{
+    struct plants_supplanting *supplanting = arg;
+    (void)index;
+    if (op->phase != CELLAR_PHASE_APPLY) return FABRIC_SIM_NONE;
+    supplanting->changed = supplanting->changed || (ep->cn == 0 && op->kind == FABRIC_MASKED_CAS);
+    if (ep->cn != 1 || op->kind != FABRIC_WRITE || supplanting->applies++ != supplanting->apply) return FABRIC_SIM_NONE;
+    supplanting->dead = true;
+    return supplanting->how;
+}
+
+static bool waits(const struct plants_supplanting *supplanting, const struct fabric_sim_choice *choice)
+{
+    bool deliver = choice->kind == FABRIC_SIM_DELIVER || choice->kind == FABRIC_SIM_PASS;
+    if (choice->now_ns - supplanting->start_ns > STANDING_NS) return false;
+    if (choice->ep->cn == 0) return !supplanting->dead;
+    return choice->ep->cn == supplanting->spare && deliver && choice->op->kind == FABRIC_WRITE && !supplanting->changed;
+}
+
+uint32_t plants_supplanting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_supplanting *supplanting = arg;
+    uint32_t chosen = count;
+    if (!supplanting->start_ns) supplanting->start_ns = choices[0].now_ns;
+    for (uint32_t i = 0; i < count; i++)
+        if (!waits(supplanting, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
             chosen = i;
     return chosen == count ? 0 : chosen;
 }

@@ -100,3 +100,33 @@ struct plants_reusing {
 enum fabric_sim_fault plants_reusing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                            const struct fabric_op *op);
 uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
+
+/*
+ * Of a log entry of node 0 only memory node `node` gets a copy, and nobody hears of it, so that compute node stops. Whoever recovers it is refused by
+ * that memory node when it reads that copy, as often as one asks before giving up; later it is answered.
+ */
+struct plants_refusing {
+    uint32_t node, spare, from, asked, refused;
+    struct fabric_addr copy; /* bits 0: none yet */
+};
+void plants_refuse(struct plants_refusing *refusing, uint64_t seed, const struct sim_scenario *scenario,
+                   const struct sim_scenario_options *options);
+enum fabric_sim_fault plants_refusing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                            const struct fabric_op *op);
+
+/*
+ * Node 1 dies amid an apply. Node 0 stands still until then; what the first that recovers node 1 writes over records stays on its way until node 0 has
+ * changed one. Nobody but another recoverer can let node 0 come to that.
+ */
+struct plants_supplanting {
+    uint64_t apply, applies; /* which WRITE of an apply by node 1; so far */
+    enum fabric_sim_fault how;
+    uint32_t spare;
+    bool dead, changed;
+    uint64_t start_ns;
+};
+void plants_supplant(struct plants_supplanting *supplanting, uint64_t seed, const struct sim_scenario *scenario,
+                     const struct sim_scenario_options *options);
+enum fabric_sim_fault plants_supplanting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                               const struct fabric_op *op);
+uint32_t plants_supplanting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);

@@ -18,6 +18,8 @@ static const struct plants_search searches[] = {
     {.plant = "recover_deps_ignored", .method = PLANTS_STANDING_CRASH, .template = "log_chain/crest-one-cn-threads"},
     {.plant = "recover_unerased", .method = PLANTS_STANDING_CRASH, .template = "log_chain/crest-one-cn-threads"},
     {.plant = "recover_tags_unasked", .method = PLANTS_OVERTAKEN, .template = "lost_update/cell"},
+    {.plant = "recover_refusal_passed", .method = PLANTS_REFUSED, .template = "lost_update/cell-replicas"},
+    {.plant = "recover_claim_shared", .method = PLANTS_SUPPLANTED, .template = "lost_update/cell"},
     {.plant = "recover_unfenced", .method = PLANTS_SUSPECTED, .template = "lost_update_three/crest-two"},
     {.plant = "recover_any_incarnation", .method = PLANTS_RING},
 };
