@@ -211,17 +211,27 @@ static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, int 
     return event;
 }
 
+static int no_device_to(const struct fabric_verbs_target *target, const char *why, struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_UNREACHABLE,
+                   "no RDMA device of this machine leads to %s: %s; see: ip route get; rdma link", target->text, why);
+}
+
 static int await_event(struct fabric_verbs_cm *cm, enum rdma_cm_event_type wanted,
                        const struct fabric_verbs_target *target, struct cellar_error *error)
 {
     struct rdma_cm_event *event = next_event(cm->channel, RESOLVE_MS + 500);
-    if (!event) return err_set(error, CELLAR_ERR_UNREACHABLE, "no way to %s was found in time", target->text);
+    if (!event)
+        return err_set(error, CELLAR_ERR_UNREACHABLE, "no way to %s was found in time; see: ip route get; ip neigh",
+                       target->text);
     enum rdma_cm_event_type got = event->event;
-    int status = event->status;
+    int status = event->status < 0 ? -event->status : event->status;
     rdma_ack_cm_event(event);
     if (got == wanted) return 0;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "%s cannot be reached over RDMA: %s (%s)", target->text,
-                   rdma_event_str(got), strerror(status < 0 ? -status : status));
+    if (got == RDMA_CM_EVENT_ADDR_ERROR && status == ENODEV) return no_device_to(target, strerror(status), error);
+    return err_set(error, CELLAR_ERR_UNREACHABLE,
+                   "%s cannot be reached over RDMA: %s (%s); try rping to it, and see: ip route get; rdma link",
+                   target->text, rdma_event_str(got), strerror(status));
 }
 
 /* The device and the way to the target: the same route as that of IP. */
@@ -234,8 +244,7 @@ static int resolve(struct fabric_verbs_cm *cm, const struct fabric_verbs_target 
     if (rdma_create_id(cm->channel, &cm->id, NULL, RDMA_PS_TCP) != 0)
         return system_failed(error, "the connection manager refuses an id");
     if (rdma_resolve_addr(cm->id, NULL, (struct sockaddr *)(void *)&address, RESOLVE_MS) != 0)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "no RDMA device of this machine leads to %s: %s", target->text,
-                       strerror(errno));
+        return no_device_to(target, strerror(errno), error);
     int code = await_event(cm, RDMA_CM_EVENT_ADDR_RESOLVED, target, error);
     if (code != 0) return code;
     if (rdma_resolve_route(cm->id, RESOLVE_MS) != 0) return system_failed(error, "no route");
@@ -279,8 +288,9 @@ static int await_answer(struct fabric_verbs_cm *cm, const struct fabric_verbs_ta
 {
     struct rdma_cm_event *event = next_event(cm->channel, FABRIC_VERBS_PATIENCE_MS);
     if (!event)
-        return err_set(error, CELLAR_ERR_UNREACHABLE, "%s did not answer within %d s", target->text,
-                       FABRIC_VERBS_PATIENCE_MS / 1000);
+        return err_set(error, CELLAR_ERR_UNREACHABLE,
+                       "%s did not answer within %d s; see whether it still runs, and try rping to its host",
+                       target->text, FABRIC_VERBS_PATIENCE_MS / 1000);
     enum rdma_cm_event_type got = event->event;
     bool ours = (got == RDMA_CM_EVENT_REJECTED || got == RDMA_CM_EVENT_CONNECT_RESPONSE) && copy_reply(event, reply);
     rdma_ack_cm_event(event);

@@ -1,23 +1,29 @@
 #!/bin/bash
-# guest.sh - sourced by run.sh: a guest of QEMU (emulated, no KVM) with Debian's own kernel and soft-RoCE. The kernel package is unpacked, never
-# installed. Nothing here needs root, and nothing of the host's network is touched.
+# guest.sh - sourced by run.sh: guests of QEMU with Debian's own kernel and soft-RoCE. The kernel package is unpacked, never installed. Nothing
+# here needs root, and nothing of the host's network is touched.
 #
 #   guest_need              the tools and the kernel package; 1 and a reason on stdout where they cannot be had
-#   guest_root PROGRAM...   the guest's file system: these programs, what they load, and guest-init.sh
-#   guest_run NAME CPUS SECONDS PLAN [qemu options...]   boots it, runs the shell script PLAN in it; its output goes to NAME.log
+#   guest_root PROGRAM...   the guests' file system: these programs, what they load, and guest-init.sh
+#   guest_boot NAME CPUS SECONDS PLAN [qemu options...]   boots it in the background, runs the shell script PLAN in it; its output goes to
+#                           NAME.log, its process is guest_pid, and after SECONDS it is killed
+#   guest_wait NAME PID     shows that output as it comes, until the guest has ended
 # The working folder is the current one.
 
 guest_modules="rdma_rxe ib_uverbs rdma_ucm dummy e1000"
 guest_libs=/usr/lib/x86_64-linux-gnu
 
 guest_need() {
-    local tool package deb
+    local tool
     [ "$(uname -m)" = x86_64 ] || { echo "the guest is for x86-64"; return 1; }
     for tool in qemu-system-x86_64 cpio busybox xz dpkg apt-get rdma; do
         command -v $tool >/dev/null || { echo "$tool is not installed"; return 1; }
     done
     ls $guest_libs/libibverbs/librxe-*.so >/dev/null 2>&1 || { echo "ibverbs-providers is not installed"; return 1; }
-    [ -f vmlinux ] && return 0
+    [ -f vmlinux ] || guest_kernel
+}
+
+guest_kernel() {
+    local package deb
     package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/.*Depends: \(linux-image-[^ ]*-amd64\).*/\1/p' | head -n 1)
     [ -n "$package" ] || { echo "apt knows no linux-image-amd64"; return 1; }
     timeout -s KILL 120 apt-get download "$package" >apt.log 2>&1 || { echo "$package cannot be downloaded"; return 1; }
@@ -51,6 +57,9 @@ guest_module_files() {
 }
 modinfo_depends() { tr '\0' '\n' <"$1" | sed -n 's/^depends=//p' | tr ',' ' ' | head -n 1; }
 
+# archive FOLDER FILE...: on stdout, for the kernel to unpack.
+guest_archive() { (cd "$1" && shift && find "$@" | cpio -o -H newc -R 0:0 2>/dev/null | gzip -1); }
+
 guest_root() {
     local file lib number=10
     rm -rf root
@@ -71,16 +80,40 @@ guest_root() {
     done
     cp "$here/guest-init.sh" root/init
     chmod +x root/init
+    guest_archive root . >root.initrd
 }
 
-guest_run() {
+# What runs the guest: a /dev/kvm may be there and not be good for it, where the processor has no means of its own. Without -erms: the guest's
+# kernel would copy bytewise, one emulated byte at a time.
+guest_machine() {
+    if [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then
+        echo "-accel kvm -cpu host"
+    else
+        echo "-accel tcg,thread=multi -cpu max,-erms,-fsrm"
+    fi
+}
+
+guest_boot() {
     local name=$1 cpus=$2 seconds=$3 plan=$4
     shift 4
-    cp "$plan" root/t/plan
-    (cd root && find . | cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$name.initrd"
-    # -M q35 with nothing by default. Not -erms: the guest's kernel would copy bytewise, one emulated byte at a time.
-    timeout -s KILL "$seconds" qemu-system-x86_64 -M q35 -accel tcg,thread=multi -cpu max,-erms,-fsrm -smp "$cpus" -m 1024 \
-        -display none -nodefaults -serial stdio -monitor none -no-reboot -kernel vmlinux -initrd "$name.initrd" \
-        -append "console=ttyS0 panic=-1 quiet mitigations=off nokaslr guest=$name" "$@" </dev/null 2>&1 | tr -d '\r' >"$name.log" || true
-    rm -f "$name.initrd"
+    rm -rf "$name.plan"
+    mkdir -p "$name.plan/t"
+    cp "$plan" "$name.plan/t/plan"
+    { cat root.initrd; guest_archive "$name.plan" t/plan; } >"$name.initrd"
+    : >"$name.log"
+    # no_timer_check: else a kernel that is not run in time takes its timer for broken.
+    # shellcheck disable=SC2046 # options, one word each
+    timeout -s KILL "$seconds" qemu-system-x86_64 -M q35 $(guest_machine) -smp "$cpus" -m "${guest_megabytes:-1024}" \
+        -display none -nodefaults -serial "file:$name.log" -monitor none -no-reboot -kernel vmlinux -initrd "$name.initrd" \
+        -append "console=ttyS0 panic=-1 quiet mitigations=off nokaslr no_timer_check guest=$name" "$@" </dev/null >"$name.qemu" 2>&1 &
+    guest_pid=$!
+}
+
+guest_wait() {
+    tail --pid="$2" -s 0.3 -n +1 -f "$1.log" | tr -d '\r'
+    wait "$2"
+    local status=$?
+    [ -s "$1.qemu" ] && cat "$1.qemu"
+    [ $status -eq 0 ] || echo "the guest $1 was killed or failed: exit $status (137: it took longer than it may)"
+    return $status
 }

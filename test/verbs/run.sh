@@ -1,13 +1,18 @@
 #!/bin/bash
-# run.sh [quick|all] - the verbs fabric on real verbs without the hardware: a guest under QEMU, emulated, with soft-RoCE (rdma_rxe), on two
-# processors. quick: the contract suite, refusals, locks, SmallBank, the death of a process. all: besides mode crest, a process that is stopped and
-# fenced, and a small TPC-C. $CELLAR_BUILD has the programs, $CELLAR_GUEST_SECONDS is the most that it may take. Exit 77 and a reason where no guest
-# can be had; scripts/install-deps.sh guest installs what it needs.
+# run.sh [quick|all|hosts|sanitized] - the verbs fabric on real verbs without the hardware: guests under QEMU with soft-RoCE (rdma_rxe).
+#
+#   quick      one guest: refusals, locks, SmallBank, the death of a process, the contract suite
+#   all        besides mode crest, a process that is stopped and fenced, a small TPC-C; then `hosts`
+#   hosts      two guests as two hosts: memory nodes in one, compute nodes in the other, which dies
+#   sanitized  for a build with sanitizers: the contract suite and SmallBank, and nothing that a sanitizer complains about
+#
+# $CELLAR_BUILD has the programs, $CELLAR_GUEST_SECONDS is the most that a guest may take. Exit 77 and a reason where no guest can be had;
+# scripts/install-deps.sh guest installs what it needs.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${CELLAR_BUILD:?}
 plan=${1:-quick}
-case $plan in quick | all) ;; *) echo "usage: run.sh [quick|all]" >&2; exit 2 ;; esac
+case $plan in quick | all | hosts | sanitized) ;; *) echo "usage: run.sh [quick|all|hosts|sanitized]" >&2; exit 2 ;; esac
 . "$here/guest.sh"
 
 programs=("$build/cellar")
@@ -18,10 +23,45 @@ done
 mkdir -p "$build/guest" && cd "$build/guest" || exit 2
 reason=$(guest_need) || { echo "no guest: $reason"; exit 77; }
 guest_root "${programs[@]}"
-{
-    echo "export PLAN=$plan"
-    cat "$here/guest-plan.sh"
-} >plan
-guest_run guest1 2 "${CELLAR_GUEST_SECONDS:-$([ "$plan" = all ] && echo 600 || echo 300)}" plan
-cat guest1.log
-grep -q "^GUEST-RESULT 0" guest1.log
+guests=()
+trap 'kill "${guests[@]}" 2>/dev/null' EXIT
+seconds=${CELLAR_GUEST_SECONDS:-$([ "$plan" = quick ] && echo 420 || echo 900)}
+
+# script NAME FILE...: the plan of that name, out of these parts.
+script() {
+    local name=$1
+    shift
+    { echo "export PLAN=$plan"; for part in "$@"; do cat "$here/$part"; done; } >"$name"
+}
+
+one_guest() {
+    script plan guest-steps.sh guest-plan.sh
+    guest_boot guest1 2 "$seconds" plan
+    guests+=("$guest_pid")
+    guest_wait guest1 "$guest_pid"
+    grep -q "^GUEST-RESULT 0" guest1.log
+}
+
+# The first one leads; the second does what the first asks it to.
+two_guests() {
+    local wire=addr.type=unix,addr.path=wire first
+    script plan1 guest-steps.sh guest-hosts.sh
+    echo 'nc -ll -p 999 -e sh & sleep 100000' >plan2
+    rm -f wire
+    guest_boot guest1 1 "$seconds" plan1 -netdev stream,id=n0,server=on,$wire -device e1000,netdev=n0,mac=52:54:00:07:00:01
+    first=$guest_pid
+    guests+=("$first")
+    for _ in $(seq 100); do [ -S wire ] && break; sleep 0.1; done
+    guest_boot guest2 1 "$seconds" plan2 -netdev stream,id=n0,server=off,$wire -device e1000,netdev=n0,mac=52:54:00:07:00:02
+    guests+=("$guest_pid")
+    guest_wait guest1 "$first"
+    kill "$guest_pid" 2>/dev/null
+    grep -q "^GUEST-RESULT 0" guest1.log
+}
+
+case $plan in
+hosts) two_guests ;;
+all) one_guest && two_guests ;;
+sanitized) guest_megabytes=2048; one_guest ;;
+*) one_guest ;;
+esac
