@@ -76,6 +76,8 @@ static int open_all(struct run *run, struct cellar_error *error)
                        : settings->db.pool_path ? settings->db.pool_path
                                                 : "the pool");
     settings->db.pool_bytes = fabric->mn_bytes;
+    run->outcome.masked_by = fabric->masked_by;
+    run->outcome.wide_atomics = fabric->wide_atomics;
     code = sizing_accept(&run->sizing, fabric->mn_bytes, error);
     if (code < 0) return code;
     if (together(run)) code = processes_open(&run->processes, run->db, run->watch, settings, error);

@@ -163,6 +163,8 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "workload", json_string(settings->workload->name));
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
     json_object_set_new(root, "nic", settings->sim ? json_string(settings->nic) : json_null());
+    json_object_set_new(root, "masked_atomics", json_string(outcome->masked_by));
+    json_object_set_new(root, "wide_atomics", outcome->wide_atomics ? json_string(outcome->masked_by) : json_null());
     json_object_set_new(root, "cc", json_string(settings->cc));
     json_object_set_new(root, "lock", json_null());
     json_object_set_new(root, "cns", count(settings->db.cns));

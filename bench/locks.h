@@ -79,6 +79,8 @@ struct locks_result {
     uint64_t trace_hash, virtual_ns, verbs;
     uint32_t promises;
     uint64_t lock_bytes;
+    const char *masked_by; /* struct fabric's */
+    bool wide_atomics;
     uint64_t inherited; /* locks that clients of the dead compute node held or waited for, taken by others */
     uint64_t all_rounds, all_violations, all_lost; /* of all processes */
     char audit[128];                               /* empty: no lock is held or waited for at the end */

@@ -112,6 +112,11 @@ static void print_latency(FILE *out, const char *name, const struct hist *hist)
             style_us(p999, (double)hist_quantile(hist, 0.999)));
 }
 
+static const char *fabric_name(const struct locks_plan *plan)
+{
+    return plan->sim ? "sim" : plan->verbs ? "verbs" : "shm";
+}
+
 static void print_plan(const struct locks_report *report, FILE *out)
 {
     const struct locks_plan *plan = report->plan;
@@ -123,8 +128,11 @@ static void print_plan(const struct locks_report *report, FILE *out)
             report->mix, style_count(count, plan->locks), report->result->lock_bytes, plan->theta,
             plan->read_ratio * 100, plan->cs_ops, plan->object_bytes);
     fprintf(out, "  cluster    %u clients: %u compute nodes x %u threads x %u; %s%s%s, seed %" PRIu64 "\n",
-            report->clients, lock->cn_count, lock->workers_per_cn, lock->clients_per_worker, plan->sim ? "sim" : "shm",
+            report->clients, lock->cn_count, lock->workers_per_cn, lock->clients_per_worker, fabric_name(plan),
             plan->sim ? ", " : "", plan->sim ? plan->nic : "", plan->seed);
+    fprintf(out, "  atomics    masked CAS by %s; on 16 bytes %s%s\n", report->result->masked_by,
+            report->result->wide_atomics ? "by " : "none",
+            report->result->wide_atomics ? report->result->masked_by : "");
 }
 
 static void print_ops(const struct locks_report *report, FILE *out)
@@ -230,8 +238,11 @@ static void add_plan(json_t *root, const struct locks_report *report)
     const struct locks_plan *plan = report->plan;
     const struct lockmgr_config *lock = &plan->lock;
     json_object_set_new(root, "workload", json_string("lock"));
-    json_object_set_new(root, "fabric", json_string(plan->sim ? "sim" : plan->verbs ? "verbs" : "shm"));
+    json_object_set_new(root, "fabric", json_string(fabric_name(plan)));
     json_object_set_new(root, "nic", plan->sim ? json_string(plan->nic) : json_null());
+    json_object_set_new(root, "masked_atomics", json_string(report->result->masked_by));
+    json_object_set_new(root, "wide_atomics",
+                        report->result->wide_atomics ? json_string(report->result->masked_by) : json_null());
     json_object_set_new(root, "lock", json_string(lock->algorithm));
     json_object_set_new(root, "policy", lock->policy ? json_string(lock->policy) : json_null());
     json_object_set_new(root, "mix", json_string(report->mix));

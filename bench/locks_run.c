@@ -474,6 +474,10 @@ int locks_run(const struct locks_plan *plan, struct locks_result *result, struct
         return err_set(error, CELLAR_ERR_INVALID, "no Zipf distribution of %llu locks",
                        (unsigned long long)plan->locks);
     code = open_fabric(&run, error);
+    if (code == 0) {
+        result->masked_by = run.fabric->masked_by;
+        result->wide_atomics = run.fabric->wide_atomics;
+    }
     if (code == 0) code = run_all(&run, result, error);
     locks_meeting_close(&run, code == 0);
     if (run.fabric) close_all(&run);

@@ -27,6 +27,8 @@ struct outcome_history {
 struct outcome {
     const struct settings *settings;
     const struct machine *machine;
+    const char *masked_by; /* struct fabric's */
+    bool wide_atomics;
     struct driver_totals totals;
     struct workload_report report; /* the workload's checks, and the audit of the pool */
     struct outcome_table tables[OUTCOME_TABLES_MAX];

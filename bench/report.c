@@ -58,6 +58,7 @@ static void print_header(const struct page *page)
     fprintf(page->out, "  engine     cc %s on %s, seed %" PRIu64, settings->cc, db->fabric, db->seed);
     if (settings->sim) fprintf(page->out, ", %s NICs", settings->nic);
     if (db->rtt_ns) fprintf(page->out, ", completions delayed by %" PRIu64 " ns", db->rtt_ns);
+    fprintf(page->out, "; masked CAS by %s", page->outcome->masked_by);
     fprintf(page->out,
             "\n  cluster    %u compute node%s x %u thread%s x %u coordinator%s; %u memory node%s of %s, %u backup%s\n",
             db->cns, plural(db->cns), db->threads, plural(db->threads), db->coros, plural(db->coros), db->mns,

@@ -216,7 +216,9 @@ struct fabric {
     uint64_t mn_bytes; /* region of each memory node */
     bool line_atomic;  /* see rule 2 */
     bool fresh;        /* the memory was made, all zero, by this open */
-    bool wide_atomics; /* FABRIC_WIDE_* are there; else they end with UNSUPPORTED */
+    bool wide_atomics; /* FABRIC_WIDE_* are there, by who executes the masked ones; else they end with UNSUPPORTED */
+    const char *
+        masked_by; /* who executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
     uint64_t
         apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
     uint64_t stall_max_ns; /* whoever lives takes a step at least this often, however loaded its machine is */

@@ -426,6 +426,7 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
     if (!shm) return NULL;
     shm->fabric = (struct fabric){.ops = &shm_ops,
                                   .line_atomic = false,
+                                  .masked_by = "processor",
                                   .apply_min_ns = APPLY_MIN_NS,
                                   .stall_max_ns = STALL_MAX_NS,
                                   .seed = config->seed,

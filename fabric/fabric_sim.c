@@ -469,6 +469,7 @@ int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out,
         .mn_bytes = config->mn_bytes,
         .line_atomic = config->line_atomic,
         .wide_atomics = true,
+        .masked_by = "simulation",
         .fresh = true,
         .apply_min_ns =
             config->profile

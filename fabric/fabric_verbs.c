@@ -22,6 +22,9 @@
 #define MESSAGE_LINKS_MAX 1024
 #define COMPLETIONS_MAX 60000
 
+static const char by_device[] = "device", by_loop[] = "loop of plain CAS",
+                  by_both[] = "device, or loop of plain CAS where it has none";
+
 static struct fabric_verbs *verbs_of(struct fabric *fabric) { return (struct fabric_verbs *)fabric; }
 
 static struct fabric_verbs_ep *vep_of(struct fabric_ep *ep) { return (struct fabric_verbs_ep *)ep; }
@@ -372,8 +375,27 @@ static int take_shape(struct fabric_verbs *verbs, const struct fabric_verbs_repl
     fabric->cn_count = reply->cn_count;
     fabric->mn_bytes = reply->bytes;
     fabric->seed = reply->seed;
-    fabric->line_atomic = true;
+    fabric->line_atomic = fabric->wide_atomics = true;
     fabric->apply_min_ns = APPLY_MIN_NS;
+    fabric->masked_by = reply->flags & FABRIC_VERBS_NATIVE ? by_device : by_loop;
+    return 0;
+}
+
+/* Who executes masked atomics at that memory node; it decides for all who use it, so that the two ways never meet on one device. */
+static int take_masked(struct fabric_verbs *verbs, const struct fabric_verbs_reply_wire *reply, const char *text,
+                       struct cellar_error *error)
+{
+    struct fabric *fabric = &verbs->fabric;
+    bool native = (reply->flags & FABRIC_VERBS_NATIVE) != 0;
+    uint32_t own = native ? fabric_verbs_native_device(verbs->device) : 0;
+
+    if (native && !own)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "the memory node at %s has masked atomics, this machine's device has not; start it with "
+                       "--masked-cas loop",
+                       text);
+    if (!(reply->flags & own & FABRIC_VERBS_WIDE)) fabric->wide_atomics = false;
+    if (fabric->masked_by != (native ? by_device : by_loop)) fabric->masked_by = by_both;
     return 0;
 }
 
@@ -393,11 +415,8 @@ static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct 
         return err_set(error, CELLAR_ERR_MISMATCH,
                        "the memory node at %s is number %u and was named as number %u; name them in order", text,
                        reply->node, index);
-    if ((reply->flags & FABRIC_VERBS_NATIVE) && !fabric_verbs_native_device(verbs->device))
-        return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "the memory node at %s has masked atomics, this machine's device has not; start it with "
-                       "--masked-cas loop",
-                       text);
+    int code = take_masked(verbs, reply, text, error);
+    if (code != 0) return code;
     if (!(reply->flags & FABRIC_VERBS_LINE_ATOMIC)) fabric->line_atomic = false;
     if (reply->flags & FABRIC_VERBS_SOFTWARE) fabric->apply_min_ns = APPLY_MIN_SOFTWARE_NS;
     if (index == 0) fabric->fresh = (reply->flags & FABRIC_VERBS_FRESH) != 0;

@@ -47,7 +47,7 @@ struct fabric_verbs_memnode_status {
     uint64_t admitted, refused,
         fenced;         /* requests since the start: connections made, turned away, compute nodes fenced */
     const char *device; /* its name */
-    bool native_masked, huge_pages;
+    bool native_masked, wide_atomics, huge_pages;
 };
 
 /* Serves until *stop is non-zero; then hangs up. `status` is called about once a second. */

@@ -136,7 +136,7 @@ struct fabric_verbs_link {
     bool looping;  /* entry `sent` is a masked CAS by plain ones, or waits for room: nothing behind it may go */
     bool asked;    /* what is in flight for it is a READ of the receiver's counter */
     uint16_t life; /* of the queue pair: completions of earlier ones are late */
-    bool native;   /* masked atomics are posted as such */
+    bool native;   /* masked atomics are posted as such, those on 16 bytes too, if there are any */
     int failure;   /* of what was in flight when the link broke */
     bool broke_in_post;
     uint32_t broke_tail;       /* what had been posted before it broke */
@@ -256,11 +256,11 @@ struct fabric_wait *fabric_verbs_poll(struct fabric_ep *ep);
 void fabric_verbs_reap(struct fabric_verbs_ep *vep);
 
 /* fabric_verbs_mlx5.c */
-/* Can masked atomics be posted to this device as such? */
-bool fabric_verbs_native_device(struct ibv_context *device);
+/* Which masked atomics can be posted to this device as such: FABRIC_VERBS_NATIVE, with it FABRIC_VERBS_WIDE, or 0. */
+uint32_t fabric_verbs_native_device(struct ibv_context *device);
 /* A queue pair that takes them, or NULL. */
 struct ibv_qp *fabric_verbs_native_qp(struct ibv_context *device, struct ibv_qp_init_attr *attr, struct ibv_pd *pd);
-/* One masked CAS or field FAA, signalled. */
+/* One masked CAS or field FAA, of 8 or 16 bytes, signalled. */
 NODISCARD int fabric_verbs_native_post(struct ibv_qp *qp, uint64_t wr_id, const struct fabric_op *op, uint64_t remote,
                                        uint32_t rkey, void *local, uint32_t lkey);
 

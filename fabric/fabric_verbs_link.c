@@ -217,7 +217,9 @@ int fabric_verbs_link_new(struct fabric_verbs_ep *vep, uint32_t node, uint16_t w
     link->messages = messages;
     link->native = !messages && (verbs->nodes[node].flags & FABRIC_VERBS_NATIVE);
     link->ring_size = messages ? MESSAGE_RING : FABRIC_VERBS_RING;
-    link->slot_bytes = messages ? sizeof(struct fabric_verbs_message_wire) : sizeof(uint64_t);
+    link->slot_bytes = messages                     ? sizeof(struct fabric_verbs_message_wire)
+                       : verbs->fabric.wide_atomics ? 2 * sizeof(uint64_t)
+                                                    : sizeof(uint64_t);
     link->ring = calloc(link->ring_size, sizeof *link->ring);
     link->slots = calloc(link->ring_size, link->slot_bytes);
     if (link->ring && link->slots)

@@ -1,6 +1,6 @@
 /*
  * fabric_verbs_masked.h - masked CAS and field FAA on devices of both kinds: as a loop of plain CASes, and as the work-queue entry of devices
- * that have masked atomics (docs/verbs.md). Pure: no verbs, tested against an oracle without a device.
+ * that have masked atomics (docs/verbs.md); on 16 bytes as the latter only. Pure: no verbs, tested against an oracle without a device.
  */
 #pragma once
 
@@ -26,14 +26,14 @@ bool fabric_verbs_loop_step(struct fabric_verbs_loop *loop, const struct fabric_
 
 /* ---- natively (mlx5) ---- */
 
-#define FABRIC_VERBS_WQE_BYTES 80
+#define FABRIC_VERBS_WQE_BYTES 112 /* at most */
 
 struct fabric_verbs_wqe {
     uint32_t qpn, rkey, lkey;
-    uint64_t remote, local; /* addresses: of the word; of 8 bytes that receive the old one */
+    uint64_t remote, local; /* addresses: of the word or pair; of the 8 or 16 bytes that receive what it was */
     bool signal;
 };
 
-/* The entry of a masked CAS (80 bytes) or field FAA (64 bytes): returns its length. */
+/* The entry of a masked CAS (80 bytes), field FAA (64), or of these on 16 bytes (112 and 80): returns its length. */
 uint32_t fabric_verbs_wqe_encode(const struct fabric_verbs_wqe *wqe, const struct fabric_op *op,
                                  uint8_t bytes[FABRIC_VERBS_WQE_BYTES]);

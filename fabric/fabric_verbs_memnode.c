@@ -398,9 +398,10 @@ static int look_at_device(struct memnode *memnode, struct cellar_error *error)
         return err_set(error, CELLAR_ERR_UNSUPPORTED, "device %s has no RDMA atomics, which everything here rests on",
                        memnode->status.device);
     memnode->flags = attr.vendor_id == FABRIC_VERBS_SOFTWARE_VENDOR ? FABRIC_VERBS_SOFTWARE : FABRIC_VERBS_LINE_ATOMIC;
-    memnode->status.native_masked =
-        memnode->config->masked == FABRIC_VERBS_MASKED_AUTO && fabric_verbs_native_device(memnode->device);
-    if (memnode->status.native_masked) memnode->flags |= FABRIC_VERBS_NATIVE;
+    if (memnode->config->masked == FABRIC_VERBS_MASKED_AUTO)
+        memnode->flags |= fabric_verbs_native_device(memnode->device);
+    memnode->status.native_masked = (memnode->flags & FABRIC_VERBS_NATIVE) != 0;
+    memnode->status.wide_atomics = (memnode->flags & FABRIC_VERBS_WIDE) != 0;
     memnode->cq = ibv_create_cq(memnode->device, 16, NULL, NULL, 0);
     if (!memnode->cq) return err_set(error, CELLAR_ERR_SYSTEM, "the device refuses a queue: %s", strerror(errno));
     return 0;
@@ -490,9 +491,11 @@ int fabric_verbs_memnode_run(const struct fabric_verbs_memnode_config *config, c
     memnode->config = config;
     int code = start(memnode, error);
     if (code == 0) {
-        say(memnode, CELLAR_LOG_INFO, "memory node %u of %u listens at %s on device %s, masked CAS %s", config->node,
+        say(memnode, CELLAR_LOG_INFO,
+            "memory node %u of %u listens at %s on device %s, masked CAS %s, atomics on 16 bytes %s", config->node,
             config->mn_count, memnode->target.text, memnode->status.device,
-            memnode->status.native_masked ? "native" : "by plain CAS");
+            memnode->status.native_masked ? "native" : "by plain CAS",
+            memnode->status.wide_atomics ? "native" : "none");
         serve_until(memnode, stop, status, arg);
     }
     end(memnode);

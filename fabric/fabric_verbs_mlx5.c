@@ -1,8 +1,9 @@
 /*
  * fabric_verbs_mlx5.c - masked atomics that the device executes itself, posted by direct verbs as raw work-queue entries.
  *
- * No such device was at hand when this was written, so nothing here is believed: before the first use one masked CAS and one field FAA are
- * executed over a queue pair of the device to itself, and memory and old words must be right, byte order included. Else the loop of plain CASes is used.
+ * No such device was at hand when this was written, so nothing here is believed: before the first use masked CASes and field FAAs of 8 bytes, then
+ * of 16, are executed over a queue pair of the device to itself, and memory and old words must be right, byte order included. Else the loop of
+ * plain CASes is used, and there are no atomics on 16 bytes.
  */
 #include "fabric_verbs_internal.h"
 
@@ -14,7 +15,7 @@
 #include <infiniband/mlx5dv.h>
 
 #define TRY_MS 1000
-#define TRY_WORDS 512 /* a page: the word that atomics change, and behind it where old ones come back */
+#define TRY_WORDS 512 /* a page: the words that atomics change, and behind them where old ones come back */
 
 struct ibv_qp *fabric_verbs_native_qp(struct ibv_context *device, struct ibv_qp_init_attr *attr, struct ibv_pd *pd)
 {
@@ -135,50 +136,75 @@ static bool connect_to_itself(struct trial *trial)
                              IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
-/* The word must become `wanted`, and the one returned be what it was. */
-static bool executes(struct trial *trial, const struct fabric_op *op, uint64_t wanted)
+/* The words must become `wanted`, and those returned be what they were. */
+static bool executes(struct trial *trial, const struct fabric_op *op, const uint64_t wanted[2])
 {
-    volatile uint64_t *word = &trial->words[0], *old = &trial->words[1];
-    uint64_t before = *word, end_ns = fabric_verbs_now_ns() + TRY_MS * 1000000ull;
+    volatile uint64_t *words = &trial->words[0], *old = &trial->words[2];
+    uint64_t before[2] = {words[0], words[1]}, end_ns = fabric_verbs_now_ns() + TRY_MS * 1000000ull;
     struct ibv_wc wc = {.status = IBV_WC_GENERAL_ERR};
+    bool wide = fabric_is_wide(op);
     int count = 0;
 
-    *old = ~before;
-    if (fabric_verbs_native_post(trial->qp, 1, op, (uintptr_t)word, trial->mr->rkey, (void *)(uintptr_t)old,
+    old[0] = ~before[0];
+    old[1] = ~before[1];
+    if (fabric_verbs_native_post(trial->qp, 1, op, (uintptr_t)words, trial->mr->rkey, (void *)(uintptr_t)old,
                                  trial->mr->lkey) != 0)
         return false;
     while (count == 0 && fabric_verbs_now_ns() < end_ns) count = ibv_poll_cq(trial->cq, 1, &wc);
-    return count == 1 && wc.status == IBV_WC_SUCCESS && *word == wanted && *old == before;
+    return count == 1 && wc.status == IBV_WC_SUCCESS && words[0] == wanted[0] && words[1] == wanted[1] &&
+           old[0] == before[0] && old[1] == (wide ? before[1] : ~before[1]);
 }
 
-static bool trial_passes(struct trial *trial)
+static bool words_pass(struct trial *trial)
 {
     struct fabric_addr at = fabric_addr_of(0, 0);
     const struct fabric_op take =
         fabric_op_masked_cas(at, NULL, 0x00a5, 0x00ff, 0x1234000000000001, 0xffff0000000000ff);
     const struct fabric_op taken = fabric_op_masked_cas(at, NULL, 0x00a5, 0x00ff, 0, ~0ull);
     const struct fabric_op add = fabric_op_field_faa(at, NULL, 0x00ff00000000000full, 0x8080808080808080);
+    const uint64_t locked[2] = {0x1234776655443301, 0};
+    const uint64_t sum[2] = {fabric_field_add(locked[0], add.swap, add.swap_mask), 0};
 
-    if (!trial_begin(trial) || !connect_to_itself(trial)) return false;
     trial->words[0] = 0x99887766554433a5;
-    uint64_t locked = 0x1234776655443301;
-    return executes(trial, &take, locked) && executes(trial, &taken, locked) &&
-           executes(trial, &add, fabric_field_add(locked, add.swap, add.swap_mask));
+    trial->words[1] = 0;
+    return executes(trial, &take, locked) && executes(trial, &taken, locked) && executes(trial, &add, sum);
 }
 
-bool fabric_verbs_native_device(struct ibv_context *device)
+/* Compared bits in both words, fields that end in each, and one that spans them: the order of words must be right, too. */
+static bool pairs_pass(struct trial *trial)
+{
+    struct fabric_wide cas = {.compare = {0xa5, 0x5a00},
+                              .compare_mask = {0xff, 0xff00},
+                              .swap = {0x1234000000000001, 0x77},
+                              .swap_mask = {0xffff0000000000ff, 0xff}};
+    struct fabric_wide add = {.swap = {0xffffffff00000001, 3}, .swap_mask = {0x80000000, 1ull << 63 | 1ull << 31}};
+    const struct fabric_op take = fabric_op_wide(FABRIC_WIDE_CAS, fabric_addr_of(0, 0), &cas);
+    const struct fabric_op sum = fabric_op_wide(FABRIC_WIDE_FAA, fabric_addr_of(0, 0), &add);
+    const uint64_t before[2] = {0x99887766554433a5, 0x1122334455665a88};
+    uint64_t locked[2], summed[2];
+
+    fabric_wide_apply(&take, before, locked);
+    fabric_wide_apply(&sum, locked, summed);
+    memcpy(trial->words, before, sizeof before);
+    return executes(trial, &take, locked) && executes(trial, &take, locked) && executes(trial, &sum, summed);
+}
+
+uint32_t fabric_verbs_native_device(struct ibv_context *device)
 {
     struct trial trial = {.device = device};
-    if (!mlx5dv_is_supported(device->device)) return false;
-    bool passes = trial_passes(&trial);
+    uint32_t native = 0;
+
+    if (!mlx5dv_is_supported(device->device)) return 0;
+    if (trial_begin(&trial) && connect_to_itself(&trial) && words_pass(&trial)) native = FABRIC_VERBS_NATIVE;
+    if (native && pairs_pass(&trial)) native |= FABRIC_VERBS_WIDE;
     trial_end(&trial);
-    return passes;
+    return native;
 }
 #else
-bool fabric_verbs_native_device(struct ibv_context *device)
+uint32_t fabric_verbs_native_device(struct ibv_context *device)
 {
     (void)device;
-    return false;
+    return 0;
 }
 
 struct ibv_qp *fabric_verbs_native_qp(struct ibv_context *device, struct ibv_qp_init_attr *attr, struct ibv_pd *pd)

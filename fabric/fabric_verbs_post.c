@@ -56,7 +56,7 @@ static void complete_until(struct fabric_verbs_link *link, uint32_t end)
 {
     for (; link->head != end; link->head++) {
         const struct fabric_verbs_entry *entry = entry_at(link, link->head);
-        if (fabric_is_atomic(entry->op)) memcpy(entry->op->local, slot_at(link, link->head), sizeof(uint64_t));
+        if (fabric_is_atomic(entry->op)) memcpy(entry->op->local, slot_at(link, link->head), entry->op->size_bytes);
         complete(link->vep, entry, 0);
     }
 }
@@ -172,7 +172,7 @@ static uint32_t fill_chain(struct fabric_verbs_link *link)
             count++;
             break;
         }
-        if (fabric_verbs_loops(op)) {
+        if (fabric_verbs_loops(op) || fabric_is_wide(op)) {
             if (link->native) break;
             fabric_verbs_loop_begin(&link->loop, op);
             link->looping = true;
@@ -366,7 +366,8 @@ static int check(struct fabric_verbs_ep *vep, struct fabric_op *op)
     if (op->kind >= FABRIC_KINDS || node >= verbs->fabric.mn_count || op->phase >= CELLAR_PHASES)
         return -CELLAR_ERR_INVALID;
     if (op->size_bytes == 0 || op->size_bytes > bytes || offset > bytes - op->size_bytes) return -CELLAR_ERR_INVALID;
-    if (fabric_is_wide(op)) return offset % 16 || op->size_bytes != 16 ? -CELLAR_ERR_INVALID : -CELLAR_ERR_UNSUPPORTED;
+    if (fabric_is_wide(op) && (offset % 16 || op->size_bytes != 16)) return -CELLAR_ERR_INVALID;
+    if (fabric_is_wide(op)) return verbs->fabric.wide_atomics ? 0 : -CELLAR_ERR_UNSUPPORTED;
     if (fabric_is_atomic(op)) return offset % 8 || op->size_bytes != 8 ? -CELLAR_ERR_INVALID : 0;
     return fabric_verbs_local_key(&verbs->local, &vep->pieces, op->local, op->size_bytes, &op->priv)
                ? 0

@@ -182,8 +182,9 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     if (code) return code;
     if (algorithm_of(config->algorithm)->wide && !fabric->wide_atomics)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "lock algorithm %s needs atomics on 16 bytes, which the %s fabric has not", config->algorithm,
-                       fabric->ops->name);
+                       "lock algorithm %s needs atomics on 16 bytes, which nobody executes on this %s fabric; "
+                       "take another one (cellar list)",
+                       config->algorithm, fabric->ops->name);
     bool serves = config->server_workers && cn == config->server_cn;
     if (serves && !algorithm_of(config->algorithm)->server_deliver)
         return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s has no server", config->algorithm);
