@@ -119,19 +119,7 @@ static int load(struct run *run, struct cellar_error *error)
     return code;
 }
 
-static void compare_counts(struct run *run, const struct simulation_counts *before,
-                           const struct simulation_counts *after)
-{
-    struct outcome *outcome = &run->outcome;
-    double units_ns = (double)(after->now_ns - before->now_ns) * after->units;
-    outcome->trace_hash = after->trace_hash;
-    outcome->virtual_s = (double)after->now_ns * 1e-9;
-    outcome->verbs_per_wall_s = outcome->run_s > 0 ? (double)(after->ops - before->ops) / outcome->run_s : 0;
-    outcome->verbs_per_cpu_s = outcome->run_cpu_s > 0 ? (double)(after->ops - before->ops) / outcome->run_cpu_s : 0;
-    outcome->nics_limited = units_ns > 0;
-    for (uint32_t node = 0; outcome->nics_limited && node < run->settings.db.mns; node++)
-        outcome->nic_utilization[node] = (double)(after->busy_ns[node] - before->busy_ns[node]) / units_ns;
-}
+static double per_second(uint64_t count, double seconds) { return seconds > 0 ? (double)count / seconds : 0; }
 
 static int measure(struct run *run, struct cellar_error *error)
 {
@@ -158,21 +146,9 @@ static int measure(struct run *run, struct cellar_error *error)
     driver_totals(&run->driver, &run->outcome.totals);
     if (!settings->sim) return 0;
     simulation_read(run->fabric, &after);
-    compare_counts(run, &before, &after);
-    return 0;
-}
-
-static int read_space(struct run *run, struct cellar_session *session, struct cellar_error *error)
-{
-    const char *const *names = run->settings.workload->tables;
-    for (uint32_t i = 0; names && names[i] && run->outcome.table_count < OUTCOME_TABLES_MAX; i++) {
-        const struct cellar_table *table = cellar_table_find(run->db, names[i]);
-        if (!table) continue;
-        struct outcome_table *found = &run->outcome.tables[run->outcome.table_count++];
-        found->name = names[i];
-        int code = cellar_space_read(session, table, &found->space, error);
-        if (code < 0) return code;
-    }
+    run->outcome.verbs_per_wall_s = per_second(after.ops - before.ops, run->outcome.run_s);
+    run->outcome.verbs_per_cpu_s = per_second(after.ops - before.ops, run->outcome.run_cpu_s);
+    outcome_compare(&run->outcome, &before, &after);
     return 0;
 }
 
@@ -199,7 +175,7 @@ static int judge(struct cellar_session *session, void *arg, struct cellar_error 
         return code;
     }
     workload_report_check(report, "pool audit", code < 0 ? "%s" : NULL, violation.text);
-    return read_space(run, session, error);
+    return outcome_read_space(&run->outcome, run->db, session, error);
 }
 
 static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
@@ -230,7 +206,8 @@ static int report(const struct run *run, struct cellar_error *error)
 
 static int measure_space(struct cellar_session *session, void *arg, struct cellar_error *error)
 {
-    return read_space(arg, session, error);
+    struct run *run = arg;
+    return outcome_read_space(&run->outcome, run->db, session, error);
 }
 
 /* All began at once: the others may still have what this one had left when it was interrupted, and a little more. */

@@ -2,10 +2,11 @@
 #include "exp.h"
 
 #include "bench.h"
-#include "exp_factors.h"
 #include "exp_locks.h"
 #include "exp_nic.h"
 #include "exp_page.h"
+#include "exp_sweep.h"
+#include "exp_txn.h"
 #include "machine.h"
 #include "options.h"
 #include "report.h"
@@ -16,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct exp_kind *const exp_kinds[] = {&exp_nic, &exp_factors, &exp_locks, NULL};
+const struct exp_kind *const exp_kinds[] = {&exp_txn, &exp_locks, &exp_nic, NULL};
 
 #define AT(field) offsetof(struct exp, field)
 
@@ -30,13 +31,13 @@ static const struct option_def defs[] = {
     {.name = "quick", .help = "fewer points, shorter runs", .kind = OPTION_FLAG, .offset = AT(quick)},
     {.name = "only",
      .argument = "TEXT",
-     .help = "locks: figures whose name begins so (declock, shiftlock-table)",
+     .help = "of txn and locks: sweeps whose name begins so (skew-ycsb, declock-12)",
      .fallback = "all",
      .kind = OPTION_TEXT,
      .offset = AT(only)},
     {.name = "jobs",
      .argument = "N",
-     .help = "locks: processes that measure side by side",
+     .help = "of txn and locks: processes that measure side by side",
      .fallback = "cores",
      .kind = OPTION_COUNT,
      .offset = AT(jobs),
@@ -95,6 +96,12 @@ static int check_json(const char *path, struct cellar_error *error)
 
 /* ---- the subcommand ---- */
 
+static void print_studies(const struct exp_sweep_family *family)
+{
+    for (const struct exp_sweep_study *const *study = family->studies; *study; study++)
+        printf("    %-24s %s\n", (*study)->name, (*study)->title);
+}
+
 static void print_help(void)
 {
     fputs(
@@ -102,18 +109,27 @@ static void print_help(void)
         "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
         "gets the\nsame numbers.\n\nExperiments\n",
         stdout);
-    for (uint32_t i = 0; exp_kinds[i]; i++) printf("  %-26s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
+    for (uint32_t i = 0; exp_kinds[i]; i++) {
+        printf("  %-26s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
+        if (exp_kinds[i]->family) print_studies(exp_kinds[i]->family);
+    }
     printf("  %-26s %s\n", "all", "each of them");
     options_print(&options, stdout);
-    fputs("\nExamples\n  cellar exp nic --quick --out /tmp/nic\n"
+    fputs("\nExamples\n  cellar exp all --quick --out /tmp/figures      then open /tmp/figures/index.html\n"
+          "  cellar exp skew --out /tmp/skew\n"
           "\nExit status: 0 every figure is within its band, 1 some are not, 2 wrong usage or an error.\n",
           stdout);
 }
 
-static const struct exp_kind *find(const char *name)
+/* The kind of that name, or the one that has such a study, which is then the only one. */
+static const struct exp_kind *find(const char *name, struct exp *exp)
 {
-    for (uint32_t i = 0; exp_kinds[i]; i++)
+    for (uint32_t i = 0; exp_kinds[i]; i++) {
         if (!strcmp(name, exp_kinds[i]->name)) return exp_kinds[i];
+        if (!exp_kinds[i]->family || !exp_sweep_has(exp_kinds[i]->family, name)) continue;
+        exp->study = name;
+        return exp_kinds[i];
+    }
     return NULL;
 }
 
@@ -126,7 +142,8 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
         options_parse(&options, named ? count - 1 : count, named ? arguments + 1 : arguments, exp, &given, error);
     if (code != 0) return code;
     if (!named) return err_set(error, CELLAR_ERR_INVALID, "the experiment comes first (see cellar exp --help)");
-    *kind = find(arguments[0]);
+    exp->name = arguments[0];
+    *kind = find(arguments[0], exp);
     if (!*kind && strcmp(arguments[0], "all") != 0)
         return err_set(error, CELLAR_ERR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
@@ -140,7 +157,8 @@ static int run_kinds(struct exp *exp, const struct exp_kind *kind, struct cellar
     int worst = 0;
     for (uint32_t i = 0; exp_kinds[i]; i++) {
         if (kind && kind != exp_kinds[i]) continue;
-        int code = exp_kinds[i]->run(exp, error);
+        int code =
+            exp_kinds[i]->family ? exp_sweep_run(exp_kinds[i]->family, exp, error) : exp_kinds[i]->run(exp, error);
         if (code < 0) return code;
         if (code > worst) worst = code;
     }
@@ -152,7 +170,9 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
 {
     int code = exp_create(exp, "index.html", &exp->page, error);
     if (code < 0) return code;
-    exp_page_begin(exp->quick, exp->page.out);
+    char command[128];
+    snprintf(command, sizeof command, "cellar exp %s%s --out DIR", exp->name, exp->quick ? " --quick" : "");
+    exp_page_begin(command, exp->quick, exp->page.out);
     int worst = run_kinds(exp, kind, error);
     exp_page_end(exp->page.out);
     code = exp_close(&exp->page, worst < 0 ? NULL : error);

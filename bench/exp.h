@@ -15,10 +15,12 @@ struct exp_file {
 };
 
 struct exp {
+    const char *name; /* as asked for */
     const char *folder, *json_path;
-    const char *only; /* locks: NULL, or how names of figures begin */
-    uint32_t jobs;    /* processes of experiments that run their points in several */
-    bool quick;       /* fewer points, shorter runs */
+    const char *study; /* NULL, or the one of a family that is wanted (exp_sweep.h) */
+    const char *only;  /* NULL, or how names of a family's sweeps begin */
+    uint32_t jobs;     /* processes of experiments that run their points in several */
+    bool quick;        /* fewer points, shorter runs */
     struct watch *watch;
     struct progress_points progress;
     FILE *out;            /* for people */
@@ -26,8 +28,11 @@ struct exp {
     struct json_t *json;  /* an object: each experiment adds a member of its name */
 };
 
+struct exp_sweep_family;
+
 struct exp_kind {
     const char *name, *summary;
+    const struct exp_sweep_family *family; /* NULL, or its studies are experiments, too; then run is NULL */
     /* 0: done and all figures within their bands; 1: some are not; negative: an error. Prints its result. */
     int (*run)(struct exp *exp, struct cellar_error *error);
 };

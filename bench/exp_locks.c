@@ -1,252 +1,183 @@
-/* exp_locks.c - `cellar exp locks`: plans all papers' points, has them run, and writes what came of it. */
+/* exp_locks.c - the family of lock experiments: what one run of `cellar bench lock` is reduced to. */
 #include "exp_locks.h"
 
-#include "exp_page.h"
-#include "must.h"
-#include "style.h"
+#include "locks_report.h"
+#include "locks_settings.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
-static const struct exp_locks_paper *const papers[] = {&exp_locks_declock, &exp_locks_shiftlock, &exp_locks_dslr,
-                                                       &exp_locks_netlock};
-#define PAPERS (sizeof papers / sizeof papers[0])
+#define ARGUMENTS_MAX 64
+#define BUSY_CLIENTS 64 /* more do not make a run slower: the NIC has enough to do */
+#define OPENING_NS 50   /* of a run's length, for each lock: what opening and reading them back costs */
 
-/* ---- the plan ---- */
+static const char *const names[EXP_LOCKS_METRICS] = {
+    [EXP_LOCKS_GOODPUT] = "goodput_m_per_s",
+    [EXP_LOCKS_ROUND_US] = "round_us",
+    [EXP_LOCKS_ROUND_P50_US] = "round_p50_us",
+    [EXP_LOCKS_ROUND_P99_US] = "round_p99_us",
+    [EXP_LOCKS_ROUND_P999_US] = "round_p999_us",
+    [EXP_LOCKS_ACQUIRE_US] = "acquire_us",
+    [EXP_LOCKS_ACQUIRE_P50_US] = "acquire_p50_us",
+    [EXP_LOCKS_ACQUIRE_P99_US] = "acquire_p99_us",
+    [EXP_LOCKS_RELEASE_US] = "release_us",
+    [EXP_LOCKS_HOT_P50_US] = "hot_p50_us",
+    [EXP_LOCKS_HOT_P99_US] = "hot_p99_us",
+    [EXP_LOCKS_VERBS] = "verbs_per_acquire",
+    [EXP_LOCKS_RETRIES] = "retries_per_acquire",
+    [EXP_LOCKS_REFETCHES] = "refetches_per_release",
+    [EXP_LOCKS_ATOMICS] = "atomics_per_pair",
+    [EXP_LOCKS_READS] = "reads_per_pair",
+    [EXP_LOCKS_MESSAGES] = "messages_per_pair",
+    [EXP_LOCKS_RESET_US] = "reset_us",
+    [EXP_LOCKS_RESET_SHARE] = "resets_percent",
+    [EXP_LOCKS_NIC] = "nic_percent",
+    [EXP_LOCKS_JAIN] = "jain_clients",
+    [EXP_LOCKS_IA_EXCLUSIVE_US] = "w_ia_us",
+    [EXP_LOCKS_IA_SHARED_US] = "r_ia_us",
+    [EXP_LOCKS_IA_RELEASE_US] = "rel_ia_us",
+    [EXP_LOCKS_NP_US] = "np_us",
+    [EXP_LOCKS_WP_US] = "wp_us",
+    [EXP_LOCKS_WR_US] = "wr_us",
+    [EXP_LOCKS_WW_US] = "ww_us",
+    [EXP_LOCKS_NS_US] = "ns_us",
+    [EXP_LOCKS_RT_EXCLUSIVE_US] = "w_rt_us",
+    [EXP_LOCKS_RT_SHARED_US] = "r_rt_us",
+    [EXP_LOCKS_LOST] = "lost_percent",
+    [EXP_LOCKS_LOST_PLUS_1] = "lost_percent_plus_1",
+    [EXP_LOCKS_SAFE] = "safe_m_per_s",
+    [EXP_LOCKS_GRANTS] = "grants_m_per_s",
+    [EXP_LOCKS_FIRST_TENANT] = "first_tenant_percent",
+    [EXP_LOCKS_KEPT] = "kept_percent",
+};
 
-static int plan_point(struct exp_locks *locks, const struct exp_locks_sweep *sweep,
-                      const struct exp_locks_series *series, const struct exp_locks_step *step,
-                      struct cellar_error *error)
+/* `line` is cut up into words, which the settings use on. */
+static int parse(char *line, struct locks_settings *settings, struct cellar_error *error)
 {
-    must(locks->point_count < EXP_LOCKS_POINTS);
-    struct exp_locks_point *point = &locks->points[locks->point_count];
-    *point = (struct exp_locks_point){.sweep = sweep, .series = series, .step = step};
-    const char *length_of_all = locks->exp->quick ? sweep->quick_length : sweep->length;
-    const char *own_length = locks->exp->quick ? NULL : series->length;
-    int length = snprintf(point->line, sizeof point->line, "%s %s %s %s", series->arguments, sweep->arguments,
-                          step->arguments, own_length ? own_length : length_of_all);
-    must(length > 0 && (size_t)length < sizeof point->line);
-    while (strcmp(locks->points[point->same].line, point->line) != 0) point->same++;
-    locks->point_count++;
-    return exp_locks_weigh(point->line, &point->weight, error);
+    char *arguments[ARGUMENTS_MAX], *rest = NULL;
+    int count = 0;
+    for (char *word = strtok_r(line, " ", &rest); word && count < ARGUMENTS_MAX; word = strtok_r(NULL, " ", &rest))
+        arguments[count++] = word;
+    return locks_settings_parse(count, arguments, settings, error);
 }
 
-bool exp_locks_wants(const struct exp_locks *locks, const struct exp_locks_sweep *sweep)
+static int weigh(const char *line, double *weight, struct cellar_error *error)
 {
-    const char *only = locks->exp->only;
-    return !(locks->exp->quick && sweep->full_only) && (!only || strncmp(sweep->name, only, strlen(only)) == 0);
+    char copy[EXP_SWEEP_LINE_BYTES];
+    struct locks_settings settings;
+    snprintf(copy, sizeof copy, "%s", line);
+    int code = parse(copy, &settings, error);
+    if (code) return code;
+    uint32_t busy = settings.clients < BUSY_CLIENTS ? settings.clients : BUSY_CLIENTS;
+    *weight =
+        (double)(settings.plan.warmup_ns + settings.plan.window_ns) * busy + (double)settings.plan.locks * OPENING_NS;
+    return 0;
 }
 
-static int plan_sweep(struct exp_locks *locks, const struct exp_locks_sweep *sweep, struct cellar_error *error)
+static double per(double sum, double count) { return count > 0 ? sum / count : 0; }
+
+static double us(const struct hist *hist, double quantile) { return (double)hist_quantile(hist, quantile) / 1e3; }
+
+static void put_latencies(const struct locks_tally *total, double *values)
 {
-    int code = 0;
-    if (!exp_locks_wants(locks, sweep)) return 0;
-    for (const struct exp_locks_series *series = sweep->series; series->name; series++)
-        for (const struct exp_locks_step *step = sweep->steps; step->arguments && code == 0; step++)
-            if (!locks->exp->quick || step->quick) code = plan_point(locks, sweep, series, step, error);
+    values[EXP_LOCKS_ROUND_US] = hist_mean(&total->round) / 1e3;
+    values[EXP_LOCKS_ROUND_P50_US] = us(&total->round, 0.5);
+    values[EXP_LOCKS_ROUND_P99_US] = us(&total->round, 0.99);
+    values[EXP_LOCKS_ROUND_P999_US] = us(&total->round, 0.999);
+    values[EXP_LOCKS_ACQUIRE_US] = hist_mean(&total->acquire) / 1e3;
+    values[EXP_LOCKS_ACQUIRE_P50_US] = us(&total->acquire, 0.5);
+    values[EXP_LOCKS_ACQUIRE_P99_US] = us(&total->acquire, 0.99);
+    values[EXP_LOCKS_RELEASE_US] = hist_mean(&total->release) / 1e3;
+    values[EXP_LOCKS_HOT_P50_US] = us(&total->hot, 0.5);
+    values[EXP_LOCKS_HOT_P99_US] = us(&total->hot, 0.99);
+}
+
+static double atomics_of(const uint64_t *ops)
+{
+    return (double)(ops[FABRIC_CAS] + ops[FABRIC_MASKED_CAS] + ops[FABRIC_FAA] + ops[FABRIC_FIELD_FAA] +
+                    ops[FABRIC_WIDE_CAS] + ops[FABRIC_WIDE_FAA]);
+}
+
+static void put_ops(const struct lockmgr_stats *stats, bool prefetches, double *values)
+{
+    const uint64_t *acquire = stats->acquire_ops, *release = stats->release_ops;
+    double acquires = (double)stats->acquires, faas = (double)(acquire[FABRIC_FAA] + release[FABRIC_FAA]) / 2;
+    double others = (double)(locks_ops(acquire) - acquire[FABRIC_FAA] - (prefetches ? acquire[FABRIC_READ] : 0));
+    values[EXP_LOCKS_VERBS] = per(faas + others, acquires);
+    values[EXP_LOCKS_RETRIES] = per((double)stats->retries, acquires);
+    values[EXP_LOCKS_REFETCHES] =
+        prefetches ? per((double)release[FABRIC_READ] - (double)release[FABRIC_FAA], (double)stats->releases) : 0;
+    values[EXP_LOCKS_ATOMICS] = per(atomics_of(acquire) + atomics_of(release), acquires);
+    values[EXP_LOCKS_READS] = per((double)(acquire[FABRIC_READ] + release[FABRIC_READ]), acquires);
+    values[EXP_LOCKS_MESSAGES] = per((double)stats->messages, acquires);
+    values[EXP_LOCKS_RESET_US] = per((double)stats->reset_ns / 1e3, (double)stats->resets);
+    values[EXP_LOCKS_RESET_SHARE] = per(100 * (double)stats->resets, acquires);
+}
+
+static void put_times(const struct lockmgr_stats *stats, double *values)
+{
+    static const struct {
+        enum exp_locks_metric metric;
+        enum lockmgr_time time;
+    } parts[] = {{EXP_LOCKS_IA_EXCLUSIVE_US, LOCKMGR_FIRST_EXCLUSIVE},
+                 {EXP_LOCKS_IA_SHARED_US, LOCKMGR_FIRST_SHARED},
+                 {EXP_LOCKS_IA_RELEASE_US, LOCKMGR_FIRST_RELEASE},
+                 {EXP_LOCKS_NP_US, LOCKMGR_NOTIFY},
+                 {EXP_LOCKS_WP_US, LOCKMGR_WAIT_PREDECESSOR},
+                 {EXP_LOCKS_WR_US, LOCKMGR_WAIT_READERS},
+                 {EXP_LOCKS_WW_US, LOCKMGR_WAIT_WRITERS},
+                 {EXP_LOCKS_NS_US, LOCKMGR_HAND_OVER},
+                 {EXP_LOCKS_RT_EXCLUSIVE_US, LOCKMGR_RETRY_EXCLUSIVE},
+                 {EXP_LOCKS_RT_SHARED_US, LOCKMGR_RETRY_SHARED}};
+    for (uint32_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        values[parts[i].metric] = locks_report_time_us(stats, parts[i].time);
+}
+
+static void digest(const struct locks_settings *settings, const struct locks_result *run,
+                   struct exp_sweep_result *result)
+{
+    const struct locks_tally *total = run->total;
+    double *values = result->values;
+    put_latencies(total, values);
+    put_ops(&total->stats, !strcmp(settings->plan.lock.algorithm, "declock"), values);
+    put_times(&total->stats, values);
+    values[EXP_LOCKS_GOODPUT] = per((double)total->rounds / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_LOST] = per(100 * (double)total->lost, (double)total->acquires);
+    values[EXP_LOCKS_LOST_PLUS_1] = 1 + values[EXP_LOCKS_LOST];
+    double lost = (double)total->lost < (double)total->rounds ? (double)total->lost : (double)total->rounds;
+    values[EXP_LOCKS_SAFE] = per(((double)total->rounds - lost) / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_GRANTS] = per((double)total->acquires / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_FIRST_TENANT] = 100 * run->first_tenant;
+    values[EXP_LOCKS_NIC] = run->nic_utilization > 0 ? 100 * run->nic_utilization : 0;
+    values[EXP_LOCKS_JAIN] = run->jain_clients;
+    struct locks_report report = {.plan = &settings->plan, .result = run};
+    result->well = locks_report_well(&report);
+    if (settings->plan.kills)
+        values[EXP_LOCKS_KEPT] = 100 * per(locks_report_after(&report), locks_report_before(&report));
+}
+
+static int measure(const char *line, struct exp_sweep_result *result, struct cellar_error *error)
+{
+    char copy[EXP_SWEEP_LINE_BYTES];
+    struct locks_settings settings;
+    struct locks_result run = {0};
+    snprintf(copy, sizeof copy, "%s", line);
+    *result = (struct exp_sweep_result){0};
+    int code = parse(copy, &settings, error);
+    if (code == 0) code = locks_run(&settings.plan, &run, error);
+    if (code == 0) digest(&settings, &run, result);
+    locks_result_free(&run);
     return code;
 }
 
-static int plan(struct exp_locks *locks, struct cellar_error *error)
-{
-    int code = 0;
-    for (uint32_t i = 0; i < PAPERS; i++)
-        for (const struct exp_locks_sweep *const *sweep = papers[i]->sweeps; *sweep && code == 0; sweep++)
-            code = plan_sweep(locks, *sweep, error);
-    return code;
-}
+static const struct exp_sweep_study *const studies[] = {&exp_locks_declock, &exp_locks_shiftlock, &exp_locks_dslr,
+                                                        &exp_locks_netlock, NULL};
+static const struct exp_sweep_family family = {.name = "locks",
+                                               .command = "cellar bench lock",
+                                               .studies = studies,
+                                               .metrics = names,
+                                               .metric_count = EXP_LOCKS_METRICS,
+                                               .measure = measure,
+                                               .weigh = weigh};
 
-/* ---- writing ---- */
-
-static int create(const struct exp_locks *locks, const char *name, const char *suffix, struct exp_file *file,
-                  struct cellar_error *error)
-{
-    char full[96];
-    snprintf(full, sizeof full, "locks-%s%s", name, suffix);
-    return exp_create(locks->exp, full, file, error);
-}
-
-static void write_point(const struct exp_locks_point *point, const struct exp_locks_result *result, FILE *out)
-{
-    fprintf(out, "\"%s\",%g,%s", point->series->name, point->step->x, result->well ? "ok" : "failed");
-    for (int i = 0; i < EXP_LOCKS_METRICS; i++) fprintf(out, ",%.5g", result->values[i]);
-    fprintf(out, ",\"cellar bench lock %s\"\n", point->line);
-}
-
-static int write_sweep(const struct exp_locks *locks, const struct exp_locks_sweep *sweep, struct cellar_error *error)
-{
-    struct exp_file file;
-    if (!exp_locks_wants(locks, sweep)) return 0;
-    int code = create(locks, sweep->name, ".csv", &file, error);
-    if (code < 0) return code;
-    fputs("series,x,checks", file.out);
-    for (int i = 0; i < EXP_LOCKS_METRICS; i++)
-        fprintf(file.out, ",%s", exp_locks_metric_name((enum exp_locks_metric)i));
-    fputs(",command\n", file.out);
-    for (uint32_t i = 0; i < locks->point_count; i++)
-        if (locks->points[i].sweep == sweep) write_point(&locks->points[i], &locks->results[i], file.out);
-    return exp_close(&file, error);
-}
-
-static struct exp_svg_series *series_of(struct exp_svg_chart *chart, const char *name)
-{
-    uint32_t i = 0;
-    while (i < chart->count && strcmp(chart->series[i].name, name) != 0) i++;
-    must(i < EXP_SVG_SERIES);
-    if (i == chart->count) chart->series[chart->count++].name = name;
-    return &chart->series[i];
-}
-
-/* A logarithmic axis has no place for 0. */
-static void add_to(struct exp_svg_chart *chart, const char *name, double x, double y)
-{
-    struct exp_svg_series *series = series_of(chart, name);
-    if ((chart->log_x && x <= 0) || (chart->log_y && y <= 0)) return;
-    must(series->count < EXP_SVG_POINTS);
-    series->x[series->count] = x;
-    series->y[series->count++] = y;
-}
-
-static void chart_name(const struct exp_locks_chart *chart, char *name, size_t bytes)
-{
-    snprintf(name, bytes, "%s-%s", chart->sweep->name, exp_locks_metric_name(chart->metric));
-}
-
-static int write_chart(const struct exp_locks *locks, const struct exp_locks_chart *chart, struct cellar_error *error)
-{
-    struct exp_file file;
-    char name[80];
-    struct exp_svg_chart svg = {.title = chart->title,
-                                .x_label = chart->x_label,
-                                .y_label = chart->y_label,
-                                .log_x = chart->log_x,
-                                .log_y = chart->log_y};
-    if (!exp_locks_wants(locks, chart->sweep)) return 0;
-    for (uint32_t i = 0; i < locks->point_count; i++) {
-        const struct exp_locks_point *point = &locks->points[i];
-        if (point->sweep == chart->sweep)
-            add_to(&svg, point->series->name, point->step->x, locks->results[i].values[chart->metric]);
-    }
-    chart_name(chart, name, sizeof name);
-    int code = create(locks, name, ".svg", &file, error);
-    if (code < 0) return code;
-    exp_svg_write(&svg, file.out);
-    return exp_close(&file, error);
-}
-
-static int write_report(const struct exp_locks *locks, const struct exp_locks_paper *paper,
-                        const struct exp_report *report, struct cellar_error *error)
-{
-    struct exp_file file;
-    int code = create(locks, paper->name, ".csv", &file, error);
-    if (code < 0) return code;
-    exp_report_csv(report, file.out);
-    code = exp_close(&file, error);
-    if (code == 0) code = create(locks, paper->name, ".md", &file, error);
-    if (code < 0) return code;
-    exp_report_markdown(report, file.out);
-    return exp_close(&file, error);
-}
-
-static void write_section(const struct exp_locks *locks, const struct exp_locks_paper *paper,
-                          const struct exp_report *report)
-{
-    FILE *page = locks->exp->page.out;
-    char name[80], file[96];
-    exp_page_section(paper->title, page);
-    for (const struct exp_locks_chart *chart = paper->charts; chart->title; chart++) {
-        if (!exp_locks_wants(locks, chart->sweep)) continue;
-        chart_name(chart, name, sizeof name);
-        snprintf(file, sizeof file, "locks-%s.svg", name);
-        exp_page_chart(file, chart->title, page);
-    }
-    exp_page_table(report, page);
-}
-
-static int write_paper(const struct exp_locks *locks, const struct exp_locks_paper *paper,
-                       const struct exp_report *report, struct json_t *json, struct cellar_error *error)
-{
-    int code = 0;
-    for (const struct exp_locks_sweep *const *sweep = paper->sweeps; *sweep && code == 0; sweep++)
-        code = write_sweep(locks, *sweep, error);
-    for (const struct exp_locks_chart *chart = paper->charts; chart->title && code == 0; chart++)
-        code = write_chart(locks, chart, error);
-    if (code == 0) code = write_report(locks, paper, report, error);
-    if (code < 0) return code;
-    write_section(locks, paper, report);
-    code = json_object_set_new(json, paper->name, exp_report_json(report));
-    return code == 0 ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
-}
-
-/* ---- the experiment ---- */
-
-static void print_paper(const struct exp_locks *locks, const struct exp_locks_paper *paper,
-                        const struct exp_report *report)
-{
-    FILE *out = locks->exp->out;
-    struct style style = style_of(out);
-    fprintf(out, "\n  %s%s%s%s\n\n", style.bold, paper->title, style.end,
-            locks->exp->quick ? " (--quick: rougher)" : "");
-    exp_report_print(report, out, &style);
-}
-
-/* Runs whose checks failed; each is named. */
-static uint32_t print_failed(const struct exp_locks *locks)
-{
-    uint32_t failed = 0;
-    for (uint32_t i = 0; i < locks->point_count; i++) {
-        if (locks->results[i].well || locks->points[i].same != i) continue;
-        fprintf(locks->exp->out, "  a check failed: cellar bench lock %s\n", locks->points[i].line);
-        failed++;
-    }
-    return failed;
-}
-
-static int write_all(struct exp_locks *locks, uint32_t *bad, struct cellar_error *error)
-{
-    json_t *json = json_object();
-    int code = json ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
-    for (uint32_t i = 0; code == 0 && i < PAPERS; i++) {
-        struct exp_report *report = calloc(1, sizeof *report);
-        if (!report) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for a report");
-        if (code == 0) exp_locks_judge(locks, papers[i], report);
-        if (code == 0 && report->count == 0) {
-            free(report);
-            continue;
-        }
-        if (code == 0) code = write_paper(locks, papers[i], report, json, error);
-        if (code == 0) {
-            print_paper(locks, papers[i], report);
-            *bad += exp_report_outside(report);
-        }
-        free(report);
-    }
-    if (code == 0 && json_object_set(locks->exp->json, exp_locks.name, json))
-        code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
-    json_decref(json);
-    return code;
-}
-
-static int run(struct exp *exp, struct cellar_error *error)
-{
-    struct exp_locks *locks = calloc(1, sizeof *locks);
-    uint64_t bytes = EXP_LOCKS_POINTS * sizeof *locks->results;
-    uint32_t bad = 0;
-    if (locks) locks->results = exp_locks_share(bytes);
-    int code = locks && locks->results ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
-    if (code == 0) {
-        locks->exp = exp;
-        code = plan(locks, error);
-    }
-    if (code == 0) code = exp_locks_run(locks, exp->jobs, error);
-    if (code == 0) code = write_all(locks, &bad, error);
-    if (code == 0) bad += print_failed(locks);
-    if (code == 0)
-        fprintf(exp->out, "\n  index.html, locks-*.csv, locks-*.md and locks-*.svg are in %s\n\n", exp->folder);
-    if (locks) exp_locks_unshare(locks->results, bytes);
-    free(locks);
-    return code < 0 ? code : bad > 0;
-}
-
-const struct exp_kind exp_locks = {.name = "locks", .summary = "the lock papers' figures, made again", .run = run};
+const struct exp_kind exp_locks = {
+    .name = "locks", .summary = "the lock papers' figures, made again", .family = &family};

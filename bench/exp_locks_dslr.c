@@ -12,64 +12,63 @@
 #define TPCC "--nic cx6 --mix tpcc --think-ns 0 --cs-ops 0 --locks 2000000 --server-threads 16"
 #define NODES " --cns 16 --threads 4 --clients 64"
 
-static const struct exp_locks_series all[] = {
+static const struct exp_sweep_series all[] = {
     {"DSLR", "--lock dslr", NULL},      {"DrTM", "--lock drtm", NULL},       {"Retry-on-Fail", "--lock retry", NULL},
     {"N-CoSED", "--lock ncosed", NULL}, {"Traditional", "--lock rpc", NULL}, {NULL, NULL, NULL}};
 
 /* Fig. 8: x is the number of warehouses of each lock manager. */
-static const struct exp_locks_sweep tpcc = {.name = "dslr-8",
-                                            .arguments = TPCC NODES,
-                                            .length = FULL,
-                                            .quick_length = QUICK,
-                                            .series = all,
-                                            .steps = {{1, "--warehouses 16", true}, {10, "--warehouses 160", true}}};
+static const struct exp_sweep tpcc = {.name = "dslr-8",
+                                      .arguments = TPCC NODES,
+                                      .length = FULL,
+                                      .quick_length = QUICK,
+                                      .series = all,
+                                      .steps = {{1, "--warehouses 16", true}, {10, "--warehouses 160", true}}};
 
 /* Fig. 9: x is the number of nodes, half of them clients. The card grows with the lock managers: it is one without limits. */
 #define GROWING "--nic ideal --mix tpcc --think-ns 0 --cs-ops 0 --locks 2000000 --server-threads 16"
-static const struct exp_locks_sweep nodes = {
-    .name = "dslr-9",
-    .arguments = GROWING,
-    .length = "--warmup 0.01 --seconds 0.02",
-    .quick_length = QUICK,
-    .series = all,
-    .steps = {{2, "--cns 1 --threads 4 --clients 4 --warehouses 10", true},
-              {4, "--cns 2 --threads 4 --clients 8 --warehouses 20", false},
-              {8, "--cns 4 --threads 4 --clients 16 --warehouses 40", false},
-              {16, "--cns 8 --threads 4 --clients 32 --warehouses 80", false},
-              {32, "--cns 16 --threads 4 --clients 64 --warehouses 160", true}}};
+static const struct exp_sweep nodes = {.name = "dslr-9",
+                                       .arguments = GROWING,
+                                       .length = "--warmup 0.01 --seconds 0.02",
+                                       .quick_length = QUICK,
+                                       .series = all,
+                                       .steps = {{2, "--cns 1 --threads 4 --clients 4 --warehouses 10", true},
+                                                 {4, "--cns 2 --threads 4 --clients 8 --warehouses 20", false},
+                                                 {8, "--cns 4 --threads 4 --clients 16 --warehouses 40", false},
+                                                 {16, "--cns 8 --threads 4 --clients 32 --warehouses 80", false},
+                                                 {32, "--cns 16 --threads 4 --clients 64 --warehouses 160", true}}};
 
 /* Fig. 11: holders that stay for 150 us, leases of 50 us; x is how many of them a holder may have. */
-static const struct exp_locks_series alone[] = {{"DSLR", "--lock dslr", NULL}, {NULL, NULL, NULL}};
-static const struct exp_locks_sweep slots = {.name = "dslr-11",
-                                             .arguments = "--nic cx6 --locks 1000 --theta 0.9 --cs-ops 0 --think-ns "
-                                                          "150000 --lease-ns 50000" NODES,
-                                             .length = "--warmup 0.02 --seconds 0.1",
-                                             .quick_length = "--warmup 0.005 --seconds 0.02",
-                                             .series = alone,
-                                             .steps = {{1, "--slots 1", true}, {4, "--slots 4", true}}};
+static const struct exp_sweep_series alone[] = {{"DSLR", "--lock dslr", NULL}, {NULL, NULL, NULL}};
+static const struct exp_sweep slots = {.name = "dslr-11",
+                                       .arguments = "--nic cx6 --locks 1000 --theta 0.9 --cs-ops 0 --think-ns "
+                                                    "150000 --lease-ns 50000" NODES,
+                                       .length = "--warmup 0.02 --seconds 0.1",
+                                       .quick_length = "--warmup 0.005 --seconds 0.02",
+                                       .series = alone,
+                                       .steps = {{1, "--slots 1", true}, {4, "--slots 4", true}}};
 
 /* Figs. 14 and 15: one lock of 10 million (theirs: 100 million on each manager; of steep power laws only the first matter). */
 #define MICRO "--nic cx6 --locks 10000000 --cs-ops 0 --server-threads 16" NODES
-static const struct exp_locks_sweep powers = {
+static const struct exp_sweep powers = {
     .name = "dslr-14",
     .arguments = MICRO " --read-ratio 0.5",
     .length = "--warmup 0.02 --seconds 0.05",
     .quick_length = QUICK,
     .series = all,
     .steps = {{1.5, "--theta 1.5", true}, {2, "--theta 2", true}, {2.5, "--theta 2.5", false}, {3, "--theta 3", true}}};
-static const struct exp_locks_sweep shares = {.name = "dslr-15",
-                                              .arguments = MICRO " --theta 2",
-                                              .length = "--warmup 0.02 --seconds 0.05",
-                                              .quick_length = QUICK,
-                                              .series = all,
-                                              .steps = {{0, "--read-ratio 0", true},
-                                                        {0.25, "--read-ratio 0.25", false},
-                                                        {0.5, "--read-ratio 0.5", true},
-                                                        {0.75, "--read-ratio 0.75", false},
-                                                        {1, "--read-ratio 1", true}}};
+static const struct exp_sweep shares = {.name = "dslr-15",
+                                        .arguments = MICRO " --theta 2",
+                                        .length = "--warmup 0.02 --seconds 0.05",
+                                        .quick_length = QUICK,
+                                        .series = all,
+                                        .steps = {{0, "--read-ratio 0", true},
+                                                  {0.25, "--read-ratio 0.25", false},
+                                                  {0.5, "--read-ratio 0.5", true},
+                                                  {0.75, "--read-ratio 0.75", false},
+                                                  {1, "--read-ratio 1", true}}};
 
 /* Figs. 17 and 18: one of 16 nodes dies, with what it holds; x is the lease in us. */
-static const struct exp_locks_sweep leases = {
+static const struct exp_sweep leases = {
     .name = "dslr-17",
     .arguments = TPCC NODES " --warehouses 16",
     .length = "--warmup 0.005 --seconds 0.1 --kill-cn 15 --kill-at 0.03 --detect 0.001",
@@ -82,9 +81,9 @@ static const struct exp_locks_sweep leases = {
               {10000, "--lease-ns 10000000", false}}};
 
 /* Fig. 19: waits that follow the queue, and waits of a few us; x is what a transaction thinks, in us: less contention. */
-static const struct exp_locks_series polls[] = {
+static const struct exp_sweep_series polls[] = {
     {"by tickets", "--lock dslr", NULL}, {"nearly busy", "--lock dslr+", NULL}, {NULL, NULL, NULL}};
-static const struct exp_locks_sweep polling = {
+static const struct exp_sweep polling = {
     .name = "dslr-19",
     .arguments = "--nic cx6 --mix tpcc --cs-ops 0 --locks 2000000 --warehouses 16" NODES,
     .length = FULL,
@@ -92,31 +91,25 @@ static const struct exp_locks_sweep polling = {
     .series = polls,
     .steps = {{0, "--think-ns 0", true}, {10, "--think-ns 10000", false}, {100, "--think-ns 100000", true}}};
 
-static const struct exp_locks_sweep *const sweeps[] = {&tpcc,   &nodes,  &slots,   &powers,
-                                                       &shares, &leases, &polling, NULL};
+static const struct exp_sweep *const sweeps[] = {&tpcc, &nodes, &slots, &powers, &shares, &leases, &polling, NULL};
 
-static const struct exp_locks_chart charts[] = {
-    {&tpcc, EXP_LOCKS_GOODPUT, "Fig. 8a: TPC-C", "warehouses a node", "M txn/s", true, false},
-    {&tpcc, EXP_LOCKS_ROUND_US, "Fig. 8b: mean latency", "warehouses a node", "us", true, true},
-    {&tpcc, EXP_LOCKS_ROUND_P999_US, "Fig. 8c: p99.9", "warehouses a node", "us", true, true},
-    {&nodes, EXP_LOCKS_GOODPUT, "Fig. 9: number of nodes", "nodes", "M txn/s", true, true},
-    {&slots, EXP_LOCKS_SAFE, "Fig. 11: leases that a holder may have", "leases", "M rounds/s, none lost", false, false},
-    {&slots, EXP_LOCKS_LOST, "Fig. 11: holders that lose their lock", "leases", "%", false, false},
-    {&powers, EXP_LOCKS_GOODPUT, "Fig. 14: skew", "exponent", "M rounds/s", false, true},
-    {&powers, EXP_LOCKS_ROUND_US, "Fig. 14: mean latency", "exponent", "us", false, true},
-    {&powers, EXP_LOCKS_ROUND_P999_US, "Fig. 14: p99.9", "exponent", "us", false, true},
-    {&shares, EXP_LOCKS_GOODPUT, "Fig. 15: share of shared locks", "share", "M rounds/s", false, true},
-    {&leases, EXP_LOCKS_KEPT, "Fig. 17: goodput kept when a node dies", "lease, us", "%", true, false},
-    {&leases, EXP_LOCKS_LOST, "Fig. 18: holders that lose their lock", "lease, us", "%", true, false},
-    {&polling, EXP_LOCKS_GOODPUT, "Fig. 19: goodput", "think time, us", "M txn/s", false, false},
-    {&polling, EXP_LOCKS_NIC, "Fig. 19: use of the card", "think time, us", "%", false, false},
+static const struct exp_sweep_chart charts[] = {
+    CHART(tpcc, GOODPUT, "Fig. 8a: TPC-C", "warehouses a node", "M txn/s", .log_x = true),
+    CHART(tpcc, ROUND_US, "Fig. 8b: mean latency", "warehouses a node", "us", .log_x = true, .log_y = true),
+    CHART(tpcc, ROUND_P999_US, "Fig. 8c: p99.9", "warehouses a node", "us", .log_x = true, .log_y = true),
+    CHART(nodes, GOODPUT, "Fig. 9: number of nodes", "nodes", "M txn/s", .log_x = true, .log_y = true),
+    CHART(slots, SAFE, "Fig. 11: leases that a holder may have", "leases", "M rounds/s, none lost"),
+    CHART(slots, LOST, "Fig. 11: holders that lose their lock", "leases", "%"),
+    CHART(powers, GOODPUT, "Fig. 14: skew", "exponent", "M rounds/s", .log_y = true),
+    CHART(powers, ROUND_US, "Fig. 14: mean latency", "exponent", "us", .log_y = true),
+    CHART(powers, ROUND_P999_US, "Fig. 14: p99.9", "exponent", "us", .log_y = true),
+    CHART(shares, GOODPUT, "Fig. 15: share of shared locks", "share", "M rounds/s", .log_y = true),
+    CHART(leases, KEPT, "Fig. 17: goodput kept when a node dies", "lease, us", "%", .log_x = true),
+    CHART(leases, LOST, "Fig. 18: holders that lose their lock", "lease, us", "%", .log_x = true),
+    CHART(polling, GOODPUT, "Fig. 19: goodput", "think time, us", "M txn/s"),
+    CHART(polling, NIC, "Fig. 19: use of the card", "think time, us", "%"),
     {.title = NULL}};
 
-#define CLAIM(text, where, u, value, lo, hi, k, s, m, first, second, ...)                                              \
-    {                                                                                                                  \
-        .figure = text, .source = where, .unit = u, .published = value, .low = lo, .high = hi, .kind = EXP_LOCKS_##k,  \
-        .sweep = &s, .metric = EXP_LOCKS_##m, .a = first, .b = second, __VA_ARGS__                                     \
-    }
 /* A range of the text, from `least` to `most`; a quarter more on both sides. */
 #define RANGE(text, least, most, s, m, first, second, at, ...)                                                         \
     CLAIM(text, "section 6.2", "x", ((least) + (most)) / 2, 0.75 * 2 * (least) / ((least) + (most)),                   \
@@ -141,7 +134,7 @@ static const char *const why_CARD =
 static const char *const why_TAIL = "In 5 ms nobody starves long enough: the published runs took 5 minutes.";
 
 /* ---- claims ---- */
-static const struct exp_locks_claim claims[] = {
+static const struct exp_sweep_claim claims[] = {
     RANGE("high contention: DSLR / DrTM", 1.8, 2.5, tpcc, GOODPUT, "DSLR", "DrTM", 1, .why = why_LEASE,
           .known_low = 2.9, .known_high = 4.6),
     RANGE("high contention: DSLR / Retry-on-Fail", 1.8, 2.5, tpcc, GOODPUT, "DSLR", "Retry-on-Fail", 1),
@@ -178,5 +171,5 @@ static const struct exp_locks_claim claims[] = {
           NULL, .x = 100, .why = why_CARD, .known_low = 0.92, .known_high = 1.4),
     {.figure = NULL}};
 
-const struct exp_locks_paper exp_locks_dslr = {
+const struct exp_sweep_study exp_locks_dslr = {
     .name = "dslr", .title = "DSLR's figures", .sweeps = sweeps, .charts = charts, .claims = claims};

@@ -16,7 +16,7 @@
 #define MICRO "--nic cx5" DPDK " --cs-ops 0 --theta 0 --server-threads 8"
 #define TPCC "--nic cx5" DPDK " --mix tpcc --think-ns 0 --cs-ops 0"
 
-static const struct exp_locks_series netlock[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
+static const struct exp_sweep_series netlock[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
 
 /* Fig. 8: x is the number of clients of 12 servers, or of locks. */
 #define CLIENTS                                                                                                        \
@@ -26,86 +26,85 @@ static const struct exp_locks_series netlock[] = {{"NetLock", "--lock netlock", 
             384, "--cns 12 --threads 8 --clients 384", false                                                           \
         }                                                                                                              \
     }
-static const struct exp_locks_sweep shared = {.name = "netlock-8a",
-                                              .arguments = MICRO " --locks 1000 --read-ratio 1",
-                                              .length = FULL,
-                                              .quick_length = QUICK,
-                                              .series = netlock,
-                                              .steps = CLIENTS};
-static const struct exp_locks_sweep contention = {.name = "netlock-8c",
-                                                  .arguments =
-                                                      MICRO " --read-ratio 0 --cns 12 --threads 8 --clients 96",
-                                                  .length = FULL,
-                                                  .quick_length = QUICK,
-                                                  .series = netlock,
-                                                  .steps = {{1, "--locks 1", true},
-                                                            {10, "--locks 10", false},
-                                                            {100, "--locks 100", true},
-                                                            {5000, "--locks 5000", true}},
-                                                  .full_only = true};
+static const struct exp_sweep shared = {.name = "netlock-8a",
+                                        .arguments = MICRO " --locks 1000 --read-ratio 1",
+                                        .length = FULL,
+                                        .quick_length = QUICK,
+                                        .series = netlock,
+                                        .steps = CLIENTS};
+static const struct exp_sweep contention = {.name = "netlock-8c",
+                                            .arguments = MICRO " --read-ratio 0 --cns 12 --threads 8 --clients 96",
+                                            .length = FULL,
+                                            .quick_length = QUICK,
+                                            .series = netlock,
+                                            .steps = {{1, "--locks 1", true},
+                                                      {10, "--locks 10", false},
+                                                      {100, "--locks 100", true},
+                                                      {5000, "--locks 5000", true}},
+                                            .full_only = true};
 
 /* Fig. 9: x is the number of the server's cores. */
-static const struct exp_locks_series switch_or_server[] = {
+static const struct exp_sweep_series switch_or_server[] = {
     {"switch", "--lock netlock", NULL}, {"server", "--lock rpc", NULL}, {NULL, NULL, NULL}};
-static const struct exp_locks_sweep cores = {.name = "netlock-9",
-                                             .arguments =
-                                                 "--nic cx5" DPDK " --cs-ops 0 --theta 0 --locks 5000 --read-ratio 1 "
-                                                 "--cns 10 --threads 8 --clients 320",
-                                             .length = FULL,
-                                             .quick_length = QUICK,
-                                             .series = switch_or_server,
-                                             .steps = {{1, "--server-threads 1", true},
-                                                       {2, "--server-threads 2", false},
-                                                       {4, "--server-threads 4", false},
-                                                       {8, "--server-threads 8", true}},
-                                             .full_only = true};
+static const struct exp_sweep cores = {.name = "netlock-9",
+                                       .arguments =
+                                           "--nic cx5" DPDK " --cs-ops 0 --theta 0 --locks 5000 --read-ratio 1 "
+                                           "--cns 10 --threads 8 --clients 320",
+                                       .length = FULL,
+                                       .quick_length = QUICK,
+                                       .series = switch_or_server,
+                                       .steps = {{1, "--server-threads 1", true},
+                                                 {2, "--server-threads 2", false},
+                                                 {4, "--server-threads 4", false},
+                                                 {8, "--server-threads 8", true}},
+                                       .full_only = true};
 
 /* Figs. 10 and 11: x is the number of warehouses of each node. */
-static const struct exp_locks_series systems[] = {{"NetLock", "--lock netlock", NULL},
+static const struct exp_sweep_series systems[] = {{"NetLock", "--lock netlock", NULL},
                                                   {"DSLR", "--lock dslr", NULL},
                                                   {"DrTM", "--lock drtm", NULL},
                                                   {"NetChain", "--lock netchain", NULL},
                                                   {NULL, NULL, NULL}};
-static const struct exp_locks_sweep ten = {.name = "netlock-10",
-                                           .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16",
-                                           .length = FULL,
-                                           .quick_length = QUICK,
-                                           .series = systems,
-                                           .steps = {{1, "--warehouses 10", true}, {10, "--warehouses 100", true}},
-                                           .full_only = true};
-static const struct exp_locks_sweep six = {.name = "netlock-11",
-                                           .arguments = TPCC " --cns 6 --threads 8 --clients 48 --server-threads 48",
-                                           .length = FULL,
-                                           .quick_length = QUICK,
-                                           .series = systems,
-                                           .steps = {{1, "--warehouses 6", true}, {10, "--warehouses 60", true}},
-                                           .full_only = true};
+static const struct exp_sweep ten = {.name = "netlock-10",
+                                     .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16",
+                                     .length = FULL,
+                                     .quick_length = QUICK,
+                                     .series = systems,
+                                     .steps = {{1, "--warehouses 10", true}, {10, "--warehouses 100", true}},
+                                     .full_only = true};
+static const struct exp_sweep six = {.name = "netlock-11",
+                                     .arguments = TPCC " --cns 6 --threads 8 --clients 48 --server-threads 48",
+                                     .length = FULL,
+                                     .quick_length = QUICK,
+                                     .series = systems,
+                                     .steps = {{1, "--warehouses 6", true}, {10, "--warehouses 60", true}},
+                                     .full_only = true};
 
 /* Fig. 12: the first tenant's share. x: 1 without, 2 with the policy. */
-static const struct exp_locks_sweep priorities = {
+static const struct exp_sweep priorities = {
     .name = "netlock-12a",
     .arguments = MICRO " --lock netlock --locks 8 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2",
     .length = FULL,
     .quick_length = QUICK,
-    .series = (const struct exp_locks_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
+    .series = (const struct exp_sweep_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
     .steps = {{1, "--policy fcfs", true}, {2, "--policy priority", true}}};
-static const struct exp_locks_sweep quotas = {
+static const struct exp_sweep quotas = {
     .name = "netlock-12b",
     .arguments = MICRO " --lock netlock --locks 1000 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2 "
                        "--tenant-cns 7",
     .length = FULL,
     .quick_length = QUICK,
-    .series = (const struct exp_locks_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
+    .series = (const struct exp_sweep_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
     .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 5000000", true}}};
 
 /* Fig. 14: x is the number of slots in the switch. */
-static const struct exp_locks_series thinks[] = {
+static const struct exp_sweep_series thinks[] = {
     {"think 0", "--lock netlock --think-ns 0", NULL},
     {"think 10 us", "--lock netlock --think-ns 10000", NULL},
     {"think 100 us", "--lock netlock --think-ns 100000", NULL},
     {"random, think 0", "--lock netlock --policy random --think-ns 0", NULL},
     {NULL, NULL, NULL}};
-static const struct exp_locks_sweep memory = {
+static const struct exp_sweep memory = {
     .name = "netlock-14",
     .arguments = "--nic cx5" DPDK " --mix tpcc --cs-ops 0 --warehouses 100 --cns 10 --threads 8 --clients 80 "
                  "--server-threads 16",
@@ -118,27 +117,21 @@ static const struct exp_locks_sweep memory = {
               {10000, "--switch-slots 10000", true}},
     .full_only = true};
 
-static const struct exp_locks_sweep *const sweeps[] = {&shared,     &contention, &cores,  &ten, &six,
-                                                       &priorities, &quotas,     &memory, NULL};
+static const struct exp_sweep *const sweeps[] = {&shared,     &contention, &cores,  &ten, &six,
+                                                 &priorities, &quotas,     &memory, NULL};
 
-static const struct exp_locks_chart charts[] = {
-    {&shared, EXP_LOCKS_ACQUIRE_US, "Fig. 8a: shared locks", "clients", "us", true, false},
-    {&contention, EXP_LOCKS_GOODPUT, "Fig. 8c: contention", "locks", "M locks/s", true, true},
-    {&contention, EXP_LOCKS_ACQUIRE_US, "Fig. 8d: contention", "locks", "us", true, true},
-    {&cores, EXP_LOCKS_GOODPUT, "Fig. 9: a switch, a server", "cores of the server", "M locks/s", false, false},
-    {&ten, EXP_LOCKS_GOODPUT, "Fig. 10: ten clients", "warehouses a node", "M txn/s", true, true},
-    {&ten, EXP_LOCKS_ROUND_P99_US, "Fig. 10: p99", "warehouses a node", "us", true, true},
-    {&six, EXP_LOCKS_GOODPUT, "Fig. 11: six clients", "warehouses a node", "M txn/s", true, true},
-    {&priorities, EXP_LOCKS_FIRST_TENANT, "Fig. 12a: priorities", "1 without, 2 with", "% of the first", false, false},
-    {&quotas, EXP_LOCKS_FIRST_TENANT, "Fig. 12b: quotas", "1 without, 2 with", "% of the first", false, false},
-    {&memory, EXP_LOCKS_GRANTS, "Figs. 13 and 14: slots in the switch", "slots", "M locks/s", true, false},
+static const struct exp_sweep_chart charts[] = {
+    CHART(shared, ACQUIRE_US, "Fig. 8a: shared locks", "clients", "us", .log_x = true),
+    CHART(contention, GOODPUT, "Fig. 8c: contention", "locks", "M locks/s", .log_x = true, .log_y = true),
+    CHART(contention, ACQUIRE_US, "Fig. 8d: contention", "locks", "us", .log_x = true, .log_y = true),
+    CHART(cores, GOODPUT, "Fig. 9: a switch, a server", "cores of the server", "M locks/s"),
+    CHART(ten, GOODPUT, "Fig. 10: ten clients", "warehouses a node", "M txn/s", .log_x = true, .log_y = true),
+    CHART(ten, ROUND_P99_US, "Fig. 10: p99", "warehouses a node", "us", .log_x = true, .log_y = true),
+    CHART(six, GOODPUT, "Fig. 11: six clients", "warehouses a node", "M txn/s", .log_x = true, .log_y = true),
+    CHART(priorities, FIRST_TENANT, "Fig. 12a: priorities", "1 without, 2 with", "% of the first"),
+    CHART(quotas, FIRST_TENANT, "Fig. 12b: quotas", "1 without, 2 with", "% of the first"),
+    CHART(memory, GRANTS, "Figs. 13 and 14: slots in the switch", "slots", "M locks/s", .log_x = true),
     {.title = NULL}};
-
-#define CLAIM(text, where, u, value, lo, hi, k, s, m, first, second, ...)                                              \
-    {                                                                                                                  \
-        .figure = text, .source = where, .unit = u, .published = value, .low = lo, .high = hi, .kind = EXP_LOCKS_##k,  \
-        .sweep = &s, .metric = EXP_LOCKS_##m, .a = first, .b = second, __VA_ARGS__                                     \
-    }
 
 /* ---- why ---- */
 
@@ -156,7 +149,7 @@ static const char *const why_QUOTA =
     "The quota counts requests in windows that end after the run's warm-up: in --quick the first burst is still in it.";
 
 /* ---- claims ---- */
-static const struct exp_locks_claim claims[] = {
+static const struct exp_sweep_claim claims[] = {
     CLAIM("shared locks: mean", "section 6.2", "us", 7.1, 0.75, 1.25, AT, shared, ACQUIRE_US, "NetLock", NULL, .x = 96),
     CLAIM("shared locks: median", "section 6.2", "us", 8, 0.75, 1.25, AT, shared, ACQUIRE_P50_US, "NetLock", NULL,
           .x = 96),
@@ -200,5 +193,5 @@ static const struct exp_locks_claim claims[] = {
           .why = why_LOOP, .known_low = 0.01, .known_high = 10),
     {.figure = NULL}};
 
-const struct exp_locks_paper exp_locks_netlock = {
+const struct exp_sweep_study exp_locks_netlock = {
     .name = "netlock", .title = "NetLock's figures", .sweeps = sweeps, .charts = charts, .claims = claims};

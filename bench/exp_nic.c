@@ -188,17 +188,20 @@ static int write_report(const struct exp_nic *nic, const char *suffix,
     return exp_close(&file, error);
 }
 
-static void write_section(const struct exp_nic *nic)
+static int write_section(const struct exp_nic *nic, struct cellar_error *error)
 {
+    const char *made = nic->exp->quick ? "cellar exp nic --quick --out DIR" : "cellar exp nic --out DIR";
+    int code = 0;
     FILE *page = nic->exp->page.out;
     char file[64];
     exp_page_section(TITLE, page);
-    for (uint32_t i = 0; i < GROUPS; i++) {
+    for (uint32_t i = 0; i < GROUPS && code == 0; i++) {
         if (!groups[i]->chart) continue;
         snprintf(file, sizeof file, "nic-%s.svg", groups[i]->name);
-        exp_page_chart(file, groups[i]->title, page);
+        code = exp_page_chart(nic->exp, file, groups[i]->title, made, error);
     }
     exp_page_table(&nic->report, page);
+    return code;
 }
 
 static int add_json(const struct exp_nic *nic, struct cellar_error *error)
@@ -220,7 +223,7 @@ static int write_all(struct exp_nic *nic, struct cellar_error *error)
     if (code == 0) code = write_report(nic, ".csv", exp_report_csv, error);
     if (code == 0) code = write_report(nic, ".md", exp_report_markdown, error);
     if (code == 0) code = write_profiles(nic, error);
-    if (code == 0) write_section(nic);
+    if (code == 0) code = write_section(nic, error);
     return code == 0 ? add_json(nic, error) : code;
 }
 

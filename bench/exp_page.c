@@ -1,5 +1,9 @@
 #include "exp_page.h"
 
+#include <cellar_commit.h> /* made by each build */
+#include <errno.h>
+#include <string.h>
+
 static void escaped(const char *text, FILE *out)
 {
     for (; *text; text++) {
@@ -21,19 +25,29 @@ static void element(const char *name, const char *content, FILE *out)
     fprintf(out, "</%s>", name);
 }
 
-void exp_page_begin(bool quick, FILE *out)
+void exp_page_begin(const char *command, bool quick, FILE *out)
 {
-    fputs("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width\">\n<title>cellar exp</title>\n<style>\n"
-          "body { font: 15px/1.45 system-ui, sans-serif; max-width: 1180px; margin: 2em auto; padding: 0 1em; }\n"
-          "img { max-width: 100%; border: 1px solid #e4e4e4; margin: 0 1em 1em 0; }\n"
-          ".table { overflow-x: auto; }\n"
-          "table { border-collapse: collapse; } th, td { padding: .25em .7em; border-bottom: 1px solid #e4e4e4; }\n"
-          "th { text-align: left; } .n { text-align: right; white-space: nowrap; }\n"
-          ".known { background: #fdf3d8; } .outside { background: #f9d6d0; }\n</style>\n"
-          "<h1>cellar exp</h1>\n",
-          out);
-    if (quick) fputs("<p>Made with <code>--quick</code>: fewer points, shorter runs.</p>\n", out);
+    fputs(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>cellar exp</title>\n"
+        "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
+        "body { font: 15px/1.45 system-ui, sans-serif; max-width: 1180px; margin: 2em auto; padding: 0 1em; }\n"
+        "figure { display: inline-block; vertical-align: top; width: 570px; max-width: 100%; margin: 0 .5em 1em 0; }\n"
+        "figure svg { width: 100%; height: auto; border: 1px solid #e4e4e4; }\n"
+        "figcaption { font-size: 12px; } figcaption code { display: block; overflow-wrap: anywhere; color: #555; }\n"
+        ".table { overflow-x: auto; }\n"
+        "table { border-collapse: collapse; } th, td { padding: .25em .7em; border-bottom: 1px solid #e4e4e4; }\n"
+        "th { text-align: left; } .n { text-align: right; white-space: nowrap; }\n"
+        ".known { background: #fdf3d8; } .outside { background: #f9d6d0; }\n</style>\n"
+        "<h1>cellar exp</h1>\n<p>",
+        out);
+    fprintf(out,
+            "Commit %s. Simulated NICs and seeds are in the command under each figure; where they say nothing, "
+            "<code>--nic cx5 --seed 1</code>. Deterministic: this commit gives these numbers on every machine. "
+            "Made by <code>",
+            CELLAR_COMMIT);
+    escaped(command, out);
+    fprintf(out, "</code>%s</p>\n", quick ? ": fewer points, shorter runs." : ".");
 }
 
 void exp_page_section(const char *title, FILE *out)
@@ -42,11 +56,42 @@ void exp_page_section(const char *title, FILE *out)
     fputc('\n', out);
 }
 
-void exp_page_chart(const char *file, const char *title, FILE *out)
+void exp_page_text(const char *text, FILE *out)
 {
-    fprintf(out, "<img src=\"%s\" width=\"560\" alt=\"", file);
+    element("p", text, out);
+    fputc('\n', out);
+}
+
+static int copy_file(const struct exp *exp, const char *file, struct cellar_error *error)
+{
+    char path[512], bytes[4096];
+    int length = snprintf(path, sizeof path, "%s/%s", exp->folder, file);
+    FILE *in = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
+    if (!in) return err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back: %s", path, strerror(errno));
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) (void)fwrite(bytes, 1, got, exp->page.out);
+    bool failed = ferror(in) != 0;
+    fclose(in);
+    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back", path) : 0;
+}
+
+int exp_page_chart(const struct exp *exp, const char *file, const char *title, const char *made,
+                   struct cellar_error *error)
+{
+    FILE *out = exp->page.out;
+    fputs("<figure role=\"img\" aria-label=\"", out);
     escaped(title, out);
     fputs("\">\n", out);
+    int code = copy_file(exp, file, error);
+    fputs("<figcaption><code>", out);
+    for (; *made; made++) {
+        char letter[2] = {*made, 0};
+        if (*made == '\n')
+            fputs("</code><code>", out);
+        else
+            escaped(letter, out);
+    }
+    fputs("</code></figcaption>\n</figure>\n", out);
+    return code;
 }
 
 static void number(const char *value, FILE *out) { fprintf(out, "<td class=\"n\">%s</td>", value); }

@@ -1,11 +1,15 @@
-/* exp_page.h - index.html: the tables and charts of all experiments of a run on one page, which needs nothing but the files beside it. */
+/* exp_page.h - index.html: the tables and charts of all experiments of a run on one page, which needs nothing else: charts are in it. */
 #pragma once
 
+#include "exp.h"
 #include "exp_report.h"
 
-void exp_page_begin(bool quick, FILE *out);
+/* What all figures are made with: commit, seed and NICs. `command`: of the whole page. */
+void exp_page_begin(const char *command, bool quick, FILE *out);
 void exp_page_section(const char *title, FILE *out);
-/* A chart that lies beside the page. */
-void exp_page_chart(const char *file, const char *title, FILE *out);
+void exp_page_text(const char *text, FILE *out);
+/* Puts a chart of the folder into its page, and under it the command lines, one in each line of `made`, that make it. */
+NODISCARD int exp_page_chart(const struct exp *exp, const char *file, const char *title, const char *made,
+                             struct cellar_error *error);
 void exp_page_table(const struct exp_report *report, FILE *out);
 void exp_page_end(FILE *out);

@@ -1,4 +1,4 @@
-/* exp_svg.c - a plot area with a light grid, the series in it, their names beside it; colours that the colour-blind can tell apart. */
+/* exp_svg.c - a plot area with a light grid, lines or bars in it, their names beside it; colours that the colour-blind can tell apart. */
 #include "exp_svg.h"
 
 #include "elementary.h"
@@ -110,6 +110,23 @@ static void text_at(FILE *out, double x, double y, const char *style, const char
     fputs("</text>\n", out);
 }
 
+static void draw_frame(const char *title, const char *x_label, const char *y_label, const struct axis *y, FILE *out)
+{
+    char label[32];
+    for (uint32_t i = 0; i < y->tick_count; i++) {
+        double at = place(y, y->ticks[i]);
+        fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#e4e4e4\"/>\n", LEFT, at, RIGHT);
+        snprintf(label, sizeof label, "%g", y->ticks[i]);
+        text_at(out, LEFT - 8, at + 4, "text-anchor=\"end\"", label);
+    }
+    fprintf(out, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#444\"/>\n", LEFT, TOP, BOTTOM, RIGHT);
+    text_at(out, LEFT, 28, "font-size=\"16\" font-weight=\"600\"", title);
+    if (x_label) text_at(out, (LEFT + RIGHT) / 2.0, BOTTOM + 42, "text-anchor=\"middle\"", x_label);
+    fprintf(out, "<g transform=\"translate(20 %d) rotate(-90)\">\n", (TOP + BOTTOM) / 2);
+    text_at(out, 0, 0, "text-anchor=\"middle\"", y_label);
+    fputs("</g>\n", out);
+}
+
 static void draw_axes(const struct exp_svg_chart *chart, const struct axis *x, const struct axis *y, FILE *out)
 {
     char label[32];
@@ -119,18 +136,7 @@ static void draw_axes(const struct exp_svg_chart *chart, const struct axis *x, c
         snprintf(label, sizeof label, "%g", x->ticks[i]);
         text_at(out, at, BOTTOM + 18, "text-anchor=\"middle\"", label);
     }
-    for (uint32_t i = 0; i < y->tick_count; i++) {
-        double at = place(y, y->ticks[i]);
-        fprintf(out, "<path d=\"M%d %.1fH%d\" stroke=\"#e4e4e4\"/>\n", LEFT, at, RIGHT);
-        snprintf(label, sizeof label, "%g", y->ticks[i]);
-        text_at(out, LEFT - 8, at + 4, "text-anchor=\"end\"", label);
-    }
-    fprintf(out, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#444\"/>\n", LEFT, TOP, BOTTOM, RIGHT);
-    text_at(out, LEFT, 28, "font-size=\"16\" font-weight=\"600\"", chart->title);
-    text_at(out, (LEFT + RIGHT) / 2.0, BOTTOM + 42, "text-anchor=\"middle\"", chart->x_label);
-    fprintf(out, "<g transform=\"translate(20 %d) rotate(-90)\">\n", (TOP + BOTTOM) / 2);
-    text_at(out, 0, 0, "text-anchor=\"middle\"", chart->y_label);
-    fputs("</g>\n", out);
+    draw_frame(chart->title, chart->x_label, chart->y_label, y, out);
 }
 
 static void draw_dot(FILE *out, double x, double y, const char *colour, bool published)
@@ -162,18 +168,88 @@ static void draw_series(const struct exp_svg_chart *chart, uint32_t index, const
     text_at(out, RIGHT + 42, legend_y + 4, "", series->name);
 }
 
+static void open_picture(FILE *out)
+{
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+            "font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222\">\n",
+            WIDTH, HEIGHT, WIDTH, HEIGHT);
+    fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, HEIGHT);
+}
+
 void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
 {
     struct axis x = {.log = chart->log_x, .from = LEFT, .to = RIGHT};
     struct axis y = {.log = chart->log_y, .from = BOTTOM, .to = TOP};
     make_axis(chart, false, &x);
     make_axis(chart, true, &y);
-    fprintf(out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-            "font-family=\"system-ui, sans-serif\" font-size=\"12\" fill=\"#222\">\n",
-            WIDTH, HEIGHT, WIDTH, HEIGHT);
-    fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, HEIGHT);
+    open_picture(out);
     draw_axes(chart, &x, &y, out);
     for (uint32_t i = 0; i < chart->count; i++) draw_series(chart, i, &x, &y, out);
+    fputs("</svg>\n", out);
+}
+
+/* ---- bars ---- */
+
+#define GROUP_GAP 0.25 /* of a group's room, empty */
+
+static double height_of(const struct exp_svg_bars *bars, uint32_t group, uint32_t bar)
+{
+    double sum = 0;
+    for (uint32_t part = 0; part < bars->part_count; part++) sum += bars->values[group][bar][part];
+    return sum;
+}
+
+static void make_height(const struct exp_svg_bars *bars, struct axis *y)
+{
+    for (uint32_t group = 0; group < bars->group_count; group++)
+        for (uint32_t bar = 0; bar < bars->bar_count; bar++)
+            if (height_of(bars, group, bar) > y->high) y->high = height_of(bars, group, bar);
+    y->high = y->high > 0 ? y->high * ROOM_ABOVE : 1;
+    linear_ticks(y);
+}
+
+static double opacity_of(uint32_t part) { return 1 - 0.2 * part; }
+
+static void draw_bar(const struct exp_svg_bars *bars, const struct axis *y, uint32_t group, uint32_t bar, FILE *out)
+{
+    double room = (double)(RIGHT - LEFT) / bars->group_count, width = room * (1 - GROUP_GAP) / bars->bar_count;
+    double left = LEFT + room * (group + GROUP_GAP / 2) + width * bar, base = 0;
+    for (uint32_t part = 0; part < bars->part_count; part++) {
+        double value = bars->values[group][bar][part];
+        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
+                left, place(y, base + value), width * 0.9, place(y, base) - place(y, base + value), colours[bar],
+                opacity_of(part));
+        base += value;
+    }
+}
+
+static void draw_legend(const struct exp_svg_bars *bars, FILE *out)
+{
+    uint32_t line = 0;
+    for (uint32_t bar = 0; bar < bars->bar_count; bar++, line++) {
+        fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>\n", RIGHT + 16,
+                (int)(TOP + 9 + 22 * line), colours[bar]);
+        text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", bars->bars[bar]);
+    }
+    for (uint32_t part = bars->part_count; bars->part_count > 1 && part > 0; part--, line++) {
+        fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"#222\" fill-opacity=\"%.2f\"/>\n",
+                RIGHT + 16, (int)(TOP + 9 + 22 * line), opacity_of(part - 1));
+        text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", bars->parts[part - 1]);
+    }
+}
+
+void exp_svg_write_bars(const struct exp_svg_bars *bars, FILE *out)
+{
+    struct axis y = {.from = BOTTOM, .to = TOP};
+    make_height(bars, &y);
+    open_picture(out);
+    draw_frame(bars->title, NULL, bars->y_label, &y, out);
+    for (uint32_t group = 0; group < bars->group_count; group++) {
+        double middle = LEFT + (double)(RIGHT - LEFT) / bars->group_count * (group + 0.5);
+        for (uint32_t bar = 0; bar < bars->bar_count; bar++) draw_bar(bars, &y, group, bar, out);
+        text_at(out, middle, BOTTOM + 18, "text-anchor=\"middle\"", bars->groups[group]);
+    }
+    draw_legend(bars, out);
     fputs("</svg>\n", out);
 }

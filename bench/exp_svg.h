@@ -1,4 +1,4 @@
-/* exp_svg.h - line charts as SVG files. */
+/* exp_svg.h - line charts and bars as SVG. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,4 +22,18 @@ struct exp_svg_chart {
     uint32_t count;
 };
 
+#define EXP_SVG_GROUPS 6
+#define EXP_SVG_PARTS 5
+#define EXP_SVG_NAME_BYTES 24
+
+struct exp_svg_bars {
+    const char *title, *y_label;
+    char groups[EXP_SVG_GROUPS][EXP_SVG_NAME_BYTES]; /* under them; a dozen letters each, or they run into each other */
+    const char *bars[EXP_SVG_SERIES];                /* of each group, in as many colours */
+    const char *parts[EXP_SVG_PARTS];                /* of each bar, from below, ever lighter; one needs no name */
+    uint32_t group_count, bar_count, part_count;
+    double values[EXP_SVG_GROUPS][EXP_SVG_SERIES][EXP_SVG_PARTS];
+};
+
+void exp_svg_write_bars(const struct exp_svg_bars *bars, FILE *out);
 void exp_svg_write(const struct exp_svg_chart *chart, FILE *out);

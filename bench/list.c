@@ -1,6 +1,7 @@
 /* list.c - `cellar list`: what this build has, and what it does not have yet. */
 #include "bench.h"
 #include "exp.h"
+#include "exp_sweep.h"
 #include "lockmgr.h"
 #include "locks_report.h"
 #include "mode.h"
@@ -64,15 +65,26 @@ static json_t *names_json(const char *const *names)
     return array;
 }
 
+/* Names of experiments, those of their parts among them. */
+static json_t *experiments_json(void)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; exp_kinds[i]; i++) {
+        json_array_append_new(array, json_string(exp_kinds[i]->name));
+        const struct exp_sweep_study *const *study = exp_kinds[i]->family ? exp_kinds[i]->family->studies : NULL;
+        for (; study && *study; study++) json_array_append_new(array, json_string((*study)->name));
+    }
+    return array;
+}
+
 static int print_json(void)
 {
-    json_t *workloads = json_array(), *experiments = json_array();
-    for (uint32_t i = 0; exp_kinds[i]; i++) json_array_append_new(experiments, json_string(exp_kinds[i]->name));
+    json_t *workloads = json_array();
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
     json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
                              names_json(settings_nics), "modes", names_json(mode_names), "locks", locks_json(),
-                             "workloads", workloads, "experiments", experiments);
+                             "workloads", workloads, "experiments", experiments_json());
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
@@ -88,6 +100,13 @@ static void print_names(const char *title, const char *const *names)
     printf("\n");
 }
 
+static void print_experiment(const struct exp_kind *kind)
+{
+    printf("  %-16s %s\n", kind->name, kind->summary);
+    const struct exp_sweep_study *const *study = kind->family ? kind->family->studies : NULL;
+    for (; study && *study; study++) printf("    %-14s %s\n", (*study)->name, (*study)->title);
+}
+
 static void print_text(void)
 {
     print_names("fabrics", settings_fabrics);
@@ -98,7 +117,7 @@ static void print_text(void)
     for (uint32_t i = 0; settings_workloads[i]; i++)
         printf("  %-16s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
     printf("experiments\n");
-    for (uint32_t i = 0; exp_kinds[i]; i++) printf("  %-16s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
+    for (uint32_t i = 0; exp_kinds[i]; i++) print_experiment(exp_kinds[i]);
 }
 
 int bench_list_main(int count, char *const *arguments, struct watch *watch)

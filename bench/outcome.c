@@ -14,6 +14,32 @@ const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read", [C
 #define RATE_SAMPLE_SHARE 0.04
 #define RATE_SIGMAS 4
 
+int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_session *session,
+                       struct cellar_error *error)
+{
+    const char *const *names = outcome->settings->workload->tables;
+    for (uint32_t i = 0; names && names[i] && outcome->table_count < OUTCOME_TABLES_MAX; i++) {
+        const struct cellar_table *table = cellar_table_find(db, names[i]);
+        if (!table) continue;
+        struct outcome_table *found = &outcome->tables[outcome->table_count++];
+        found->name = names[i];
+        int code = cellar_space_read(session, table, &found->space, error);
+        if (code < 0) return code;
+    }
+    return 0;
+}
+
+void outcome_compare(struct outcome *outcome, const struct simulation_counts *before,
+                     const struct simulation_counts *after)
+{
+    double units_ns = (double)(after->now_ns - before->now_ns) * after->units;
+    outcome->trace_hash = after->trace_hash;
+    outcome->virtual_s = (double)after->now_ns * 1e-9;
+    outcome->nics_limited = units_ns > 0;
+    for (uint32_t node = 0; outcome->nics_limited && node < outcome->settings->db.mns; node++)
+        outcome->nic_utilization[node] = (double)(after->busy_ns[node] - before->busy_ns[node]) / units_ns;
+}
+
 uint32_t outcome_checks_failed(const struct outcome *outcome)
 {
     uint32_t failed = 0;

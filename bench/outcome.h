@@ -6,6 +6,7 @@
 #include "history_check.h"
 #include "machine.h"
 #include "settings.h"
+#include "simulation.h"
 
 #define OUTCOME_TABLES_MAX 16
 
@@ -47,6 +48,13 @@ struct outcome {
     bool nics_limited;                        /* else their utilization means nothing */
     double nic_utilization[FABRIC_NODES_MAX]; /* busy share of the processing units, of each memory node */
 };
+
+/* Reads what each table of the workload takes; `session` alone is at work. */
+CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_session *session,
+                                        struct cellar_error *error);
+/* What only the simulator knows, of a run between these two. */
+void outcome_compare(struct outcome *outcome, const struct simulation_counts *before,
+                     const struct simulation_counts *after);
 
 uint32_t outcome_checks_failed(const struct outcome *outcome);
 /* Sums over phases and verbs of the run, for each transaction. */

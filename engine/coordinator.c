@@ -86,7 +86,8 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
         txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
         return -CELLAR_ERR_FENCED;
     }
-    int rc = run(co, txn, proc, args, attempts, coordinator->calls % SAMPLE_EVERY == 0);
+    bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
+    int rc = run(co, txn, proc, args, attempts, sampled);
     if (txn->hot.count) hot_leave(txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;

@@ -1,10 +1,15 @@
 #!/bin/bash
-# install-deps.sh [test|guest] - installs what building needs (with `test`: and what the tests need; with `guest`: and what test/verbs/run.sh
-# needs for its guests), if it is missing. Debian and its kin; as root or through sudo. Elsewhere it says what is missing.
+# install-deps.sh [test|guest|browser] - installs what building needs (with `test`: and what the tests need; with `guest`: and what
+# test/verbs/run.sh needs for its guests; with `browser`: only what test/cli/test_exp_page.sh looks at a page with), if it is missing. Debian and
+# its kin; as root or through sudo. Elsewhere it says what is missing.
 set -eu
 
 missing_packages() {
     local kind=$1
+    if [ "$kind" = browser ]; then
+        command -v chromium >/dev/null || echo chromium
+        return 0
+    fi
     command -v gcc >/dev/null || echo gcc libc6-dev
     command -v cmake >/dev/null || echo cmake
     command -v ninja >/dev/null || echo ninja-build

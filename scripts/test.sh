@@ -33,6 +33,7 @@ esac
 
 # Without these, verbs.guest is skipped: there may be no network here, or nobody who may install.
 bash scripts/install-deps.sh guest || echo "no packages for guests: verbs.guest will be skipped"
+bash scripts/install-deps.sh browser || echo "no browser: cli.exp_page will be skipped"
 
 build "release, gcc" build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc
 build "release, clang, planted bugs" build-clang-planted -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=clang -DPLANTS=ON \

@@ -11,6 +11,10 @@ source "$(dirname "$0")/prelude.sh"
 "$cellar" exp --help | grep -q "Usage: cellar exp NAME|all" || fail "cellar exp --help does not say how it is used"
 "$cellar" list | grep -qE "^  nic " || fail "cellar list does not show the experiment nic"
 "$cellar" list --json | grep -q '"experiments"' || fail "cellar list --json does not name the experiments"
+for study in throughput skew declock; do
+    "$cellar" exp --help | grep -qE "^    $study " || fail "cellar exp --help does not name $study"
+    "$cellar" list | grep -qE "^    $study " || fail "cellar list does not name $study"
+done
 out=$folder/unused
 refused "the experiment comes first" exp
 refused "the experiment comes first" exp --out "$out"
@@ -64,9 +68,9 @@ grep -q "$rows figures: $((rows - known)) within their bands, $known known not t
     fail "the report for people does not count $rows figures, $known of them known misses"
 [ "$(grep -c '^| C' "$folder/nic/nic.md")" -eq "$rows" ] || fail "nic.md has not $rows figures"
 [ "$(grep -cE '^<tr class="(within|known)">' "$folder/nic/index.html")" -eq $((rows + locks)) ] || fail "index.html has not $rows + $locks figures"
-while read -r chart; do
-    [ "$(tail -n 1 "$folder/nic/$chart")" = "</svg>" ] || fail "index.html shows $chart, which is no whole SVG"
-done < <(grep -o 'src="[^"]*"' "$folder/nic/index.html" | cut -d '"' -f 2)
+charts=$(find "$folder/nic" -name '*.svg' | wc -l)
+[ "$(grep -c '^</svg>' "$folder/nic/index.html")" -eq "$charts" ] || fail "index.html has not $charts whole charts"
+grep -E '(src|href)="[^d]' "$folder/nic/index.html" && fail "index.html needs other files"
 [ "$(find "$folder/nic" -name '*.svg' | wc -l)" -ge 5 ] || fail "charts are missing"
 
 [ $failures -eq 0 ] && echo "$rows figures are as they should be"

@@ -1,5 +1,5 @@
-/* exp_locks_jobs.c - the points of a plan, run in processes of their own: one takes the next as soon as it is done with the last. */
-#include "exp_locks.h"
+/* exp_sweep_jobs.c - the points of a plan, run in processes of their own: one takes the next as soon as it is done with the last. */
+#include "exp_sweep.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -21,20 +21,20 @@ struct board {
 };
 
 struct jobs {
-    struct exp_locks *locks;
+    struct exp_sweep_plan *plan;
     struct board *board;
     uint32_t *order; /* of points that are run, long ones first */
     uint32_t count;
     pid_t children[JOBS_MAX];
 };
 
-void *exp_locks_share(size_t bytes)
+void *exp_sweep_share(size_t bytes)
 {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-void exp_locks_unshare(void *memory, size_t bytes)
+void exp_sweep_unshare(void *memory, size_t bytes)
 {
     if (memory) munmap(memory, bytes);
 }
@@ -46,8 +46,8 @@ static void work(struct jobs *jobs)
     for (;;) {
         uint32_t i = __atomic_fetch_add(&board->next, 1, __ATOMIC_RELAXED);
         if (i >= jobs->count) _exit(0);
-        const struct exp_locks_point *point = &jobs->locks->points[jobs->order[i]];
-        if (exp_locks_measure(point->line, &jobs->locks->results[jobs->order[i]], &error)) {
+        const struct exp_sweep_point *point = &jobs->plan->points[jobs->order[i]];
+        if (jobs->plan->family->measure(point->line, &jobs->plan->results[jobs->order[i]], &error)) {
             board->error = error;
             _exit(1);
         }
@@ -66,6 +66,8 @@ static int begin(struct jobs *jobs, uint32_t i, struct cellar_error *error)
     }
     if (jobs->children[i] == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0,
+              0); /* sparse memory of hundreds of coordinators: clearing took most of the time */
         if (getppid() != parent) _exit(1);
         work(jobs);
     }
@@ -96,7 +98,7 @@ static void end_all(struct jobs *jobs)
 
 static int await_all(struct jobs *jobs, struct cellar_error *error)
 {
-    struct exp *exp = jobs->locks->exp;
+    struct exp *exp = jobs->plan->exp;
     int code = 0;
     for (bool busy = true; busy && code == 0;) {
         busy = false;
@@ -107,7 +109,7 @@ static int await_all(struct jobs *jobs, struct cellar_error *error)
         }
         uint32_t next = __atomic_load_n(&jobs->board->next, __ATOMIC_RELAXED);
         uint32_t at = next > 0 && next <= jobs->count ? next - 1 : jobs->count - 1;
-        __atomic_store_n(&exp->progress.name, jobs->locks->points[jobs->order[at]].sweep->name, __ATOMIC_RELAXED);
+        __atomic_store_n(&exp->progress.name, jobs->plan->points[jobs->order[at]].sweep->name, __ATOMIC_RELAXED);
         __atomic_store_n(&exp->progress.done, __atomic_load_n(&jobs->board->done, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
         if (busy) exp->watch->pause(PAUSE_NS);
     }
@@ -117,22 +119,22 @@ static int await_all(struct jobs *jobs, struct cellar_error *error)
 /* Points whose line nobody else's is, by falling weight; each sum of weights is the progress' whole. */
 static void put_in_order(struct jobs *jobs)
 {
-    struct exp_locks *locks = jobs->locks;
-    locks->exp->progress = (struct progress_points){.name = ""};
-    for (uint32_t i = 0; i < locks->point_count; i++) {
-        const struct exp_locks_point *point = &locks->points[i];
+    struct exp_sweep_plan *plan = jobs->plan;
+    plan->exp->progress = (struct progress_points){.name = ""};
+    for (uint32_t i = 0; i < plan->point_count; i++) {
+        const struct exp_sweep_point *point = &plan->points[i];
         if (point->same != i) continue;
         uint32_t at = jobs->count++;
-        for (; at > 0 && locks->points[jobs->order[at - 1]].weight < point->weight; at--)
+        for (; at > 0 && plan->points[jobs->order[at - 1]].weight < point->weight; at--)
             jobs->order[at] = jobs->order[at - 1];
         jobs->order[at] = i;
-        locks->exp->progress.all += (uint64_t)point->weight;
+        plan->exp->progress.all += (uint64_t)point->weight;
     }
 }
 
 static int run_all(struct jobs *jobs, uint32_t count, struct cellar_error *error)
 {
-    struct exp *exp = jobs->locks->exp;
+    struct exp *exp = jobs->plan->exp;
     int code = 0;
     exp->watch->begin(exp->watch, &(struct watch_phase){.draw = progress_draw_points, .arg = &exp->progress});
     for (uint32_t i = 0; i < count && i < JOBS_MAX && code == 0; i++) code = begin(jobs, i, error);
@@ -142,16 +144,16 @@ static int run_all(struct jobs *jobs, uint32_t count, struct cellar_error *error
     return code;
 }
 
-int exp_locks_run(struct exp_locks *locks, uint32_t count, struct cellar_error *error)
+int exp_sweep_measure(struct exp_sweep_plan *plan, uint32_t count, struct cellar_error *error)
 {
-    struct jobs jobs = {.locks = locks, .board = exp_locks_share(sizeof(struct board))};
-    jobs.order = calloc(EXP_LOCKS_POINTS, sizeof *jobs.order);
+    struct jobs jobs = {.plan = plan, .board = exp_sweep_share(sizeof(struct board))};
+    jobs.order = calloc(EXP_SWEEP_POINTS, sizeof *jobs.order);
     int code = jobs.board && jobs.order ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a list of measurements");
     if (code == 0) put_in_order(&jobs);
     if (code == 0 && jobs.count > 0) code = run_all(&jobs, count, error);
-    for (uint32_t i = 0; code == 0 && i < locks->point_count; i++)
-        locks->results[i] = locks->results[locks->points[i].same];
+    for (uint32_t i = 0; code == 0 && i < plan->point_count; i++)
+        plan->results[i] = plan->results[plan->points[i].same];
     free(jobs.order);
-    exp_locks_unshare(jobs.board, sizeof(struct board));
+    exp_sweep_unshare(jobs.board, sizeof(struct board));
     return code;
 }

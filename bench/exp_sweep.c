@@ -1,0 +1,326 @@
+/* exp_sweep.c - plans all studies' points, has them run, and writes what came of it. */
+#include "exp_sweep.h"
+
+#include "exp_page.h"
+#include "must.h"
+#include "style.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS_MAX 64
+
+/* ---- the plan ---- */
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The same words in another order are the same run. `sorted`: EXP_SWEEP_LINE_BYTES. */
+static void sort_words(const char *line, char *sorted)
+{
+    char copy[EXP_SWEEP_LINE_BYTES], *words[WORDS_MAX], *rest = NULL;
+    size_t count = 0, used = 0;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok_r(copy, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    qsort(words, count, sizeof words[0], by_text);
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)snprintf(sorted + used, EXP_SWEEP_LINE_BYTES - used, "%s ", words[i]);
+}
+
+static uint32_t find_same(const struct exp_sweep_plan *plan, const char *line)
+{
+    char wanted[EXP_SWEEP_LINE_BYTES + 2], other[EXP_SWEEP_LINE_BYTES + 2];
+    sort_words(line, wanted);
+    for (uint32_t i = 0; i < plan->point_count; i++) {
+        sort_words(plan->points[i].line, other);
+        if (!strcmp(wanted, other)) return i;
+    }
+    return plan->point_count;
+}
+
+static int plan_point(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const struct exp_sweep_series *series,
+                      const struct exp_sweep_step *step, struct cellar_error *error)
+{
+    must(plan->point_count < EXP_SWEEP_POINTS);
+    struct exp_sweep_point *point = &plan->points[plan->point_count];
+    *point = (struct exp_sweep_point){.sweep = sweep, .series = series, .step = step};
+    const char *length = plan->exp->quick ? sweep->quick_length : series->length ? series->length : sweep->length;
+    const char *parts[] = {sweep->first ? sweep->first : "", step->arguments, sweep->arguments, series->arguments,
+                           length};
+    size_t used = 0;
+    for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i][0] == 0) continue;
+        used += (size_t)snprintf(point->line + used, sizeof point->line - used, "%s%s", used ? " " : "", parts[i]);
+        must(used < sizeof point->line);
+    }
+    point->same = find_same(plan, point->line);
+    plan->point_count++;
+    return plan->family->weigh(point->line, &point->weight, error);
+}
+
+static bool is_asked_for(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study)
+{
+    return !plan->exp->study || !strcmp(plan->exp->study, study->name);
+}
+
+/* Studies may share sweeps. */
+static bool is_of_study(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    for (const struct exp_sweep_study *const *study = plan->family->studies; *study; study++)
+        for (const struct exp_sweep *const *one = (*study)->sweeps; *one; one++)
+            if (*one == sweep && is_asked_for(plan, *study)) return true;
+    return false;
+}
+
+bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    const char *only = plan->exp->only;
+    if ((plan->exp->quick && sweep->full_only) || !is_of_study(plan, sweep)) return false;
+    return !only || strncmp(sweep->name, only, strlen(only)) == 0;
+}
+
+const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    return sweep->series ? sweep->series : plan->modes;
+}
+
+static bool is_planned(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    for (uint32_t i = 0; i < plan->point_count; i++)
+        if (plan->points[i].sweep == sweep) return true;
+    return false;
+}
+
+static int plan_sweep(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
+{
+    int code = 0;
+    if (!exp_sweep_wants(plan, sweep) || is_planned(plan, sweep)) return 0;
+    for (const struct exp_sweep_series *series = exp_sweep_series(plan, sweep); series->name; series++)
+        for (const struct exp_sweep_step *step = sweep->steps; step->arguments && code == 0; step++)
+            if (!plan->exp->quick || step->quick) code = plan_point(plan, sweep, series, step, error);
+    return code;
+}
+
+static void make_modes(struct exp_sweep_plan *plan)
+{
+    for (uint32_t i = 0; plan->family->modes && plan->family->modes[i]; i++) {
+        must(i < EXP_SVG_SERIES);
+        snprintf(plan->mode_arguments[i], sizeof plan->mode_arguments[i], "--cc %s", plan->family->modes[i]);
+        plan->modes[i] = (struct exp_sweep_series){plan->family->modes[i], plan->mode_arguments[i], NULL};
+    }
+}
+
+static int plan_all(struct exp_sweep_plan *plan, struct cellar_error *error)
+{
+    int code = 0;
+    make_modes(plan);
+    for (const struct exp_sweep_study *const *study = plan->family->studies; *study; study++)
+        for (const struct exp_sweep *const *sweep = (*study)->sweeps; *sweep && code == 0; sweep++)
+            code = plan_sweep(plan, *sweep, error);
+    return code;
+}
+
+/* ---- writing ---- */
+
+static int create(const struct exp_sweep_plan *plan, const char *name, const char *suffix, struct exp_file *file,
+                  struct cellar_error *error)
+{
+    char full[112];
+    snprintf(full, sizeof full, "%s-%s%s", plan->family->name, name, suffix);
+    return exp_create(plan->exp, full, file, error);
+}
+
+static void write_point(const struct exp_sweep_plan *plan, uint32_t index, FILE *out)
+{
+    const struct exp_sweep_point *point = &plan->points[index];
+    const struct exp_sweep_result *result = &plan->results[index];
+    fprintf(out, "\"%s\",%g,%s", point->series->name, point->step->x, result->well ? "ok" : "failed");
+    for (uint32_t i = 0; i < plan->family->metric_count; i++) fprintf(out, ",%.5g", result->values[i]);
+    fprintf(out, ",\"%s %s\"\n", plan->family->command, point->line);
+}
+
+static int write_sweep(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
+{
+    struct exp_file file;
+    if (!exp_sweep_wants(plan, sweep)) return 0;
+    int code = create(plan, sweep->name, ".csv", &file, error);
+    if (code < 0) return code;
+    fputs("series,x,checks", file.out);
+    for (uint32_t i = 0; i < plan->family->metric_count; i++) fprintf(file.out, ",%s", plan->family->metrics[i]);
+    fputs(",command\n", file.out);
+    for (uint32_t i = 0; i < plan->point_count; i++)
+        if (plan->points[i].sweep == sweep) write_point(plan, i, file.out);
+    return exp_close(&file, error);
+}
+
+static void chart_name(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, char *name, size_t bytes)
+{
+    snprintf(name, bytes, "%s-%s", chart->sweep->name,
+             chart->look == EXP_SWEEP_TIMED ? "over-time" : plan->family->metrics[chart->metric]);
+}
+
+static int write_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart,
+                       struct cellar_error *error)
+{
+    struct exp_file file;
+    char name[96];
+    if (!exp_sweep_wants(plan, chart->sweep)) return 0;
+    chart_name(plan, chart, name, sizeof name);
+    int code = create(plan, name, ".svg", &file, error);
+    if (code < 0) return code;
+    exp_sweep_draw(plan, chart, file.out);
+    return exp_close(&file, error);
+}
+
+static int write_report(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
+                        const struct exp_report *report, struct cellar_error *error)
+{
+    struct exp_file file;
+    int code = create(plan, study->name, ".csv", &file, error);
+    if (code < 0) return code;
+    exp_report_csv(report, file.out);
+    code = exp_close(&file, error);
+    if (code == 0) code = create(plan, study->name, ".md", &file, error);
+    if (code < 0) return code;
+    exp_report_markdown(report, file.out);
+    return exp_close(&file, error);
+}
+
+/* The last of a sweep's points: one of its runs, as an example. */
+static const struct exp_sweep_point *example_of(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    for (uint32_t i = plan->point_count; i > 0; i--)
+        if (plan->points[i - 1].sweep == sweep) return &plan->points[i - 1];
+    return NULL;
+}
+
+static int show_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
+                      const struct exp_sweep_chart *chart, struct cellar_error *error)
+{
+    const struct exp_sweep_point *point = example_of(plan, chart->sweep);
+    char name[96], file[112], made[64 + EXP_SWEEP_LINE_BYTES];
+    if (!exp_sweep_wants(plan, chart->sweep)) return 0;
+    chart_name(plan, chart, name, sizeof name);
+    snprintf(file, sizeof file, "%s-%s.svg", plan->family->name, name);
+    snprintf(made, sizeof made, "cellar exp %s%s --out DIR\n%s %s", study->name, plan->exp->quick ? " --quick" : "",
+             plan->family->command, point->line);
+    return exp_page_chart(plan->exp, file, chart->title, made, error);
+}
+
+static int write_section(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
+                         const struct exp_report *report, struct cellar_error *error)
+{
+    FILE *page = plan->exp->page.out;
+    int code = 0;
+    exp_page_section(study->title, page);
+    if (study->about) exp_page_text(study->about, page);
+    for (const struct exp_sweep_chart *chart = study->charts; chart->title && code == 0; chart++)
+        code = show_chart(plan, study, chart, error);
+    if (code == 0 && report->count > 0) exp_page_table(report, page);
+    return code;
+}
+
+static int write_study(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
+                       const struct exp_report *report, struct json_t *json, struct cellar_error *error)
+{
+    int code = 0;
+    for (const struct exp_sweep *const *sweep = study->sweeps; *sweep && code == 0; sweep++)
+        code = write_sweep(plan, *sweep, error);
+    for (const struct exp_sweep_chart *chart = study->charts; chart->title && code == 0; chart++)
+        code = write_chart(plan, chart, error);
+    if (code == 0) code = write_report(plan, study, report, error);
+    if (code == 0) code = write_section(plan, study, report, error);
+    if (code < 0) return code;
+    code = json_object_set_new(json, study->name, exp_report_json(report));
+    return code == 0 ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+}
+
+/* ---- the experiment ---- */
+
+static void print_study(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
+                        const struct exp_report *report)
+{
+    FILE *out = plan->exp->out;
+    struct style style = style_of(out);
+    fprintf(out, "\n  %s%s%s%s\n\n", style.bold, study->title, style.end,
+            plan->exp->quick ? " (--quick: rougher)" : "");
+    exp_report_print(report, out, &style);
+}
+
+/* Runs whose checks failed; each is named. */
+static uint32_t print_failed(const struct exp_sweep_plan *plan)
+{
+    uint32_t failed = 0;
+    for (uint32_t i = 0; i < plan->point_count; i++) {
+        if (plan->results[i].well || plan->points[i].same != i) continue;
+        fprintf(plan->exp->out, "  a check failed: %s %s\n", plan->family->command, plan->points[i].line);
+        failed++;
+    }
+    return failed;
+}
+
+static bool any_wanted(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study)
+{
+    if (!is_asked_for(plan, study)) return false;
+    for (const struct exp_sweep *const *sweep = study->sweeps; *sweep; sweep++)
+        if (exp_sweep_wants(plan, *sweep)) return true;
+    return false;
+}
+
+/* A study of which nothing was asked for, or to be judged, is left out. */
+static int finish_study(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, json_t *json,
+                        uint32_t *bad, struct cellar_error *error)
+{
+    if (!any_wanted(plan, study)) return 0;
+    struct exp_report *report = calloc(1, sizeof *report);
+    if (!report) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a report");
+    exp_sweep_judge(plan, study, report);
+    int code = write_study(plan, study, report, json, error);
+    if (code == 0) {
+        print_study(plan, study, report);
+        *bad += exp_report_outside(report);
+    }
+    free(report);
+    return code;
+}
+
+static int finish(struct exp_sweep_plan *plan, uint32_t *bad, struct cellar_error *error)
+{
+    json_t *json = json_object();
+    int code = json ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    for (const struct exp_sweep_study *const *study = plan->family->studies; *study && code == 0; study++)
+        code = finish_study(plan, *study, json, bad, error);
+    if (code == 0 && json_object_set(plan->exp->json, plan->family->name, json))
+        code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
+    json_decref(json);
+    if (code == 0) *bad += print_failed(plan);
+    return code;
+}
+
+int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct cellar_error *error)
+{
+    struct exp_sweep_plan *plan = calloc(1, sizeof *plan);
+    uint64_t bytes = EXP_SWEEP_POINTS * sizeof *plan->results;
+    uint32_t bad = 0;
+    if (plan) plan->results = exp_sweep_share(bytes);
+    int code = plan && plan->results ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
+    if (code == 0) {
+        plan->exp = exp;
+        plan->family = family;
+        code = plan_all(plan, error);
+    }
+    if (code == 0) code = exp_sweep_measure(plan, exp->jobs, error);
+    if (code == 0) code = finish(plan, &bad, error);
+    if (code == 0) fprintf(exp->out, "\n  index.html, %s-*.csv, .md and .svg are in %s\n\n", family->name, exp->folder);
+    if (plan) exp_sweep_unshare(plan->results, bytes);
+    free(plan);
+    return code < 0 ? code : bad > 0;
+}
+
+bool exp_sweep_has(const struct exp_sweep_family *family, const char *name)
+{
+    for (const struct exp_sweep_study *const *study = family->studies; *study; study++)
+        if (!strcmp((*study)->name, name)) return true;
+    return false;
+}

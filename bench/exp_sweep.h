@@ -1,0 +1,159 @@
+/*
+ * exp_sweep.h - published figures made again on the simulator, as tables:
+ *
+ *     study -> sweeps: a figure's runs, each a command line of `cellar bench`  -> points, run in several processes -> CSV
+ *           -> charts: one metric of a sweep                                   -> SVG, in the page
+ *           -> claims: what the text says of a sweep, as a number              -> a report: published beside ours
+ *
+ * Another figure is another row. What a command line is, and what is measured of its run, says the family (exp_locks.c, exp_txn.c).
+ */
+#pragma once
+
+#include "exp.h"
+#include "exp_report.h"
+#include "exp_svg.h"
+
+#define EXP_SWEEP_LINE_BYTES 320
+#define EXP_SWEEP_POINTS 2048
+#define EXP_SWEEP_STEPS 16
+#define EXP_SWEEP_METRICS 40
+#define EXP_SWEEP_TIMES 64
+
+struct exp_sweep_result {
+    double values[EXP_SWEEP_METRICS];
+    double times[EXP_SWEEP_TIMES]; /* what the run did in each `time_step` of its window, where it tells */
+    double time_step;
+    uint32_t time_count;
+    bool well; /* all checks hold */
+};
+
+struct exp_sweep_series {
+    const char *name, *arguments;
+    const char *length; /* NULL, or instead of the sweep's, unless --quick: of what comes to its rate slowly */
+};
+
+struct exp_sweep_step {
+    double x;
+    const char *arguments;
+    bool quick; /* also with --quick */
+};
+
+struct exp_sweep {
+    const char *name;      /* of the CSV file, behind the family's */
+    const char *arguments; /* of all its runs; */
+    const char *length, *quick_length;
+    const struct exp_sweep_series *series;        /* ended by a NULL name; NULL: all modes of the family */
+    struct exp_sweep_step steps[EXP_SWEEP_STEPS]; /* ended by NULL arguments */
+    const char *names[EXP_SWEEP_STEPS];           /* of the steps, under bars; NULL: x */
+    bool full_only;
+    const char *first; /* NULL, or arguments that must come before all others */
+};
+
+enum exp_sweep_look {
+    EXP_SWEEP_LINES,
+    EXP_SWEEP_SHARES, /* bars of one metric, each group's first 1 */
+    EXP_SWEEP_BARS,  /* a group for each step, a bar for each series; `count` metrics from the chart's on are stacked */
+    EXP_SWEEP_TIMED, /* lines over the time of one run, that of the sweep's first step */
+};
+
+struct exp_sweep_chart {
+    const struct exp_sweep *sweep;
+    uint32_t metric;
+    const char *title, *x_label, *y_label;
+    bool log_x, log_y;
+    enum exp_sweep_look look;
+    uint32_t count; /* of stacked metrics; 0: one */
+};
+
+/* A number of the text, made from a metric of one or two series of a sweep. */
+enum exp_sweep_kind {
+    EXP_SWEEP_AT,         /* a at x */
+    EXP_SWEEP_RATIO_AT,   /* a / b at x */
+    EXP_SWEEP_MOST,       /* the highest a */
+    EXP_SWEEP_LEAST,      /* the lowest a */
+    EXP_SWEEP_RATIO_MOST, /* the highest a / b */
+    EXP_SWEEP_RATIO_LEAST,
+    EXP_SWEEP_LESS_MOST, /* per cent that a is below b, at most */
+    EXP_SWEEP_GROWTH,    /* a's last over its first */
+    EXP_SWEEP_LOSS,      /* per cent that a's last is below its highest */
+    EXP_SWEEP_LESS_AT,   /* per cent that a is below b at x */
+    EXP_SWEEP_MORE_AT,   /* per cent that a is above b at x */
+    EXP_SWEEP_SHARE_AT   /* a at x, of its last */
+};
+
+/* For b: of all other series the one with the least, as of latencies. */
+#define EXP_SWEEP_BEST "*"
+
+struct exp_sweep_claim {
+    const char *figure, *source, *unit;
+    double published, low, high;
+    enum exp_sweep_kind kind;
+    const struct exp_sweep *sweep;
+    uint32_t metric;
+    const char *a, *b; /* series; without one of them in this build, the claim is left out */
+    double x;
+    const char *why; /* as exp_report_row's */
+    double known_low, known_high;
+    bool full_only; /* --quick is too rough for it */
+};
+
+struct exp_sweep_study {
+    const char *name, *title;
+    const struct exp_sweep *const *sweeps; /* all NULL-terminated, claims and charts by a NULL text */
+    const struct exp_sweep_chart *charts;
+    const struct exp_sweep_claim *claims;
+    const char *about; /* NULL, or a paragraph of the page */
+};
+
+struct exp_sweep_family {
+    const char *name;    /* of an experiment (struct exp_kind), and before its files' */
+    const char *command; /* "cellar bench lock" */
+    const struct exp_sweep_study *const *studies;
+    const char *const *metrics; /* names, in CSV files */
+    uint32_t metric_count;
+    const char *const *modes; /* NULL, or what sweeps without series of their own compare: each with --cc NAME */
+    /* One run of a line. */
+    int (*measure)(const char *line, struct exp_sweep_result *result, struct cellar_error *error);
+    /* About how long it takes; in any unit. */
+    int (*weigh)(const char *line, double *weight, struct cellar_error *error);
+};
+
+struct exp_sweep_point {
+    const struct exp_sweep *sweep;
+    const struct exp_sweep_series *series;
+    const struct exp_sweep_step *step;
+    char line[EXP_SWEEP_LINE_BYTES];
+    double weight; /* about how long it takes */
+    uint32_t same; /* the point that is run, of those whose lines have the same words */
+};
+
+struct exp_sweep_plan {
+    struct exp *exp;
+    const struct exp_sweep_family *family;
+    struct exp_sweep_point points[EXP_SWEEP_POINTS];
+    uint32_t point_count;
+    struct exp_sweep_series modes[EXP_SVG_SERIES + 1]; /* made of the family's */
+    char mode_arguments[EXP_SVG_SERIES][24];
+    struct exp_sweep_result *results; /* of each point; shared with the processes that write them */
+};
+
+/* Plans the family's points, has them run, writes what came of it. As exp_kind's run. */
+NODISCARD int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct cellar_error *error);
+/* Has the family a study of that name? */
+bool exp_sweep_has(const struct exp_sweep_family *family, const char *name);
+/* Zeroed memory that processes forked later have in common; NULL without memory. Unsharing NULL is allowed. */
+void *exp_sweep_share(size_t bytes);
+void exp_sweep_unshare(void *memory, size_t bytes);
+/* All points of the plan, in `jobs` processes. (exp_sweep_jobs.c) */
+NODISCARD int exp_sweep_measure(struct exp_sweep_plan *plan, uint32_t jobs, struct cellar_error *error);
+/* Is that sweep of this run? */
+bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
+/* The series of a sweep: its own, or all modes. */
+const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
+/* NULL: that point is not of this run. */
+const struct exp_sweep_result *exp_sweep_at(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep,
+                                            const char *series, double x);
+/* Adds what the study's claims come to. (exp_sweep_claims.c) */
+void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report);
+/* Writes the SVG of a chart. (exp_sweep_draw.c) */
+void exp_sweep_draw(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, FILE *out);

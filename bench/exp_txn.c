@@ -1,0 +1,158 @@
+/* exp_txn.c - the family of experiments on whole transactions: what one run of `cellar bench` is reduced to. */
+#include "exp_txn.h"
+
+#include "exp_point.h"
+#include "mode.h"
+#include "must.h"
+
+#include <string.h>
+
+#define ARGUMENTS_MAX 64
+#define BUSY_COORDINATORS 64 /* more do not make a run slower: the NICs have enough to do */
+#define LOAD_NS 0.4          /* of a run's length times coordinators, for each byte: what loading and checking cost */
+
+static const char *const names[EXP_TXN_METRICS] = {
+    [EXP_TXN_TPS] = "k_txn_per_s",
+    [EXP_TXN_AVG] = "avg_us",
+    [EXP_TXN_P50] = "p50_us",
+    [EXP_TXN_P99] = "p99_us",
+    [EXP_TXN_P999] = "p999_us",
+    [EXP_TXN_EXECUTE] = "execute_us",
+    [EXP_TXN_VALIDATE] = "validate_us",
+    [EXP_TXN_LOG] = "log_us",
+    [EXP_TXN_APPLY] = "apply_us",
+    [EXP_TXN_RETRY] = "retry_us",
+    [EXP_TXN_ABORTS] = "aborts_per_txn",
+    [EXP_TXN_VERBS] = "verbs_per_txn",
+    [EXP_TXN_ROUND_TRIPS] = "round_trips_per_txn",
+    [EXP_TXN_VERBS_EXECUTE] = "execute_verbs",
+    [EXP_TXN_VERBS_VALIDATE] = "validate_verbs",
+    [EXP_TXN_VERBS_LOG] = "log_verbs",
+    [EXP_TXN_VERBS_APPLY] = "apply_verbs",
+    [EXP_TXN_NIC] = "nic_percent",
+    [EXP_TXN_JAIN] = "jain_cns",
+    [EXP_TXN_CACHE] = "cache_bytes",
+    [EXP_TXN_COPIES] = "copy_bytes",
+    [EXP_TXN_SPACE] = "overhead_percent",
+};
+
+/* `line` is cut up into words, which the settings use on. */
+static int split(char *line, char **arguments)
+{
+    char *rest = NULL;
+    int count = 0;
+    for (char *word = strtok_r(line, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        must(count < ARGUMENTS_MAX);
+        arguments[count++] = word;
+    }
+    return count;
+}
+
+static int weigh(const char *line, double *weight, struct cellar_error *error)
+{
+    char copy[EXP_SWEEP_LINE_BYTES], *arguments[ARGUMENTS_MAX];
+    struct settings settings;
+    snprintf(copy, sizeof copy, "%s", line);
+    int code = settings_parse(split(copy, arguments), arguments, 1, &settings, error);
+    if (code) return code;
+    uint64_t coordinators = settings_coordinators(&settings);
+    uint64_t busy = coordinators < BUSY_COORDINATORS ? coordinators : BUSY_COORDINATORS;
+    double rows = settings.workload == settings_workloads[0] ? 85000.0 * settings.workload_config.warehouses : 200000;
+    *weight = (settings.warmup_s + settings.seconds) * 1e9 * (double)busy + rows * LOAD_NS * 1e3;
+    return 0;
+}
+
+/* ---- one run, reduced ---- */
+
+static double us(const struct hist *hist, double quantile) { return (double)hist_quantile(hist, quantile) / 1e3; }
+
+static void put_latencies(const struct outcome *outcome, double *values)
+{
+    const struct hist *hist = &outcome->totals.all.latency_ns;
+    values[EXP_TXN_AVG] = hist_mean(hist) / 1e3;
+    values[EXP_TXN_P50] = us(hist, 0.5);
+    values[EXP_TXN_P99] = us(hist, 0.99);
+    values[EXP_TXN_P999] = us(hist, 0.999);
+    double rest = values[EXP_TXN_AVG];
+    for (int i = 0; i < CELLAR_PHASES; i++) {
+        values[EXP_TXN_EXECUTE + i] = outcome_phase_us(outcome, (enum cellar_phase)i);
+        rest -= values[EXP_TXN_EXECUTE + i];
+    }
+    values[EXP_TXN_RETRY] =
+        rest > 0 ? rest : 0; /* of all attempts of committed transactions, warm-up included or not: may come to more */
+}
+
+static void put_verbs(const struct outcome *outcome, double *values)
+{
+    for (int phase = 0; phase < CELLAR_PHASES; phase++) {
+        double *sum = &values[EXP_TXN_VERBS_EXECUTE + phase];
+        for (int verb = 0; verb < CELLAR_VERBS; verb++)
+            *sum += outcome_ops(outcome, (enum cellar_phase)phase, (enum cellar_verb)verb);
+        values[EXP_TXN_VERBS] += *sum;
+    }
+    values[EXP_TXN_ROUND_TRIPS] = outcome_round_trips(outcome);
+}
+
+static double overhead(const struct outcome *outcome)
+{
+    double payload = 0, laid_out = 0;
+    for (uint32_t i = 0; i < outcome->table_count; i++) {
+        payload += (double)outcome->tables[i].space.payload_bytes;
+        laid_out += (double)outcome->tables[i].space.record_bytes;
+    }
+    return payload > 0 ? 100 * (laid_out / payload - 1) : 0;
+}
+
+static void digest(const struct outcome *outcome, void *arg)
+{
+    struct exp_sweep_result *result = arg;
+    double *values = result->values, busiest = 0;
+    put_latencies(outcome, values);
+    put_verbs(outcome, values);
+    for (uint32_t node = 0; outcome->nics_limited && node < outcome->settings->db.mns; node++)
+        if (outcome->nic_utilization[node] > busiest) busiest = outcome->nic_utilization[node];
+    values[EXP_TXN_TPS] = outcome_tps(outcome) / 1e3;
+    values[EXP_TXN_ABORTS] = outcome_abort_rate(outcome->totals.aborted, outcome->totals.committed);
+    values[EXP_TXN_NIC] = 100 * busiest;
+    values[EXP_TXN_JAIN] = outcome->totals.fairness;
+    values[EXP_TXN_CACHE] = outcome_cache_bytes(outcome);
+    values[EXP_TXN_COPIES] = outcome_copy_bytes(outcome);
+    values[EXP_TXN_SPACE] = overhead(outcome);
+    result->well = outcome_checks_failed(outcome) == 0;
+}
+
+static int measure(const char *line, struct exp_sweep_result *result, struct cellar_error *error)
+{
+    char copy[EXP_SWEEP_LINE_BYTES], *arguments[ARGUMENTS_MAX];
+    snprintf(copy, sizeof copy, "%s", line);
+    *result = (struct exp_sweep_result){0};
+    return exp_point_run(split(copy, arguments), arguments, digest, result, error);
+}
+
+/* ---- the family ---- */
+
+static const struct exp_sweep_study *const studies[] = {&exp_txn_throughput,
+                                                        &exp_txn_latency,
+                                                        &exp_txn_tails,
+                                                        &exp_txn_breakdown,
+                                                        &exp_txn_factors,
+                                                        &exp_txn_skew,
+                                                        &exp_txn_records,
+                                                        &exp_txn_writes,
+                                                        &exp_txn_space,
+                                                        &exp_txn_verbs,
+                                                        &exp_txn_scale,
+                                                        &exp_txn_fairness,
+                                                        NULL};
+
+static const struct exp_sweep_family family = {.name = "txn",
+                                               .command = "cellar bench",
+                                               .studies = studies,
+                                               .metrics = names,
+                                               .metric_count = EXP_TXN_SPACE + 1,
+                                               .modes = mode_names,
+                                               .measure = measure,
+                                               .weigh = weigh};
+
+const struct exp_kind exp_txn = {
+    .name = "txn", .summary = "CREST's experiments, its tables, and three of ours, in all modes", .family = &family};

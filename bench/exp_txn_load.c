@@ -1,0 +1,159 @@
+/* exp_txn_load.c - Exp#1 to #3: throughput and latency over the number of coordinators, and their tails. */
+#include "exp_txn.h"
+
+/* x: coordinators. */
+#define COORDINATORS                                                                                                   \
+    {                                                                                                                  \
+        {6, "--threads 1", false}, {24, "--threads 4", true}, {48, "--threads 8", false}, {72, "--threads 12", false}, \
+            {96, "--threads 16", false}, {120, "--threads 20", false}, {144, "--threads 24", false},                   \
+            {168, "--threads 28", false}, {192, "--threads 32", false}, {216, "--threads 36", false},                  \
+        {                                                                                                              \
+            240, "--threads 40", true                                                                                  \
+        }                                                                                                              \
+    }
+
+const struct exp_sweep exp_txn_tpcc = {.name = "load-tpcc",
+                                       .first = EXP_TXN_TPCC,
+                                       .arguments = "--warehouses 40 " EXP_TXN_THREE,
+                                       .length = EXP_TXN_FULL,
+                                       .quick_length = EXP_TXN_QUICK,
+                                       .steps = COORDINATORS};
+const struct exp_sweep exp_txn_smallbank = {.name = "load-smallbank",
+                                            .first = EXP_TXN_SMALLBANK,
+                                            .arguments = "--theta 0.99 " EXP_TXN_THREE,
+                                            .length = EXP_TXN_FULL,
+                                            .quick_length = EXP_TXN_QUICK,
+                                            .steps = COORDINATORS};
+const struct exp_sweep exp_txn_ycsb = {.name = "load-ycsb",
+                                       .first = EXP_TXN_YCSB,
+                                       .arguments = "--theta 0.99 " EXP_TXN_THREE,
+                                       .length = EXP_TXN_FULL,
+                                       .quick_length = EXP_TXN_QUICK,
+                                       .steps = COORDINATORS};
+
+static const struct exp_sweep *const sweeps[] = {&exp_txn_tpcc, &exp_txn_smallbank, &exp_txn_ycsb, NULL};
+
+/* ---- Exp#1 ---- */
+
+static const struct exp_sweep_chart throughput_charts[] = {
+    EXP_TXN_LINES(exp_txn_tpcc, TPS, "Fig. 11a: TPC-C, 40 warehouses", "coordinators", "k txn/s"),
+    EXP_TXN_LINES(exp_txn_smallbank, TPS, "Fig. 11b: SmallBank, theta 0.99", "coordinators", "k txn/s"),
+    EXP_TXN_LINES(exp_txn_ycsb, TPS, "Fig. 11c: YCSB, theta 0.99", "coordinators", "k txn/s"),
+    {.title = NULL}};
+
+static const struct exp_sweep_claim throughput_claims[] = {
+    EXP_TXN_PAPER("TPC-C: crest / motor", "section 8.3", "x", 1.92, RATIO_AT, exp_txn_tpcc, TPS, "crest", "motor",
+                  .x = 240),
+    EXP_TXN_PAPER("SmallBank: crest / motor", "section 8.3", "x", 1.46, RATIO_AT, exp_txn_smallbank, TPS, "crest",
+                  "motor", .x = 240),
+    EXP_TXN_PAPER("YCSB: crest / motor", "section 8.3", "x", 1.85, RATIO_AT, exp_txn_ycsb, TPS, "crest", "motor",
+                  .x = 240),
+    EXP_TXN_PAPER("TPC-C: crest / ford", "section 8.3", "x", 2.76, RATIO_AT, exp_txn_tpcc, TPS, "crest", "ford",
+                  .x = 240),
+    EXP_TXN_PAPER("SmallBank: crest / ford", "section 8.3", "x", 1.89, RATIO_AT, exp_txn_smallbank, TPS, "crest",
+                  "ford", .x = 240),
+    EXP_TXN_PAPER("YCSB: crest / ford", "section 8.3", "x", 2.58, RATIO_AT, exp_txn_ycsb, TPS, "crest", "ford",
+                  .x = 240),
+    EXP_TXN_PAPER("TPC-C: crest, at most", "section 8.3", "k/s", 743.7, MOST, exp_txn_tpcc, TPS, "crest", NULL),
+    EXP_TXN_TARGET("TPC-C: cellar / motor", "x", 1.92, RATIO_AT, exp_txn_tpcc, TPS, "cellar", "motor", .x = 240),
+    EXP_TXN_TARGET("SmallBank: cellar / motor", "x", 1.46, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "motor",
+                   .x = 240),
+    EXP_TXN_TARGET("YCSB: cellar / motor", "x", 1.85, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "motor", .x = 240),
+    EXP_TXN_TARGET("TPC-C: cellar / ford", "x", 2.76, RATIO_AT, exp_txn_tpcc, TPS, "cellar", "ford", .x = 240),
+    EXP_TXN_TARGET("SmallBank: cellar / ford", "x", 1.89, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "ford", .x = 240),
+    EXP_TXN_TARGET("YCSB: cellar / ford", "x", 2.58, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "ford", .x = 240),
+    EXP_TXN_TARGET("TPC-C: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_tpcc, TPS, "cellar", "crest"),
+    EXP_TXN_TARGET("SmallBank: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_smallbank, TPS, "cellar",
+                   "crest"),
+    EXP_TXN_TARGET("YCSB: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_ycsb, TPS, "cellar", "crest"),
+    EXP_TXN_TARGET("SmallBank: cellar / crest", "x", 1.25, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "crest",
+                   .x = 240),
+    EXP_TXN_TARGET("YCSB: cellar / crest", "x", 1.25, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "crest", .x = 240),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_throughput = {.name = "throughput",
+                                                   .title = "Exp#1: throughput over the number of coordinators",
+                                                   .sweeps = sweeps,
+                                                   .charts = throughput_charts,
+                                                   .claims = throughput_claims};
+
+/* ---- Exp#2 ---- */
+
+static const struct exp_sweep_chart latency_charts[] = {
+    EXP_TXN_LINES(exp_txn_tpcc, AVG, "Fig. 12a: TPC-C, average", "coordinators", "us"),
+    EXP_TXN_LINES(exp_txn_smallbank, AVG, "Fig. 12b: SmallBank, average", "coordinators", "us"),
+    EXP_TXN_LINES(exp_txn_ycsb, AVG, "Fig. 12c: YCSB, average", "coordinators", "us"),
+    EXP_TXN_LINES(exp_txn_tpcc, P50, "Fig. 12d: TPC-C, median", "coordinators", "us"),
+    EXP_TXN_LINES(exp_txn_smallbank, P50, "Fig. 12e: SmallBank, median", "coordinators", "us"),
+    EXP_TXN_LINES(exp_txn_ycsb, P50, "Fig. 12f: YCSB, median", "coordinators", "us"),
+    {.title = NULL}};
+
+/* The text has ranges over the three workloads; the middle, and bands to their ends. */
+static const struct exp_sweep_claim latency_claims[] = {
+    EXP_TXN_CLAIM("TPC-C, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21, LESS_AT,
+                  exp_txn_tpcc, AVG, "crest", "ford", .x = 240),
+    EXP_TXN_CLAIM("SmallBank, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21,
+                  LESS_AT, exp_txn_smallbank, AVG, "crest", "ford", .x = 240),
+    EXP_TXN_CLAIM("YCSB, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21, LESS_AT,
+                  exp_txn_ycsb, AVG, "crest", "ford", .x = 240),
+    EXP_TXN_CLAIM("TPC-C, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43, LESS_AT,
+                  exp_txn_tpcc, AVG, "crest", "motor", .x = 240),
+    EXP_TXN_CLAIM("SmallBank, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43,
+                  LESS_AT, exp_txn_smallbank, AVG, "crest", "motor", .x = 240),
+    EXP_TXN_CLAIM("YCSB, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43, LESS_AT,
+                  exp_txn_ycsb, AVG, "crest", "motor", .x = 240),
+    EXP_TXN_PAPER("YCSB, median: crest below ford by", "section 8.3", "%", 45.8, LESS_AT, exp_txn_ycsb, P50, "crest",
+                  "ford", .x = 240),
+    EXP_TXN_PAPER("YCSB, median: crest below motor by", "section 8.3", "%", 47.2, LESS_AT, exp_txn_ycsb, P50, "crest",
+                  "motor", .x = 240),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_latency = {.name = "latency",
+                                                .title = "Exp#2: average and median latency",
+                                                .sweeps = sweeps,
+                                                .charts = latency_charts,
+                                                .claims = latency_claims};
+
+/* ---- Exp#3 ---- */
+
+static const struct exp_sweep most = {.name = "tails-240",
+                                      .arguments = EXP_TXN_CLUSTER,
+                                      .length = EXP_TXN_FULL,
+                                      .quick_length = EXP_TXN_QUICK,
+                                      .steps = {{1, EXP_TXN_TPCC " --warehouses 40", true},
+                                                {2, EXP_TXN_SMALLBANK " --theta 0.99", true},
+                                                {3, EXP_TXN_YCSB " --theta 0.99", true}},
+                                      .names = {"TPC-C", "SmallBank", "YCSB"}};
+static const struct exp_sweep *const tails_sweeps[] = {&most, NULL};
+
+static const struct exp_sweep_chart tails_charts[] = {
+    EXP_TXN_BARS(most, P99, "Fig. 13: p99, 240 coordinators", "us"),
+    EXP_TXN_BARS(most, P999, "Fig. 13: p99.9, 240 coordinators", "us"),
+    {.title = NULL}};
+
+static const struct exp_sweep_claim tails_claims[] = {
+    EXP_TXN_PAPER("TPC-C, p99: crest below motor by", "section 8.3", "%", 15.2, LESS_AT, most, P99, "crest", "motor",
+                  .x = 1),
+    EXP_TXN_PAPER("TPC-C, p99: crest below ford by", "section 8.3", "%", 33.7, LESS_AT, most, P99, "crest", "ford",
+                  .x = 1),
+    EXP_TXN_PAPER("SmallBank, p99: crest below motor by", "section 8.3", "%", 36.7, LESS_AT, most, P99, "crest",
+                  "motor", .x = 2),
+    EXP_TXN_PAPER("SmallBank, p99: crest below ford by", "section 8.3", "%", 42.1, LESS_AT, most, P99, "crest", "ford",
+                  .x = 2),
+    EXP_TXN_PAPER("YCSB, p99: crest / motor", "section 8.3: similar", "x", 1, RATIO_AT, most, P99, "crest", "motor",
+                  .x = 3),
+    EXP_TXN_PAPER("YCSB, p99: crest / ford", "section 8.3: similar", "x", 1, RATIO_AT, most, P99, "crest", "ford",
+                  .x = 3),
+    EXP_TXN_LIMIT("TPC-C, p99: cellar / the best other mode", "x", 1.02, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
+                  .x = 1),
+    EXP_TXN_LIMIT("SmallBank, p99: cellar / the best other mode", "x", 1, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
+                  .x = 2),
+    EXP_TXN_LIMIT("YCSB, p99: cellar / the best other mode", "x", 1, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
+                  .x = 3),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_tails = {.name = "tails",
+                                              .title = "Exp#3: tail latency",
+                                              .sweeps = tails_sweeps,
+                                              .charts = tails_charts,
+                                              .claims = tails_claims};

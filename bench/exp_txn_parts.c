@@ -1,0 +1,106 @@
+/* exp_txn_parts.c - Exp#4 and #5: where a transaction's time goes, and what each technique adds; with and without skew. */
+#include "exp_txn.h"
+
+#define CASES                                                                                                          \
+    {                                                                                                                  \
+        {1, EXP_TXN_TPCC " --warehouses 40", true}, {2, EXP_TXN_SMALLBANK " --theta 0.99", true},                      \
+            {3, EXP_TXN_YCSB " --theta 0.99", true}, {4, EXP_TXN_TPCC " --warehouses 100", false},                     \
+            {5, EXP_TXN_SMALLBANK " --theta 0.1", true},                                                               \
+        {                                                                                                              \
+            6, EXP_TXN_YCSB " --theta 0.1", true                                                                       \
+        }                                                                                                              \
+    }
+#define CASE_NAMES                                                                                                     \
+    {                                                                                                                  \
+        "TPC-C 40", "SB .99", "YCSB .99", "TPC-C 100", "SB .1", "YCSB .1"                                              \
+    }
+
+/* ---- Exp#4 ---- */
+
+static const struct exp_sweep phases = {.name = "breakdown-phases",
+                                        .arguments = EXP_TXN_CLUSTER,
+                                        .length = EXP_TXN_FULL,
+                                        .quick_length = EXP_TXN_QUICK,
+                                        .steps = CASES,
+                                        .names = CASE_NAMES};
+static const struct exp_sweep *const phases_sweeps[] = {&phases, NULL};
+
+static const struct exp_sweep_chart phases_charts[] = {
+    EXP_TXN_BARS(phases, EXECUTE, "Fig. 14: where the time goes", "us of a transaction", .count = 5),
+    EXP_TXN_BARS(phases, EXECUTE, "Fig. 14: execution of the attempt that commits", "us"),
+    {.title = NULL}};
+
+#define BELOW(text, value, first, second, at)                                                                          \
+    EXP_TXN_PAPER(text, "section 8.4", "%", value, LESS_AT, phases, EXECUTE, first, second, .x = at)
+
+static const struct exp_sweep_claim phases_claims[] = {
+    BELOW("TPC-C 40, execution: crest below ford by", 54.3, "crest", "ford", 1),
+    BELOW("SmallBank .99, execution: crest below ford by", 65.9, "crest", "ford", 2),
+    BELOW("YCSB .99, execution: crest below ford by", 58.4, "crest", "ford", 3),
+    BELOW("TPC-C 40, execution: crest below motor by", 48.7, "crest", "motor", 1),
+    BELOW("SmallBank .99, execution: crest below motor by", 61.3, "crest", "motor", 2),
+    BELOW("YCSB .99, execution: crest below motor by", 70.7, "crest", "motor", 3),
+    EXP_TXN_PAPER("TPC-C 100, execution: crest below ford by", "section 8.4", "%", 44.6, LESS_AT, phases, EXECUTE,
+                  "crest", "ford", .x = 4, .full_only = true),
+    BELOW("SmallBank .1, execution: crest below ford by", 18.3, "crest", "ford", 5),
+    BELOW("YCSB .1, execution: crest below ford by", 27.7, "crest", "ford", 6),
+    EXP_TXN_PAPER("TPC-C 100, execution: crest below motor by", "section 8.4", "%", 46.1, LESS_AT, phases, EXECUTE,
+                  "crest", "motor", .x = 4, .full_only = true),
+    BELOW("SmallBank .1, execution: crest below motor by", 32.1, "crest", "motor", 5),
+    BELOW("YCSB .1, execution: crest below motor by", 15.4, "crest", "motor", 6),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_breakdown = {
+    .name = "breakdown",
+    .title = "Exp#4: breakdown of latency",
+    .sweeps = phases_sweeps,
+    .charts = phases_charts,
+    .claims = phases_claims,
+    .about =
+        "Phases are of the attempt that commits; what failed attempts and the waits between them take is retry_us."};
+
+/* ---- Exp#5 ---- */
+
+static const struct exp_sweep_series steps_up[] = {{"record", "--cc record", NULL},
+                                                   {"cell", "--cc cell", NULL},
+                                                   {"crest", "--cc crest", NULL},
+                                                   {"cellar", "--cc cellar", NULL},
+                                                   {NULL, NULL, NULL}};
+static const struct exp_sweep factors = {.name = "factors-modes",
+                                         .arguments = EXP_TXN_CLUSTER,
+                                         .length = EXP_TXN_FULL,
+                                         .quick_length = EXP_TXN_QUICK,
+                                         .series = steps_up,
+                                         .steps = CASES,
+                                         .names = CASE_NAMES};
+static const struct exp_sweep *const factors_sweeps[] = {&factors, NULL};
+
+static const struct exp_sweep_chart factors_charts[] = {
+    {.sweep = &factors,
+     .metric = EXP_TXN_TPS,
+     .title = "Fig. 15: what each technique adds",
+     .y_label = "throughput, record = 1",
+     .look = EXP_SWEEP_SHARES},
+    EXP_TXN_BARS(factors, ABORTS, "Aborts of a transaction", "failed attempts"),
+    {.title = NULL}};
+
+#define ADDS(text, value, first, second, at)                                                                           \
+    EXP_TXN_PAPER(text, "section 8.4", "x", 1 + (value) / 100, RATIO_AT, factors, TPS, first, second, .x = at)
+
+static const struct exp_sweep_claim factors_claims[] = {
+    ADDS("TPC-C 40: cell / record", 65.9, "cell", "record", 1),
+    ADDS("SmallBank .99: cell / record", 0.0, "cell", "record", 2),
+    ADDS("YCSB .99: cell / record", 46.6, "cell", "record", 3),
+    ADDS("TPC-C 40: crest / cell", 48.9, "crest", "cell", 1),
+    ADDS("SmallBank .99: crest / cell", 78.1, "crest", "cell", 2),
+    ADDS("YCSB .99: crest / cell", 104.6, "crest", "cell", 3),
+    ADDS("YCSB .1: crest / cell", -3.6, "crest", "cell", 6),
+    EXP_TXN_TARGET("SmallBank .1: cellar / crest", "x", 0.99, RATIO_AT, factors, TPS, "cellar", "crest", .x = 5),
+    EXP_TXN_TARGET("YCSB .1: cellar / crest", "x", 0.99, RATIO_AT, factors, TPS, "cellar", "crest", .x = 6),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_factors = {.name = "factors",
+                                                .title = "Exp#5: factor analysis, and hot records as the fourth",
+                                                .sweeps = factors_sweeps,
+                                                .charts = factors_charts,
+                                                .claims = factors_claims};
