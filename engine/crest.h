@@ -128,3 +128,5 @@ void crest_sole_close(struct txn *txn, struct cache_object *object);
 void crest_sole_refresh(struct txn *txn, struct cache_object *object);
 /* Gives it back; its tags are cleared. */
 void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied);
+/* The same of all that a transaction has which ends, applied, and shares nothing. */
+void crest_sole_end_all(struct txn *txn);

@@ -373,12 +373,20 @@ static int refs_make(struct txn *txn)
     return 0;
 }
 
+/* Whoever wants a record that was found absent is to look for itself. */
+static __attribute__((noinline)) void absent_end(struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->busy && object->state == CACHE_ABSENT) crest_sole_end(txn, object, false);
+}
+
 /* Nobody to wait for, and nothing to take from others: as in mode `cell`. */
 static int fetch_alone(struct coro *co, struct txn *txn)
 {
     int rc = txn_fetch_rounds(co, txn);
     if (txn->doomed) return rc;
-    if (__builtin_expect(txn->check_count > 0, 0)) publish_all(txn); /* some are absent */
+    if (__builtin_expect(txn->check_count > 0, 0)) absent_end(txn);
     if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     return rc;
 }
@@ -387,8 +395,8 @@ static int fetch_alone(struct coro *co, struct txn *txn)
 static bool begin_alone(struct txn *txn)
 {
     uint32_t begun = 0;
-    while (begun < txn->part_count && crest_sole_begin(txn, txn->parts[begun])) begun++;
-    return begun == txn->part_count;
+    while (begun < txn->block_count && crest_sole_begin(txn, txn->block[begun])) begun++;
+    return begun == txn->block_count;
 }
 
 static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
@@ -399,7 +407,11 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
 /* Some of it somebody else has, or has had in an earlier block of this transaction. */
 static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, uint32_t announced_before)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i]->pending = false;
+    txn->part_count = txn->block_count;
+    for (uint32_t i = 0; i < txn->part_count; i++) {
+        txn->parts[i] = txn->block[i];
+        txn->parts[i]->pending = false;
+    }
     txn->block_count = 0;
     int rc = block_join(co, txn, announced_before);
     for (uint32_t rounds = 0; rc == 0; rounds++) {
@@ -415,16 +427,17 @@ static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *t
 
 int crest_fetch(struct coro *co, struct txn *txn)
 {
-    int rc = txn->later_block ? crest_block_end(co, txn) : 0;
+    bool first = !txn->later_block;
+    int rc = first ? 0 : crest_block_end(co, txn);
     uint32_t announced_before = txn->announced_count;
 
     if (rc) return rc;
-    if (txn->later_block) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
+    if (!first) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
     txn->later_block = true;
-    txn->part_count = txn->block_count;
-    for (uint32_t i = 0; i < txn->part_count; i++) txn->parts[i] = txn->block[i];
     if (txn->home->hot && (rc = hot_enter(co, txn)) != 0) return rc;
-    return begin_alone(txn) ? fetch_alone(co, txn) : fetch_shared(co, txn, announced_before);
+    bool alone = begin_alone(txn);
+    txn->alone = alone && first;
+    return alone ? fetch_alone(co, txn) : fetch_shared(co, txn, announced_before);
 }
 
 /* ---- index buckets ---- */

@@ -72,7 +72,7 @@ int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
     txn->writer->begin_ns = txn->begin_ns;
     txn->entry = NULL;
     txn->version_count = 0;
-    txn->ending = txn->puts_late = txn->later_block = false;
+    txn->ending = txn->puts_late = txn->later_block = txn->alone = false;
     txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
     txn->reads_failed = attempts == 1 ? 0 : txn->reads_failed + reads_failed;
@@ -151,7 +151,23 @@ static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *
     return 0;
 }
 
-int crest_serialize(struct coro *co, struct txn *txn)
+/*
+ * Nobody else has, or waits for, any of it: so it stays until it was applied. Nobody asks for this transaction's status, and what was read is
+ * current here.
+ */
+static bool stays_alone(struct txn *txn)
+{
+    txn->alone = txn->alone && !atomic_load_explicit(&txn->writer->wanted, memory_order_relaxed);
+    if (!txn->alone) return false;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        object->check_cells = object->fetched_cells & ~object->locked_cells;
+        txn->check_count += object->check_cells != 0;
+    }
+    return true;
+}
+
+static __attribute__((noinline)) int serialize_shared(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
 
@@ -177,6 +193,8 @@ int crest_serialize(struct coro *co, struct txn *txn)
     if (PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
     return 0;
 }
+
+int crest_serialize(struct coro *co, struct txn *txn) { return stays_alone(txn) ? 0 : serialize_shared(co, txn); }
 
 bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
 {
@@ -213,7 +231,7 @@ void crest_committable(struct txn *txn, uint64_t ts)
     atomic_store_explicit(&txn->entry->versions, txn->version_count + 1, memory_order_relaxed);
     atomic_store_explicit(&txn->writer->ts, ts, memory_order_relaxed);
     atomic_store(&txn->writer->sequence, sequence);
-    local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
+    if (!txn->alone) local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
 }
 
 bool crest_log_deps(struct txn *txn, struct logseg_entry *entry)
@@ -247,10 +265,23 @@ int crest_durable(struct coro *co, struct txn *txn)
     return 0;
 }
 
+/* Of what stayed alone: others have come since v. What they do not get now, for lack of memory, they get when it was applied. */
+static __attribute__((noinline)) void share_busy(struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->busy && !crest_sole_ready(txn, object)) return;
+}
+
 void crest_leave_durable(struct txn *txn)
 {
     local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
     txn->ending = true;
+    bool alone = txn->alone;
+    txn->alone =
+        alone && !atomic_load_explicit(&txn->writer->wanted, memory_order_relaxed) && !PLANT(crest_record_applied);
+    if (txn->alone) return;
+    if (alone) share_busy(txn);
     if (txn->announced_count) crest_leave(txn);
 }
 

@@ -186,7 +186,7 @@ static __attribute__((noinline)) void claims_give(struct txn *txn)
     }
 }
 
-void crest_end(struct txn *txn, bool durable)
+static __attribute__((noinline)) void objects_end(struct txn *txn, bool durable)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -198,6 +198,14 @@ void crest_end(struct txn *txn, bool durable)
             unpin(txn, object);
     }
     if (txn->cache.locked_end) claims_give(txn);
+}
+
+void crest_end(struct txn *txn, bool durable)
+{
+    if (txn->alone && durable)
+        crest_sole_end_all(txn);
+    else
+        objects_end(txn, durable);
     if (durable && txn->entry) atomic_fetch_sub_explicit(&txn->entry->versions, 1, memory_order_release);
 }
 

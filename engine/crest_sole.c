@@ -123,6 +123,7 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
         fabric_preempt(home->ep);
         local->base_ns = owned->owner->begin_ns;
         local->fetching = was == CREST_BUSY;
+        if (local->fetching) atomic_store_explicit(&owned->owner->wanted, true, memory_order_relaxed);
         memory = local->fetching || publish(home, local, owned);
         if (!memory) atomic_store(&owned->shared, was);
     }
@@ -257,6 +258,7 @@ void crest_sole_close(struct txn *txn, struct cache_object *object)
 void crest_sole_refresh(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
+    if (object->busy) return; /* nobody has been told what was read */
     local_lock_slot(home->local, object->node.slot, home->ep);
     if (is_object(atomic_load_explicit(&object->shared, memory_order_relaxed))) lost(txn, object);
     local_unlock_slot(home->local, object->node.slot);
@@ -279,7 +281,7 @@ static __attribute__((noinline)) void hand_over(struct txn *txn, struct cache_ob
     local_unpin(txn->home->local, &txn->home->magazine, local);
 }
 
-void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
+static inline void give_back(struct txn *txn, struct cache_object *object, bool applied)
 {
     struct txn_home *home = txn->home;
     uint32_t slot = object->node.slot;
@@ -290,6 +292,18 @@ void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
     else
         local_unlink(home->local, &object->node);
     local_unlock_slot(home->local, slot);
+}
+
+void crest_sole_end_all(struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->sole) give_back(txn, object, true);
+}
+
+void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
+{
+    give_back(txn, object, applied);
     txn->announced_count -= object->announced;
     object->announced = false;
     object->sole = object->busy = false;

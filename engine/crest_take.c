@@ -243,8 +243,9 @@ int crest_block_end(struct coro *co, struct txn *txn)
             memory = versions_put(txn, object) && memory;
     }
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
-    for (uint32_t i = 0; i < txn->part_count && memory; i++)
-        if (txn->parts[i]->busy) memory = crest_sole_ready(txn, txn->parts[i]);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache);
+         object < end && memory; object++)
+        if (object->busy) memory = crest_sole_ready(txn, object);
     if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
     return txn->puts_late ? block_end_late(co, txn) : 0;
 }

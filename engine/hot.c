@@ -63,8 +63,8 @@ static void gather(struct txn *txn, struct wanted *wanted)
     const struct hot *hot = txn->home->hot;
 
     wanted->count = 0;
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn->block[i];
         if (object->heat != CACHE_COLD) continue;
         const struct hot_record *record = hot_find(hot, object->table, object->key);
         if (record)
@@ -185,8 +185,8 @@ static enum entered enter(struct coro *co, struct txn *txn, uint32_t number, boo
 static void cool(struct txn *txn)
 {
     const struct hot *hot = txn->home->hot;
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
+    for (uint32_t i = 0; i < txn->block_count; i++) {
+        struct cache_object *object = txn->block[i];
         uint32_t cells = object->heat == CACHE_QUEUED ? crest_cells_to_lock(txn, object) : 0;
         bool alone = cells != 0;
         for (; cells && alone; cells &= cells - 1) {

@@ -146,6 +146,7 @@ uint64_t local_attempt(struct local_writer *writer)
 {
     uint64_t generation = (atomic_load_explicit(&writer->state, memory_order_relaxed) >> LOCAL_STATUS_BITS) + 1;
     atomic_store_explicit(&writer->exec_ts, 0, memory_order_relaxed);
+    atomic_store_explicit(&writer->wanted, false, memory_order_relaxed);
     atomic_store(&writer->state, generation << LOCAL_STATUS_BITS | LOCAL_EXECUTING);
     return generation << LOCAL_PUTS_BITS;
 }

@@ -67,7 +67,8 @@ struct local_writer {
     uint32_t coordinator;                /* within its CN */
     atomic_uint lock;                    /* guards `waiters` */
     _Atomic(struct local_waiter *) waiters;
-    uint64_t begin_ns; /* of the attempt */
+    uint64_t begin_ns;  /* of the attempt */
+    atomic_bool wanted; /* somebody waits for a record that it uses alone: a hint, set under that one's lock */
 };
 
 /* A version's identity: one put of one attempt; writer NULL: the base. */

@@ -109,6 +109,7 @@ struct txn {
     uint32_t part_count, locked_count;
     uint32_t announced_count;
     bool later_block;      /* the next one is not the first */
+    bool alone;            /* all it has is in sole use, and BUSY until its end or until somebody wants it */
     bool puts_late;        /* something was put that an earlier block fetched */
     bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
     uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */

@@ -192,6 +192,7 @@ proctype Txn(byte t) ALLOWED
 #ifdef SOLE
     byte alone, busied, alone_todo, which; /* records: in sole use, as far as it knows; of these, busy; cells and records of a step */
     bit any_shared;
+    bit stays; /* past v, and nobody has been told anything: all it has is in sole use and busy */
     byte behind; /* fetched behind tags of this CN, which stay while it is announced */
 #endif
     {
@@ -369,7 +370,7 @@ fetched:
         };
         if
         :: EACH_SOLE(busied, sole_ready)
-        :: blk == 1 && !waits[t] -> skip /* it waits for nobody, and goes to v at once */
+        :: (blk == 1 || ONE_BLOCK) && !waits[t] -> skip /* it waits for nobody, and goes to v at once */
         fi;
         atomic {
             if :: blk == 0 && exec_ts[t] == 0 -> exec_next[n]++; exec_ts[t] = exec_next[n] :: else fi;
@@ -385,7 +386,8 @@ fetched:
         atomic {
             WAITS_DECIDED(t) || WITHOUT(crest_decided_unawaited) ->
             if :: WAITS_LOST(t) -> goto release :: else fi;
-            status[t] = VALIDATING; /* v */
+            SOLE_ONLY(if :: (KEEPS(0) && KEEPS(1) && KEEPS(2) && busied) || WITHOUT(crest_shared_silent) -> stays = 1 :: skip fi;)
+            status[t] = (STAYS -> EXECUTING : VALIDATING); /* v */
             d_step { i = 0; seek(CHECKS(i)) }
         };
         do
@@ -442,6 +444,11 @@ release:
         fi;
 left:
 #ifdef SOLE
+        if
+        :: stays && status[t] == DURABLE -> EACH_SOLE(busied, sole_ready) /* somebody has come */
+        :: skip
+        fi;
+        stays = 0;
         atomic { d_step { announced_alone() } };
         if
         :: WITHOUT(sole_left_ready) -> busied = busied | which

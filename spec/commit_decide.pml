@@ -36,9 +36,9 @@ inline check_shared(i)
 inline check_held(i)
 {
     result = 0;
-    SOLE_ONLY(if :: BUSY(cell[AT(t, i)]) -> sole_ready(cell[AT(t, i)] / CPR) :: else fi;)
+    SOLE_ONLY(if :: BUSY(cell[AT(t, i)]) && !stays -> sole_ready(cell[AT(t, i)] / CPR) :: else fi;)
     if
-    :: ALONE(cell[AT(t, i)]) && (OWN_WORD(cell[AT(t, i)]) || WITHOUT(crest_sole_unlooked)) ->
+    :: ALONE(cell[AT(t, i)]) && (STAYS || OWN_WORD(cell[AT(t, i)]) || WITHOUT(crest_sole_unlooked)) ->
        if :: !TAGS_KEPT(i) -> check = check | B(i) :: else fi
     :: else -> check_shared(i)
     fi
@@ -103,7 +103,7 @@ inline committable()
     :: i < ACC -> if :: kind[AT(t, i)] > R && kind[AT(t, i)] < L -> order_insert(cell[AT(t, i)]) :: else fi; i++
     :: else -> break
     od;
-    status[t] = COMMITTABLE
+    status[t] = (STAYS -> EXECUTING : COMMITTABLE)
 }
 
 #define IS_DURABLE(t, v) (!(deps[t] & B(v)) || status[v] == DURABLE || status[v] == ABORTED)

@@ -12,6 +12,7 @@
 #define OWN_WORD(c) (0)
 #define TAGS_KEPT(i) (0)
 #define HOLLOW(y) (0)
+#define STAYS (0)
 #else
 #define SOLE_ONLY(steps) steps
 #define ALONE(c) (alone & B((c) / CPR))
@@ -21,6 +22,9 @@
 #define OWN_WORD(c) (SOLE_WORD(c) == t)
 #define TAGS_KEPT(i) (taken_tags & B(i))
 #define HOLLOW(y) hollow[y]
+#define STAYS (stays)
+#define ONE_BLOCK (block[AT(t, 0)] == 0 && block[AT(t, 1)] == 0 && block[AT(t, 2)] == 0)
+#define KEEPS(i) (kind[AT(t, i)] == 0 || kind[AT(t, i)] == L || BUSY(cell[AT(t, i)]))
 byte sole[2 * NC]; /* the transaction that has it alone */
 bit busy[2 * NC], sharing[2 * NC], hollow[2 * NC];
 

@@ -78,6 +78,7 @@ bit draining, user_aborts, stops, all_commit;
 #define crest_sole_waits 30     /* it waits for another's fetch while others wait for its own */
 #define crest_undo_forgotten 31 /* what it has put counts as what it fetched */
 #define sole_left_ready 32      /* it applies without having made the object busy */
+#define crest_shared_silent 33  /* it says nothing of its v, though others know of it */
 
 /* the pool */
 byte val[NC], tag[NC];

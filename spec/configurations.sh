@@ -48,6 +48,7 @@ check quick fails commit_sole 1 2 crest_sole_unlooked
 check quick fails commit_sole 5 2 crest_sole_waits
 check quick fails commit_sole 1 2 crest_undo_forgotten
 check quick fails commit_sole 1 2 sole_left_ready
+check quick fails commit_sole 1 2 crest_shared_silent
 for template in 1 2 3 5 6 8 10 12 13; do
     check full holds commit_sole $template 2 - DRAINING=1
 done

@@ -19,9 +19,7 @@ static const struct plants_search searches[] = {
     /* objects: who may join, fetch, hold */
     {.plant = "crest_dropped_early", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
     {.plant = "crest_join_applying", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
-    {.plant = "crest_held_late",
-     .method = PLANTS_CLUSTER,
-     .shape = {.crest = true, .faults = "none", .cns = 3, .coros = 4, .txns = 8}},
+    {.plant = "crest_held_late", .method = PLANTS_PREEMPT, .template = "held_behind_read/crest-two-threads"},
     {.plant = "crest_fetch_shared",
      .method = PLANTS_CLUSTER,
      .shape = {.crest = true, .faults = "none", .cns = 2, .coros = 4, .txns = 8}},
