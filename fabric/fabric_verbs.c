@@ -200,7 +200,7 @@ static int connect_nodes(struct fabric_verbs *verbs, struct fabric_verbs_ep *vep
         struct fabric_verbs_link *link;
         code = fabric_verbs_link_new(vep, i, 0, false, &link, error);
         if (code != 0) return code;
-        if (__atomic_load_n(&verbs->nodes[i].dead, __ATOMIC_ACQUIRE))
+        if (fabric_verbs_presence(&verbs->nodes[i]) != FABRIC_VERBS_THERE)
             link->state = FABRIC_VERBS_DEAD;
         else
             code = fabric_verbs_link_open(link, error);
@@ -272,9 +272,9 @@ static int fence_cn(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, str
 static int kill_node(struct fabric_verbs *verbs, uint32_t node, bool only_dead, struct cellar_error *error)
 {
     if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
-    if (only_dead && !__atomic_load_n(&verbs->nodes[node].dead, __ATOMIC_ACQUIRE))
+    if (only_dead && fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE)
         return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", node);
-    fabric_verbs_node_stop(verbs, node);
+    if (!only_dead) fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE);
     return 0;
 }
 
@@ -287,11 +287,16 @@ static int replace_node(struct fabric_verbs *verbs, uint32_t node, struct cellar
     struct fabric_verbs_reply_wire reply;
 
     if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
-    if (!__atomic_load_n(&verbs->nodes[node].dead, __ATOMIC_ACQUIRE)) return 0;
+    if (fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE) return 0;
+    fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE); /* nobody else looks for it meanwhile */
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
     if (code == 0) code = check_shape(verbs, node, &reply, error);
-    if (code == 0) __atomic_store_n(&verbs->nodes[node].dead, 0, __ATOMIC_RELEASE);
-    return code;
+    if (code != 0) return code;
+    pthread_mutex_lock(&verbs->lock);
+    memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted nobody of then */
+    __atomic_store_n(&verbs->nodes[node].presence, FABRIC_VERBS_THERE, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&verbs->lock);
+    return 0;
 }
 
 static int verbs_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)

@@ -201,11 +201,22 @@ struct fabric_verbs_ep {
     struct fabric_verbs_ep *next;
 };
 
+/* Of a memory node, for this process. */
+enum fabric_verbs_presence {
+    FABRIC_VERBS_THERE,
+    FABRIC_VERBS_AWAY, /* it does not answer; the same one may come back */
+    FABRIC_VERBS_GONE  /* it was left, or another one is in its place: FABRIC_NODE_REPLACE */
+};
+
 struct fabric_verbs_node {
     struct fabric_verbs_target target;
     uint64_t instance;
-    uint32_t dead;    /* atomic: this process no longer reaches it */
-    uint32_t suspect; /* atomic: its connection hung up */
+    uint32_t presence; /* enum fabric_verbs_presence; atomic, written under the lock of struct fabric_verbs */
+    uint32_t suspect;  /* atomic: its connection hung up, or it is to be tried again */
+    uint64_t again_ns; /* atomic: while AWAY not to be tried before */
+    uint32_t
+        unfenced[256 /
+                 32]; /* compute nodes fenced while it was AWAY: it must do so before it is THERE. Under the lock */
     struct fabric_verbs_cm attach;
     uint64_t directory;
     uint32_t directory_rkey;
@@ -279,8 +290,14 @@ NODISCARD int fabric_verbs_linker_start(struct fabric_verbs *verbs, struct cella
 void fabric_verbs_linker_end(struct fabric_verbs *verbs);
 bool fabric_verbs_is_fenced(const struct fabric_verbs *verbs, uint32_t cn);
 void fabric_verbs_set_fenced(struct fabric_verbs *verbs, uint32_t cn);
-/* Nobody reaches the node any more; returns when no operation of this process is under way to it. */
-void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node);
+static inline enum fabric_verbs_presence fabric_verbs_presence(const struct fabric_verbs_node *node)
+{
+    return (enum fabric_verbs_presence)__atomic_load_n(&node->presence, __ATOMIC_ACQUIRE);
+}
+/* It is AWAY or GONE from now on: nobody reaches it any more; returns when no operation of this process is under way to it. */
+void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node, enum fabric_verbs_presence presence);
+/* It is AWAY, and somebody wants it: now and then the linking thread looks whether it has come back. */
+void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_node *node);
 
 /* fabric_verbs_inbox.c */
 NODISCARD int fabric_verbs_inbox_open(struct fabric_verbs_ep *vep, struct cellar_error *error);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define NODE_TRIES 2
+#define RECALL_NS 3000000000ull /* between two tries to find a memory node that is away */
 #define MESSAGE_RING 512
 #define QUEUE (FABRIC_VERBS_DEPTH + FABRIC_VERBS_CHAIN)
 
@@ -135,26 +136,54 @@ int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *no
     return 0;
 }
 
+static int ask_fence(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn, uint8_t flags,
+                     struct cellar_error *error)
+{
+    struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
+    int code = -CELLAR_ERR_UNREACHABLE;
+
+    request.other = (uint8_t)cn;
+    request.flags = flags;
+    for (int i = 0; i < NODE_TRIES && code == -CELLAR_ERR_UNREACHABLE; i++) {
+        struct fabric_verbs_reply_wire reply;
+        struct fabric_verbs_cm cm;
+        code = fabric_verbs_ask(&node->target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
+    }
+    return code;
+}
+
+/* INV-VERBS-8. It could not be asked: this process does not use it before it was. */
+static void fence_later(struct fabric_verbs *verbs, uint32_t index, uint32_t cn)
+{
+    struct fabric_verbs_node *node = &verbs->nodes[index];
+
+    pthread_mutex_lock(&verbs->lock);
+    node->unfenced[cn / 32] |= 1u << cn % 32;
+    pthread_mutex_unlock(&verbs->lock);
+    fabric_verbs_node_stop(verbs, index, FABRIC_VERBS_AWAY);
+}
+
 /* Every memory node is asked: each has queue pairs of its own to destroy. */
 int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error)
 {
-    struct fabric_verbs_reply_wire reply;
-    struct fabric_verbs_cm cm;
+    bool missed[FABRIC_NODES_MAX] = {false};
     uint32_t fenced = 0;
 
     for (uint32_t i = 0; i < verbs->fabric.mn_count; i++) {
-        struct fabric_verbs_node *node = &verbs->nodes[i];
-        if (__atomic_load_n(&node->dead, __ATOMIC_ACQUIRE)) continue;
-        struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
-        request.other = (uint8_t)cn;
-        request.flags = only_dead ? FABRIC_VERBS_ONLY_DEAD : 0;
-        int code = fabric_verbs_ask(&node->target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
-        if (code == -CELLAR_ERR_UNREACHABLE) continue; /* it serves nobody any more, or this process is cut off */
-        if (code != 0) return code;
-        fenced++;
+        const struct fabric_verbs_node *node = &verbs->nodes[i];
+        enum fabric_verbs_presence presence = fabric_verbs_presence(node);
+        if (presence == FABRIC_VERBS_GONE) continue;
+        int code = -CELLAR_ERR_UNREACHABLE;
+        if (presence == FABRIC_VERBS_THERE)
+            code = ask_fence(verbs, node, cn, only_dead ? FABRIC_VERBS_ONLY_DEAD : 0, error);
+        missed[i] = code == -CELLAR_ERR_UNREACHABLE; /* it serves nobody any more, or this process is cut off */
+        if (code != 0 && !missed[i]) return code;
+        fenced += code == 0;
     }
     if (fenced == 0)
         return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node answers to fence compute node %u", cn);
+    for (uint32_t i = 0; i < verbs->fabric.mn_count; i++)
+        if (missed[i]) fence_later(verbs, i, cn);
     if (cn - verbs->cn_first < verbs->cns) fabric_verbs_set_fenced(verbs, cn);
     return 0;
 }
@@ -188,7 +217,7 @@ static int find_cn(struct fabric_verbs *verbs, uint32_t cn, struct fabric_verbs_
 
     pthread_mutex_lock(&verbs->directory_lock);
     for (uint32_t i = 0; i < verbs->fabric.mn_count && code != 0; i++)
-        if (!__atomic_load_n(&verbs->nodes[i].dead, __ATOMIC_ACQUIRE))
+        if (fabric_verbs_presence(&verbs->nodes[i]) == FABRIC_VERBS_THERE)
             code = read_directory(verbs, &verbs->nodes[i], cn);
     if (code == 0) memcpy(&entry, verbs->scratch, sizeof entry);
     pthread_mutex_unlock(&verbs->directory_lock);
@@ -274,7 +303,7 @@ static int link_connect(struct fabric_verbs_link *link, struct cellar_error *err
                                 &reply, error);
     if (code != 0) return code;
     if (node && reply.instance != node->instance)
-        code = err_set(error, CELLAR_ERR_UNREACHABLE, "another memory node is at %s", node->target.text);
+        code = err_set(error, CELLAR_ERR_MISMATCH, "another memory node is at %s", node->target.text);
     else if (fabric_verbs_cm_move(&cm, verbs->events, &link->hung_up) != 0)
         code = err_set(error, CELLAR_ERR_SYSTEM, "the connection manager moves no events: %s", strerror(errno));
     if (code != 0) {
@@ -298,15 +327,18 @@ int fabric_verbs_link_open(struct fabric_verbs_link *link, struct cellar_error *
     return code;
 }
 
-/* ---- memory nodes that are lost ---- */
+/* ---- memory nodes that are lost, and found again ---- */
 
 /* A queue pair in error sends nothing more; what it had sent may still be on its way to a node that is not dead after all. */
-void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node)
+void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t index, enum fabric_verbs_presence presence)
 {
-    __atomic_store_n(&verbs->nodes[node].dead, 1, __ATOMIC_RELEASE);
+    struct fabric_verbs_node *node = &verbs->nodes[index];
+
+    __atomic_store_n(&node->again_ns, fabric_verbs_now_ns() + RECALL_NS, __ATOMIC_RELEASE);
     pthread_mutex_lock(&verbs->lock);
+    if (node->presence < presence) __atomic_store_n(&node->presence, presence, __ATOMIC_RELEASE);
     for (struct fabric_verbs_ep *vep = verbs->endpoints; vep; vep = vep->next) {
-        struct fabric_verbs_link *link = vep->links[node];
+        struct fabric_verbs_link *link = vep->links[index];
         if (link->cm.qp) fabric_verbs_qp_stop(link->cm.qp);
         __atomic_store_n(&link->hung_up, 1, __ATOMIC_RELEASE);
         fabric_verbs_ring(vep, true);
@@ -314,7 +346,40 @@ void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node)
     pthread_mutex_unlock(&verbs->lock);
 }
 
-/* Its connection has hung up: it died, or it has thrown us out. It tells if it is there. */
+void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_node *node)
+{
+    uint64_t again_ns = __atomic_load_n(&node->again_ns, __ATOMIC_ACQUIRE), now_ns = fabric_verbs_now_ns();
+
+    if (now_ns < again_ns || fabric_verbs_presence(node) != FABRIC_VERBS_AWAY) return;
+    if (!__atomic_compare_exchange_n(&node->again_ns, &again_ns, now_ns + RECALL_NS, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return; /* somebody else was quicker */
+    pthread_mutex_lock(&verbs->lock);
+    __atomic_store_n(&node->suspect, 1, __ATOMIC_RELEASE);
+    verbs->suspects = true;
+    pthread_cond_broadcast(&verbs->changed);
+    pthread_mutex_unlock(&verbs->lock);
+}
+
+/* Whoever was fenced without it is fenced there first. Workers connect when they next have something for it. */
+static void come_back(struct fabric_verbs *verbs, struct fabric_verbs_node *node)
+{
+    for (;;) {
+        uint32_t cn = 0;
+        pthread_mutex_lock(&verbs->lock);
+        while (cn < FABRIC_CNS_MAX && !(node->unfenced[cn / 32] >> cn % 32 & 1)) cn++;
+        bool all = cn == FABRIC_CNS_MAX;
+        if (all && node->presence == FABRIC_VERBS_AWAY)
+            __atomic_store_n(&node->presence, FABRIC_VERBS_THERE, __ATOMIC_RELEASE);
+        pthread_mutex_unlock(&verbs->lock);
+        if (all || ask_fence(verbs, node, cn, 0, NULL) != 0) return;
+        pthread_mutex_lock(&verbs->lock);
+        node->unfenced[cn / 32] &= ~(1u << cn % 32);
+        pthread_mutex_unlock(&verbs->lock);
+    }
+}
+
+/* Its connection has hung up, since it died or has thrown us out; or it was away for some time. It tells if it is there. */
 static void look_at(struct fabric_verbs *verbs, uint32_t index)
 {
     struct fabric_verbs_node *node = &verbs->nodes[index];
@@ -322,13 +387,17 @@ static void look_at(struct fabric_verbs *verbs, uint32_t index)
     uint64_t instance = node->instance;
 
     __atomic_store_n(&node->suspect, 0, __ATOMIC_RELEASE);
-    if (__atomic_load_n(&node->dead, __ATOMIC_ACQUIRE)) return;
+    if (fabric_verbs_presence(node) == FABRIC_VERBS_GONE) return;
     int code = fabric_verbs_attach(verbs, node, &reply, NULL);
-    if (code == 0 && reply.instance == instance) return;
+    if (code == 0 && reply.instance == instance) {
+        come_back(verbs, node);
+        return;
+    }
     node->instance = instance;
     if (code == -CELLAR_ERR_FENCED)
         for (uint32_t i = 0; i < verbs->cns; i++) fabric_verbs_set_fenced(verbs, verbs->cn_first + i);
-    fabric_verbs_node_stop(verbs, index);
+    bool answered = code == 0 || code == -CELLAR_ERR_FENCED;
+    fabric_verbs_node_stop(verbs, index, answered ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
 }
 
 /* ---- the linking thread ---- */
@@ -352,19 +421,21 @@ static enum fabric_verbs_state mend(struct fabric_verbs_link *link)
     struct fabric_verbs *verbs = verbs_of(link);
     uint32_t cn = link->vep->ep.cn, tries = link->messages ? 1 : NODE_TRIES;
     struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
+    int code = 0;
 
     disconnect(link);
     link->life++;
     __atomic_store_n(&link->hung_up, 0, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < tries; i++) {
         if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
-        if (verbs->ending || (node && __atomic_load_n(&node->dead, __ATOMIC_ACQUIRE))) return FABRIC_VERBS_DEAD;
-        int code = link_connect(link, NULL);
+        if (verbs->ending || (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE)) return FABRIC_VERBS_DEAD;
+        code = link_connect(link, NULL);
         if (code == -CELLAR_ERR_FENCED) fabric_verbs_set_fenced(verbs, cn);
         if (code == 0) return FABRIC_VERBS_READY;
     }
     if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
-    if (node) fabric_verbs_node_stop(verbs, link->node);
+    bool another = code == -CELLAR_ERR_MISMATCH;
+    if (node) fabric_verbs_node_stop(verbs, link->node, another ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
     return FABRIC_VERBS_DEAD;
 }
 
@@ -373,7 +444,7 @@ static void give_back(struct fabric_verbs *verbs, struct fabric_verbs_link *link
 {
     pthread_mutex_lock(&verbs->lock);
     if (state == FABRIC_VERBS_READY && !link->messages &&
-        __atomic_load_n(&verbs->nodes[link->node].dead, __ATOMIC_ACQUIRE)) {
+        fabric_verbs_presence(&verbs->nodes[link->node]) != FABRIC_VERBS_THERE) {
         fabric_verbs_qp_stop(link->cm.qp);
         state = FABRIC_VERBS_DEAD;
     }

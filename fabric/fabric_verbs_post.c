@@ -388,11 +388,14 @@ static struct fabric_verbs_link *message_link(struct fabric_verbs_ep *vep, const
 /* May an operation go into the ring? 0, or what becomes of it at once. A link that cannot be used is mended if there is a way. */
 static int usable(struct fabric_verbs_link *link)
 {
-    const struct fabric_verbs *verbs = verbs_of(link->vep);
-    const struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
+    struct fabric_verbs *verbs = verbs_of(link->vep);
+    struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
 
     if (fabric_verbs_is_fenced(verbs, link->vep->ep.cn)) return -CELLAR_ERR_FENCED;
-    if (node && __atomic_load_n(&node->dead, __ATOMIC_ACQUIRE)) return -CELLAR_ERR_UNREACHABLE;
+    if (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE) {
+        fabric_verbs_node_recall(verbs, node);
+        return -CELLAR_ERR_UNREACHABLE;
+    }
     enum fabric_verbs_state state = state_of(link);
     if (state == FABRIC_VERBS_READY && __atomic_load_n(&link->hung_up, __ATOMIC_ACQUIRE)) {
         lose(link, -CELLAR_ERR_INDETERMINATE);

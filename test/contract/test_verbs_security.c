@@ -61,9 +61,9 @@ static int add(struct fabric_ep *ep, uint64_t *old) { return run(ep, fabric_op_f
 static struct fabric_verbs_link *link_of(struct fabric_ep *ep) { return ((struct fabric_verbs_ep *)ep)->links[0]; }
 
 /* A request past all checks of the fabric: the device's answer is what counts. */
-static enum ibv_wc_status raw(struct fabric_ep *ep, enum ibv_wr_opcode opcode, uint64_t remote, uint32_t rkey)
+static enum ibv_wc_status raw_on(struct fabric_ep *ep, struct fabric_verbs_link *link, enum ibv_wr_opcode opcode,
+                                 uint64_t remote, uint32_t rkey)
 {
-    struct fabric_verbs_link *link = link_of(ep);
     struct ibv_sge sge = {.addr = (uintptr_t)link->slots, .length = 8, .lkey = link->slots_mr->lkey};
     struct ibv_send_wr *bad, wr = {.wr_id = ~0ull >> 1,
                                    .sg_list = &sge,
@@ -75,6 +75,11 @@ static enum ibv_wc_status raw(struct fabric_ep *ep, enum ibv_wr_opcode opcode, u
     assert_int_equal(ibv_post_send(link->cm.qp, &wr, &bad), 0);
     for (int i = 0; i < 5000 && ibv_poll_cq(((struct fabric_verbs_ep *)ep)->cq, 1, &wc) == 0; i++) usleep(1000);
     return wc.status;
+}
+
+static enum ibv_wc_status raw(struct fabric_ep *ep, enum ibv_wr_opcode opcode, uint64_t remote, uint32_t rkey)
+{
+    return raw_on(ep, link_of(ep), opcode, remote, rkey);
 }
 
 /* ---- who is let in ---- */
@@ -256,11 +261,82 @@ static void test_after_fence(void **state)
     contract_after_verbs();
 }
 
+/* ---- memory nodes that are away for a while ---- */
+
+static void lose_node(struct fabric *fabric, uint32_t node)
+{
+    fabric_verbs_node_stop((struct fabric_verbs *)fabric, node, FABRIC_VERBS_AWAY);
+}
+
+/* Does the memory node execute anything on the queue pair that this endpoint has to it? */
+static bool executes(struct fabric_ep *ep, uint32_t node)
+{
+    struct fabric_verbs_link *link = ((struct fabric_verbs_ep *)ep)->links[node];
+    return link->cm.qp && raw_on(ep, link, IBV_WR_RDMA_READ, link->base, link->rkey) == IBV_WC_SUCCESS;
+}
+
+/* An operation on that node, until it is not UNREACHABLE. */
+static int insist(struct fabric_ep *ep, uint32_t node, uint64_t *old)
+{
+    int status = -CELLAR_ERR_UNREACHABLE;
+    for (int i = 0; i < 300 && status == -CELLAR_ERR_UNREACHABLE; i++) {
+        status = run(ep, fabric_op_faa(fabric_addr_of(node, 64), old, 1));
+        if (status == -CELLAR_ERR_UNREACHABLE) usleep(100000);
+    }
+    return status;
+}
+
+/* It was cut off, and is the same one: it is used again, with what it holds. Who was told to leave it stays away. */
+static void test_comes_back(void **state)
+{
+    (void)state;
+    struct fabric_control leave_it = {.kind = FABRIC_NODE_LEAVE, .node = 0};
+    struct fabric_ep *ep;
+    uint64_t old = 0;
+    start(1);
+    struct fabric *fabric = join(0, &ep);
+    assert_int_equal(add(ep, &old), 0);
+    lose_node(fabric, 0);
+    assert_int_equal(add(ep, &old), -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(insist(ep, 0, &old), 0);
+    assert_int_equal(old, 1);
+    assert_int_equal(fabric->ops->control(fabric, &leave_it, NULL), 0);
+    for (int i = 0; i < 50; i++) {
+        assert_int_equal(add(ep, &old), -CELLAR_ERR_UNREACHABLE);
+        usleep(100000);
+    }
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+/* INV-VERBS-8: who was fenced while a memory node was away is fenced there before that node is used again. */
+static void test_fence_while_away(void **state)
+{
+    (void)state;
+    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    struct contract_shape shape = {.mn_count = 2, .cn_count = 2, .mn_bytes = MN_BYTES};
+    struct fabric_ep *victim_ep, *ep;
+    struct cellar_error error = {0};
+    uint64_t old = 0;
+    contract_verbs_start(&shape, list, sizeof list);
+    struct fabric *victim = join(0, &victim_ep), *fabric = join(1, &ep);
+    lose_node(fabric, 1);
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
+    assert_false(executes(victim_ep, 0));
+    assert_true(executes(victim_ep, 1)); /* nobody could tell it */
+    assert_int_equal(insist(ep, 1, &old), 0);
+    assert_false(executes(victim_ep, 1));
+    leave(victim, victim_ep);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_secret_and_layout), cmocka_unit_test(test_replay),      cmocka_unit_test(test_half_open),
-        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_after_fence),
+        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_after_fence), cmocka_unit_test(test_comes_back),
+        cmocka_unit_test(test_fence_while_away),
     };
     if (!getenv(CONTRACT_VERBS_ADDRESS)) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
