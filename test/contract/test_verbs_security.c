@@ -4,13 +4,7 @@
  */
 #include "contract_verbs.h"
 
-#if defined(__has_include)
-#if __has_include(<infiniband/verbs.h>) && __has_include(<rdma/rdma_cma.h>)
-#define WITH_VERBS 1
-#endif
-#endif
-
-#ifdef WITH_VERBS
+#ifdef CELLAR_VERBS
 #include "fabric_verbs_internal.h"
 
 #include <unistd.h>
