@@ -4,7 +4,7 @@
  */
 #include "contract_verbs.h"
 
-#ifdef CELLAR_VERBS
+#ifdef CELLAR_HAS_VERBS
 #include "fabric_verbs_internal.h"
 
 #include <unistd.h>
