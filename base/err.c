@@ -56,6 +56,7 @@ static const char *const abort_names[] = {
     [CELLAR_ABORT_CACHE_FULL] = "cache_full",
     [CELLAR_ABORT_LOG_FULL] = "log_full",
     [CELLAR_ABORT_HOT_WAIT] = "hot_wait",
+    [CELLAR_ABORT_SNAPSHOT_GONE] = "snapshot_gone",
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 

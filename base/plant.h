@@ -117,6 +117,19 @@
     X(crest_undo_forgotten, "of a record in sole use what was put becomes the base when it is shared")                 \
     X(crest_insert_reopened, "an object is open for writers again while an insert is being applied")                   \
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
+    /* mode motor */                                                                                                   \
+    X(motor_clock_per_node, "each worker has timestamps of its own")                                                   \
+    X(motor_clock_behind_checks, "a timestamp is drawn after the reads were checked")                                  \
+    X(motor_lock_constant, "a check compares the lock with a constant that it hardly ever has")                        \
+    X(motor_reads_locked, "a reader takes what a record shows while its writer is at work")                            \
+    X(motor_reads_newest, "a reader takes the newest versions, whatever its snapshot")                                 \
+    X(motor_gone_ignored, "where an old version is gone a reader takes the one that it has")                           \
+    X(motor_bar_overlaps, "a tuple stays when its old values are overwritten")                                         \
+    X(motor_bar_unlooked, "old values count although their record is locked")                                          \
+    X(motor_absence_unversioned, "a reader takes a key for absent that was deleted since its snapshot")                \
+    X(motor_absence_misled, "a reader takes a key for absent whose record was deleted behind its bucket's READ")       \
+    X(recover_versions_kept, "a record that is redone keeps the tuples that its primary has")                          \
+    X(failover_clock_kept, "the clock of a backup goes on where it is")                                                \
     /* mode cellar: hot records */                                                                                     \
     X(hot_order_ignored, "locks of a block's hot cells are entered in the order in which it declares them")            \
     X(hot_reader_uncounted, "who has entered a hot lock to read does not count among its users")                       \

@@ -2,6 +2,7 @@
 
 #include "err.h"
 #include "layout.h"
+#include "mode.h"
 #include "style.h"
 
 /* Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator in virtual time. */
@@ -12,6 +13,7 @@
 #define CHUNKS_PER_TABLE 3 /* that a worker may have begun: of records, of index buckets, of overflow buckets */
 #define TABLES_ASSUMED 10
 #define POOL_BYTES_MIN (64ull << 20)
+#define RECORD_GROWTH 2.5 /* TPC-C: 2.2, SmallBank: 2, YCSB-T: 1.8 */
 #define MEMORY_SHARE 0.75 /* of the machine's memory that a default may take */
 
 static uint64_t expected_txns(const struct settings *settings, const struct machine *machine)
@@ -36,13 +38,17 @@ static double begun_bytes(const struct settings *settings)
     return (double)settings->db.cns * settings->db.threads * TABLES_ASSUMED * CHUNKS_PER_TABLE * LAYOUT_CHUNK_BYTES;
 }
 
+/* How much larger a record is with its old versions, at most; and what is beside it, as large as ever. */
+static double growth(const struct settings *settings) { return mode_of(settings->db.cc)->versions ? RECORD_GROWTH : 1; }
+
 /* Bytes of each node for so many transactions. */
 static double run_bytes(const struct settings *settings, double txns)
 {
     double areas = settings->db.replicas + 1.0;
     double tables = (double)settings->workload->pool_bytes(&settings->workload_config) +
                     settings->workload->growth_bytes(&settings->workload_config) * txns;
-    return areas * (fixed_bytes(settings) + begun_bytes(settings) + 1.25 * tables / settings->db.mns);
+    return areas *
+           (fixed_bytes(settings) + begun_bytes(settings) + 1.25 * growth(settings) * tables / settings->db.mns);
 }
 
 static void estimate(const struct settings *settings, const struct machine *machine, struct sizing *sizing)
@@ -50,7 +56,7 @@ static void estimate(const struct settings *settings, const struct machine *mach
     double areas = settings->db.replicas + 1.0;
     double tables = (double)settings->workload->pool_bytes(&settings->workload_config);
     sizing->expected_txns = expected_txns(settings, machine);
-    sizing->load_bytes = (uint64_t)(areas * (fixed_bytes(settings) + tables / settings->db.mns));
+    sizing->load_bytes = (uint64_t)(areas * (fixed_bytes(settings) + growth(settings) * tables / settings->db.mns));
     sizing->run_bytes = (uint64_t)run_bytes(settings, (double)sizing->expected_txns);
 }
 

@@ -6,8 +6,10 @@
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
  */
 #include "crest.h"
+#include "motor.h"
 #include "settle.h"
 #include "txn.h"
+#include "versions.h"
 
 #include <string.h>
 
@@ -93,8 +95,8 @@ static inline void apply_cell(struct coro *co, struct txn *txn, const struct cac
     apply_write(co, txn, object->addr, en, object->image + en, 2);
 }
 
-/* The changed cells, neighbours joined where they touch; then their epoch numbers likewise. */
-static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *object)
+/* The changed cells, neighbours joined where they touch. */
+static void apply_values(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     uint32_t start = 0, end = 0;
@@ -108,7 +110,13 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
         end = cell->end;
     }
     apply_write(co, txn, object->addr, start, object->image + start, end - start);
+}
 
+/* And then their epoch numbers likewise. */
+static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    apply_values(co, txn, object);
     uint32_t cells = PLANT(neighbour_en) ? schema->all_cells : object->written_cells;
     while (cells) {
         uint32_t first = (uint32_t)__builtin_ctz(cells);
@@ -117,6 +125,15 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
         apply_write(co, txn, object->addr, offset, object->image + offset, 2 * count);
         cells &= ~(((1u << count) - 1) << first);
     }
+}
+
+/* Mode `motor`, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
+static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const uint32_t en = offsetof(struct record_wire, en);
+    apply_write(co, txn, object->addr, object->bar_at, object->slot_image + object->bar_at, object->bar_bytes);
+    apply_values(co, txn, object);
+    apply_write(co, txn, object->addr, en, object->head + en, object->table->schema.head_bytes - en);
 }
 
 /* Mode `ford`: what tells readers that the record may yet be undone. */
@@ -135,7 +152,7 @@ static void hide(struct coro *co, struct txn *txn, struct cache_object *object)
 }
 
 /*
- * A whole record but its lock word. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup; in mode `ford` lest
+ * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup; in mode `ford` lest
  * anybody read it.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -150,8 +167,9 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
                        object->held | veil_of(txn), mask | veil_of(txn));
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
+    memset(object->image + LAYOUT_LINE, 0, schema->head_bytes - LAYOUT_LINE);
     uint32_t tagged = txn->op_count;
-    apply_write(co, txn, object->addr, 8, object->image + 8, schema->record_bytes - 8);
+    apply_write(co, txn, object->addr, 8, object->image + 8, schema->cells_end - 8);
     /* Not before the tag: else the record could be found and locked untagged, or be left so by a crash. */
     bool fenced = txn_is_insert(object) && object->held && !PLANT(insert_unfenced);
     for (uint32_t i = tagged; fenced && i < txn->op_count; i++) /* any of them may be the primary's (fabric_route.h) */
@@ -167,6 +185,8 @@ static void versions_set(struct cache_object *object, uint64_t ts)
         uint16_t en = PLANT(en_kept) ? below : layout_en_next(below);
         record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
     }
+    if (versions_kept(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
+        motor_displace(object, ts);
 }
 
 static void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -174,6 +194,8 @@ static void apply_post(struct coro *co, struct txn *txn, struct cache_object *ob
     if (!txn_cells_to_apply(object)) return;
     if (txn_is_insert(object) || txn_is_delete(object))
         apply_whole(co, txn, object);
+    else if (versions_kept(&object->table->schema))
+        apply_versions(co, txn, object);
     else if ((object->written_cells & (object->written_cells - 1)) == 0 && !PLANT(neighbour_en))
         apply_cell(co, txn, object, (uint32_t)__builtin_ctz(object->written_cells));
     else

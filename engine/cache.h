@@ -52,11 +52,14 @@ struct cache_object {
     struct fabric_addr addr; /* bits 0: not known */
     uint8_t *image;          /* record_bytes, in the arena */
     uint8_t *
-        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; mode `ford`: old values of written_cells */
-    uint64_t held;                    /* bits of the lock word that are ours */
-    uint64_t unlocking;               /* tags of ours whose unlock was posted last */
-    uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
-    uint64_t check_mask;              /* tags of check_cells in the lock word */
+        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; modes `ford`, `motor`: old written_cells */
+    uint8_t *head;              /* mode `motor`: header and tuples as read behind the lock, or by a reader */
+    uint32_t undo_cells;        /* mode `motor`: fetched, but newer than the snapshot */
+    uint32_t bar_at, bar_bytes; /* mode `motor`: where in the record what it displaces goes, and in slot_image is */
+    uint64_t held;              /* bits of the lock word that are ours */
+    uint64_t unlocking;         /* tags of ours whose unlock was posted last */
+    uint64_t unsettled;         /* tags of ours that a lock or unlock without a reply may have left set, */
+    uint64_t check_mask;        /* tags of check_cells in the lock word */
     uint32_t read_cells, write_cells; /* declared */
     uint32_t check_cells;             /* read and not locked: to be validated, as widely as this mode checks */
     uint32_t locked_cells;            /* cells whose tags are ours */
@@ -67,6 +70,7 @@ struct cache_object {
     bool pending;                     /* takes part in this round of the fetch */
     bool optional;
     bool hinted;     /* addr comes from the address cache */
+    bool misled;     /* an entry of its bucket led to another record, or to one that was deleted meanwhile */
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
     uint8_t rounds; /* fetch rounds taken, bounded */
@@ -98,8 +102,10 @@ struct cache_object {
     uint64_t lock_clear;               /* DELETED; in mode `cellar` HOT, too, unless it is known to be hot */
     uint64_t lock_old;                 /* its reply, kept until it is judged */
     struct fabric_addr unsettled_addr; /* where `unsettled` is */
-    const uint8_t *absence;            /* lock and version of absent_bucket, as read again */
-    bool read_at_once;                 /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
+    uint8_t *again;                    /* mode `motor`: header and tuples, read once more behind that; and before */
+    bool again_before;
+    const uint8_t *absence; /* lock and version of absent_bucket, as read again */
+    bool read_at_once;      /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
     /* in sole use, set when that begins */
     struct local_writer *owner;
     _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that somebody has put in its place */

@@ -9,6 +9,7 @@
  */
 #include "crest.h"
 #include "ford.h"
+#include "motor.h"
 #include "settle.h"
 #include "txn.h"
 
@@ -28,7 +29,7 @@ static inline uint32_t cells_to_check(const struct cache_object *object)
 }
 
 /* Is it so long since the first read that epoch numbers may have come full circle? This clock may be slow by an eighth. */
-static bool en_may_wrap(const struct txn *txn)
+bool txn_en_may_wrap(const struct txn *txn)
 {
     uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS, limit_ns = wrap_ns / 8 * 7;
     return fabric_now_ns(txn->home->ep) - txn->oldest_ns >= limit_ns && !PLANT(en_wrap_unchecked);
@@ -44,7 +45,7 @@ static bool snapshot_suffices(const struct txn *txn)
            txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
            txn->cache.objects[0].absent_bucket < 0 && /* nor was it absent first, and inserted then */
            (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
-           !en_may_wrap(txn);
+           !txn_en_may_wrap(txn);
 }
 
 /* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
@@ -77,8 +78,8 @@ static inline bool record_unchanged(const struct txn *txn, const struct cache_ob
     if (!txn_is_live(object, now)) return false;
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
     if (txn->home->local && !PLANT(validation_ignores_locks) && !crest_tags_ours(txn, object, now->lock)) return false;
-    if ((now->lock & object->check_mask & ~object->held) && !ford_checked(txn, now->lock) &&
-        !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored))
+    bool locked = PLANT(motor_lock_constant) ? now->lock == 1 : now->lock & object->check_mask & ~object->held;
+    if (locked && !ford_checked(txn, now->lock) && !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored))
         return false;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -143,7 +144,7 @@ int txn_validate(struct coro *co, struct txn *txn)
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_INDEX_VALIDATION);
     }
-    if (en_may_wrap(txn) && !versions_unchanged(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    if (txn_en_may_wrap(txn) && !versions_unchanged(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     return 0;
 }
 
@@ -167,6 +168,7 @@ uint64_t txn_ts_choose(const struct txn *txn)
         if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
     if (PLANT(ts_not_above)) below = 0;
     if (any && txn->home->mode->undo && !PLANT(ford_ts_collides)) return ford_ts(txn, below);
+    if (txn->home->mode->versions) return any ? txn->commit_ts : 0;
     return any ? max_of(below, txn->home->ts_last) + 1 : 0;
 }
 
@@ -401,7 +403,10 @@ int txn_commit(struct coro *co, struct txn *txn)
                  ? crest_block_end(co, txn)
                  : 0; /* else v comes at once, and makes READY what is BUSY */
     if (rc == 0) rc = serialize(co, txn);
+    bool stamp = txn->home->mode->versions;
+    if (rc == 0 && stamp && !PLANT(motor_clock_behind_checks)) rc = motor_stamp(co, txn);
     if (rc == 0) rc = txn_validate(co, txn);
+    if (rc == 0 && stamp) rc = motor_stamp(co, txn);
     if (rc == 0) return publish(co, txn);
     if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
     return rc;

@@ -2,6 +2,7 @@
 #include "db.h"
 
 #include "crest.h"
+#include "motor.h"
 
 #include "must.h"
 
@@ -64,7 +65,8 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
                bool sampled)
 {
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
-    int rc = txn->home->local ? crest_begin(co, txn, proc->log_bytes, attempts) : 0;
+    bool reader = txn->home->mode->versions && proc->def.writes_max == 0;
+    int rc = txn->home->local ? crest_begin(co, txn, proc->log_bytes, attempts) : reader ? motor_begin(co, txn) : 0;
     if (rc) return rc;
     rc = proc->def.fn(txn_public(txn), args);
     if (rc == 0) return txn_commit(co, txn);

@@ -358,6 +358,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct catalog_shape shape = {.mn_count = db->fabric->mn_count,
                                   .replicas = db->config.replicas,
                                   .cn_count = db->fabric->cn_count,
+                                  .versions = mode_of(db->config.cc)->versions,
                                   .mn_bytes = db->fabric->mn_bytes};
     struct fabric_ep *ep = coordinator->worker->ep;
 

@@ -1,6 +1,7 @@
 /* db_schema.c - tables, procedures and statistics of an open database (cellar.h). */
 #include "counter.h"
 #include "db.h"
+#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,11 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
                        "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
                        "smaller log_bytes_max",
                        def->name, (unsigned long long)log_bytes, (unsigned long long)db->config.log_bytes / 2);
+    for (uint32_t i = 0; i < db->catalog->table_count; i++)
+        if (versions_kept(&db->catalog->tables[i]->schema) != db->catalog->versions)
+            return err_set(call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s",
+                           db->catalog->tables[i]->name, db->catalog->versions ? "keeps no" : "keeps",
+                           db->catalog->versions ? "other modes than motor" : "mode motor");
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);

@@ -146,6 +146,7 @@ static int prepare(struct failover *failover)
     int rc = lost ? failover_members_rebuild(failover) : 0;
     if (rc == 0) rc = await_all(failover, dead);
     if (rc == 0 && lost) rc = failover_chunks_rebuild(failover);
+    if (rc == 0 && lost) rc = failover_clock_rebuild(failover);
     if (rc == 0 && (lost || back)) rc = dead_recover(failover, dead, lost);
     if (rc == 0 && back) rc = failover_pieces_copy(failover);
     if (rc == 0 && back) rc = failover_words_copy(failover);

@@ -26,6 +26,7 @@ static inline struct failover *failover_of(struct recover *run) { return (struct
 /* Words that only atomics touch, of a primary whose node is lost: members first, as they say who must stand still. */
 NODISCARD int failover_members_rebuild(struct failover *failover);
 NODISCARD int failover_chunks_rebuild(struct failover *failover);
+NODISCARD int failover_clock_rebuild(struct failover *failover);
 /* The same, from the primary until now to the fresh node. */
 NODISCARD int failover_words_copy(struct failover *failover);
 /* INV-FAILOVER-4. */

@@ -90,6 +90,31 @@ int failover_chunks_rebuild(struct failover *failover)
     return rc ? rc : word_set(failover, next, 0, end);
 }
 
+static struct fabric_addr clock_at(const struct failover *failover, uint32_t replica)
+{
+    return catalog_replica(failover->run.catalog, superblock_at(0, offsetof(struct superblock_wire, clock)), replica);
+}
+
+/* A backup's clock may lack what was added where its node did not answer: it goes on above all that can have been drawn. */
+int failover_clock_rebuild(struct failover *failover)
+{
+    uint64_t word = 0;
+    if (failover->now.away != 0 || PLANT(failover_clock_kept)) return 0;
+    int rc = word_get(failover, clock_at(failover, 0), 0, &word);
+    return rc ? rc : word_set(failover, clock_at(failover, 0), 0, word + LAYOUT_CLOCK_STEP);
+}
+
+/* The fresh node has a copy of it, whether it is its own or a backup's. */
+static int clock_copy(struct failover *failover)
+{
+    uint64_t word = 0;
+    int rc = word_get(failover, clock_at(failover, 0), 0, &word);
+    for (uint32_t i = 0; i <= failover->run.catalog->replicas && rc == 0; i++)
+        if (fabric_addr_node(clock_at(failover, i)) == (uint32_t)failover->now.away)
+            rc = word_set(failover, clock_at(failover, i), FABRIC_DIRECT, word);
+    return rc;
+}
+
 static int word_copy(struct failover *failover, struct fabric_addr addr)
 {
     uint64_t word = 0;
@@ -120,6 +145,7 @@ int failover_words_copy(struct failover *failover)
     int rc = 0;
     for (uint32_t i = 0; i < sizeof fields / sizeof *fields && rc == 0; i++)
         rc = word_copy(failover, superblock_at(node, fields[i]));
+    if (rc == 0) rc = clock_copy(failover);
     return rc || node > failover->run.catalog->replicas ? rc : members_copy(failover);
 }
 

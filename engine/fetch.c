@@ -11,11 +11,13 @@
  */
 #include "crest.h"
 #include "ford.h"
+#include "motor.h"
 #include "txn.h"
 
 #include "counter.h"
 #include "plant.h"
 #include "settle.h"
+#include "versions.h"
 
 #include <string.h>
 
@@ -151,14 +153,20 @@ static enum verdict key_absent(struct coro *co, struct txn *txn, struct cache_ob
         object->slot_used_before = slot.used_before;
         return slot.used_before ? VERDICT_AGAIN : VERDICT_DONE;
     }
+    if (!bucket->held && txn->snapshot_ts && !motor_bucket_old(txn, bucket->image)) {
+        txn_abort(co, txn, CELLAR_ABORT_SNAPSHOT_GONE);
+        return VERDICT_ERROR;
+    }
     if (!bucket->held) {
         if ((bucket->image->lock & TXN_BUCKET_TAG_MASK) && !PLANT(absence_ignores_locks) &&
             cache_bucket_held(&txn->cache, bucket->addr) < 0) {
             foreign_tag(txn, bucket->addr, bucket->image->lock, 8, 1);
             return VERDICT_BUSY; /* perhaps an insert of this very key */
         }
-        object->absent_bucket = object->bucket;
-        txn->check_count++;
+        if (!motor_absence_known(txn, object, bucket)) {
+            object->absent_bucket = object->bucket;
+            txn->check_count++;
+        }
     }
     object->state = CACHE_ABSENT;
     if (!object->optional) txn_error(txn, -CELLAR_ERR_NOT_FOUND);
@@ -194,7 +202,7 @@ static inline void record_read(struct coro *co, struct txn *txn, struct cache_ob
         return;
     }
     first &= ~(uint32_t)(LAYOUT_LINE - 1);
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, LAYOUT_LINE);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->fetching, schema->head_bytes);
     txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, first), object->fetching + first,
              end - first);
 }
@@ -235,6 +243,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 
     object->locking_cells = lock;
+    if (txn->snapshot_ts && !motor_read_before(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     if (PLANT(lock_behind_read)) record_read(co, txn, object, object->fetching_cells);
     if (lock) {
         const struct schema *schema = &object->table->schema;
@@ -249,6 +258,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
                            (object->cools ? LOCKWORD_HOT : 0));
     }
     if (!PLANT(lock_behind_read)) record_read(co, txn, object, object->fetching_cells);
+    if (txn->snapshot_ts) motor_read_behind(co, txn, object);
     return 0;
 }
 
@@ -298,6 +308,7 @@ static void address_stale(struct coro *co, struct txn *txn, struct cache_object 
         object->unsettled = 0;
     }
     if (object->hinted) addrcache_drop(txn->home->addrs, object->table->id, object->key);
+    object->misled = object->misled || !object->hinted;
     object->hinted = false;
     object->addr.bits = 0;
 }
@@ -333,6 +344,37 @@ static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
     return VERDICT_DONE;
 }
 
+/* Mode `motor`, a reader: whose writer is at work is read again, since that one may be older than the snapshot. */
+static enum verdict snapshot_judge(struct txn *txn, struct cache_object *object, const struct record_wire *header)
+{
+    const struct schema *schema = &object->table->schema;
+    if ((header->lock & lockword_mask(schema->tag_bits, schema->all_ones)) && !PLANT(motor_reads_locked)) {
+        foreign_tag(txn, object->addr, header->lock, schema->tag_bits, schema->all_cells);
+        return object->rounds + 1 < MOTOR_LOCKED_READS_MAX ? VERDICT_AGAIN : VERDICT_READ_LOCKED;
+    }
+    return motor_unchanged(txn, object) ? VERDICT_DONE : VERDICT_AGAIN;
+}
+
+/* What is not locked is to be validated, and shows no other one's tag. */
+static enum verdict unlocked_judge(struct txn *txn, struct cache_object *object, const struct record_wire *header)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t ours = object->locked_cells | object->behind_cells;
+    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
+    if (!unlocked) return VERDICT_DONE;
+    uint64_t mask = txn_lock_mask(schema, unlocked);
+    if ((header->lock & mask & ~object->held) && !ford_readable(txn, header->lock) && !PLANT(read_tags_ignored)) {
+        foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
+        return VERDICT_READ_LOCKED;
+    }
+    if (!txn->home->local && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
+        txn->check_count += object->check_cells == 0;
+        object->check_cells |= unlocked;
+        object->check_mask |= mask;
+    }
+    return VERDICT_DONE;
+}
+
 static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct cache_object *object, bool locked)
 {
     if (object->kind == CACHE_INSERT) return insert_judge(txn, object);
@@ -346,22 +388,11 @@ static inline enum verdict record_judge(struct coro *co, struct txn *txn, struct
         return VERDICT_AGAIN;
     }
     if (!locked) return VERDICT_BUSY;
-    uint32_t ours = object->locked_cells | object->behind_cells;
-    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
-    if (unlocked) {
-        uint64_t mask = txn_lock_mask(schema, unlocked);
-        if ((header->lock & mask & ~object->held) && !ford_readable(txn, header->lock) && !PLANT(read_tags_ignored)) {
-            foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
-            return VERDICT_READ_LOCKED;
-        }
-        if (!txn->home->local && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
-            txn->check_count += object->check_cells == 0;
-            object->check_cells |= unlocked;
-            object->check_mask |= mask;
-        }
-    }
+    enum verdict verdict = txn->snapshot_ts ? snapshot_judge(txn, object, header) : unlocked_judge(txn, object, header);
+    if (verdict != VERDICT_DONE) return verdict;
     if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted)) return VERDICT_AGAIN;
 
+    if (versions_kept(schema)) motor_fetched(txn, object);
     if (object->fetching != object->image) image_merge(object);
     object->fetched_cells |= object->fetching_cells;
     object->state = CACHE_PRESENT;
@@ -430,6 +461,7 @@ static int records_round(struct coro *co, struct txn *txn)
         int rc = record_post(co, txn, txn->block[i]);
         if (rc) return rc;
     }
+    if (txn->snapshot_ts) txn->oldest_ns = fabric_now_ns(txn->home->ep); /* epoch numbers matter within a READ only */
     uint32_t failed = txn_await(co, txn), again = 0;
 
     for (uint32_t i = 0; i < txn->block_count; i++) {
@@ -489,7 +521,8 @@ int txn_fetch_rounds(struct coro *co, struct txn *txn)
         if (rc) return rc;
         known = false; /* what is left met a stale address, or is torn */
     }
-    return txn->error;
+    int rc = txn->undo_count ? motor_undo(co, txn) : 0;
+    return rc ? rc : txn->error;
 }
 
 int txn_fetch(struct coro *co, struct txn *txn)

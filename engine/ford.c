@@ -7,22 +7,6 @@
 
 /* ---- old values ---- */
 
-int ford_keep(struct txn *txn, struct cache_object *object, uint32_t cells)
-{
-    const struct schema *schema = &object->table->schema;
-    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
-
-    if (object->kind != CACHE_ACCESS) return 0;
-    if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
-    if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-    for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
-        uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        record_value_get(schema, object->image, cell, value);
-        record_value_put(schema, object->slot_image, cell, value);
-    }
-    return 0;
-}
-
 /* Every bucket that may change: those of locked chains. */
 static bool buckets_keep(struct txn *txn)
 {

@@ -28,8 +28,6 @@ static inline bool ford_checked(const struct txn *txn, uint64_t lock)
            (PLANT(ford_locks_unchecked) || (txn->write_count == 0 && !(lock & LOCKWORD_HIDDEN)));
 }
 
-/* The cells are about to be put: keeps what is there. 0 or TOO_LARGE. */
-NODISCARD int ford_keep(struct txn *txn, struct cache_object *object, uint32_t cells);
 /* The smallest TS of this worker's own that is larger than `below` and than its last one. */
 uint64_t ford_ts(const struct txn *txn, uint64_t below);
 /* What was there, for the log; false when it does not fit. */

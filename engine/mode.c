@@ -9,7 +9,8 @@
     X(CELLAR_CC_CELL, "cell", )                                                                                        \
     X(CELLAR_CC_CREST, "crest", .shares = true)                                                                        \
     X(CELLAR_CC_CELLAR, "cellar", .shares = true, .queues = true)                                                      \
-    X(CELLAR_CC_FORD, "ford", .whole_records = true, .undo = true)
+    X(CELLAR_CC_FORD, "ford", .whole_records = true, .undo = true)                                                     \
+    X(CELLAR_CC_MOTOR, "motor", .whole_records = true, .versions = true)
 
 static const struct mode modes[] = {
 #define X(cc, text, ...) [cc] = {.name = text, __VA_ARGS__},
@@ -23,7 +24,7 @@ const char *const mode_names[] = {
 #undef X
         NULL};
 
-const char *const mode_names_not_built[] = {"motor", "2pl", NULL};
+const char *const mode_names_not_built[] = {"2pl", NULL};
 
 const struct mode *mode_of(enum cellar_cc cc)
 {

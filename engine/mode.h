@@ -16,6 +16,7 @@ struct mode {
     bool shares;        /* coordinators of a compute node share records (local.h) */
     bool undo;          /* changes in place before it is decided, and logs what was there (ford.h) */
     bool queues;        /* hot records have locks to wait in (hot.h) */
+    bool versions;      /* records keep old versions, and readers see snapshots (motor.h) */
 };
 
 /* NULL: there is no such mode. */

@@ -14,6 +14,7 @@
 #include "must.h"
 #include "plant.h"
 #include "recover_internal.h"
+#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +139,14 @@ static bool tags_lost(const struct recover *run, struct fabric_addr addr)
     return run->home->tags_lost == fabric_addr_node(addr) + 1 && !PLANT(failover_tags_asked);
 }
 
+/* Which of them the dead node has written where nobody knows: the record is all its own, on all replicas, and has none. */
+static int versions_forget(struct recover *run, struct fabric_addr addr, const struct schema *schema)
+{
+    uint8_t *image = run->memory->images[0];
+    if (!PLANT(recover_versions_kept)) memset(image + LAYOUT_LINE, 0, sizeof(struct versions_wire));
+    return recover_write(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
+}
+
 static int redo_cell(struct recover *run, const struct log_write_wire *write, const struct schema *schema, uint64_t ts)
 {
     struct fabric_addr addr = {write->addr};
@@ -156,6 +165,7 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
     record_version_set(schema, image, cell, cell_version(run, schema, cell, ts));
     record_value_put(schema, image, cell, value_of(write));
     run->report->redone++;
+    if (versions_kept(schema)) return versions_forget(run, addr, schema);
     const struct schema_cell *at = &schema->cells[cell];
     uint32_t en = (uint32_t)offsetof(struct record_wire, en) + 2 * cell;
     rc = recover_write(run, fabric_addr_plus(addr, at->offset), image + at->offset, record_cell_bytes(at));

@@ -6,7 +6,6 @@
 
 #include "counter.h"
 #include "crest.h"
-#include "ford.h"
 #include "must.h"
 #include "settle.h"
 
@@ -47,6 +46,8 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
     if (crest) txn->writer->coordinator = log->coordinator;
     logring_open(&txn->ring);
     int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
+    if (registered == 0)
+        registered = fabric_register_local(home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
     if (registered == 0) registered = fabric_register_local(home->ep->fabric, &txn->ring.word, sizeof txn->ring.word);
     return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
 }
@@ -87,6 +88,8 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->lost_nodes = 0;
     txn->met.cn = -1;
     txn->hot_again = false;
+    txn->snapshot_ts = txn->commit_ts = 0;
+    txn->undo_count = 0;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
@@ -277,6 +280,25 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     return 0;
 }
 
+/* Modes that want to know what was there: before it is put for the first time. Of what is deleted they want nothing. */
+static inline bool keeps_old(const struct txn *txn, const struct cache_object *object)
+{
+    return (txn->home->mode->versions || txn->home->mode->undo) && object->kind == CACHE_ACCESS;
+}
+
+/* 0 or TOO_LARGE. */
+static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
+{
+    const struct schema *schema = &object->table->schema;
+    if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
+    if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        memcpy(object->slot_image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
+    }
+    return 0;
+}
+
 int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *value)
 {
     struct txn *txn = txn_of(public_txn);
@@ -288,7 +310,7 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     uint32_t cell = schema->columns[column].cell;
     if (!((object->write_cells & object->fetched_cells) >> cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     if (txn->home->local && !object->busy && (rc = crest_put(txn, object, 1u << cell)) != 0) return rc;
-    if (txn->home->mode->undo && (rc = ford_keep(txn, object, 1u << cell)) != 0) return rc;
+    if (keeps_old(txn, object) && (rc = keep_old(txn, object, 1u << cell)) != 0) return rc;
     record_column_put(schema, object->image, (uint32_t)column, value);
     object->written_cells |= 1u << cell;
     return 0;
@@ -313,7 +335,7 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     uint32_t cells = object->write_cells & object->fetched_cells;
     if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     if (txn->home->local && !object->busy && (rc = crest_put(txn, object, cells)) != 0) return rc;
-    if (txn->home->mode->undo && (rc = ford_keep(txn, object, cells)) != 0) return rc;
+    if (keeps_old(txn, object) && (rc = keep_old(txn, object, cells)) != 0) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
     return 0;

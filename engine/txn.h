@@ -119,6 +119,12 @@ struct txn {
     struct hot_set hot;   /* locks in use */
     bool hot_again;       /* it ended because a record was found hot: tries again at once */
     uint32_t hot_retries; /* of this call, for that reason */
+
+    /* mode `motor` */
+    uint64_t snapshot_ts;    /* of a reader: it sees what was committed at that TS; 0: it is none */
+    uint64_t commit_ts;      /* of a writer, once the clock has shown it */
+    uint64_t clock_words[2]; /* reply buffers: of the clock, and of its backups */
+    uint32_t undo_count;     /* objects with undo_cells */
 };
 
 /* The public name of the same object. */
@@ -153,6 +159,8 @@ NODISCARD int txn_log_await(struct coro *co, struct txn *txn);
 /* Tells the observer how the attempt has ended. */
 void txn_ended(const struct txn *txn, int code, uint64_t ts);
 void txn_count_commit(struct txn *txn);
+/* Is it so long since the first read that epoch numbers may have come full circle? */
+bool txn_en_may_wrap(const struct txn *txn);
 /* Fetches the block (fetch.c): 0 or RETRY. */
 NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
 /* The rounds of that, for the objects on the block's list. */

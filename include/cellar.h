@@ -110,7 +110,8 @@ const char *cellar_version(void);
     X(DEPENDENCY, "a version of the same compute node was aborted, or deleted the record")                             \
     X(CACHE_FULL, "the compute node's record cache was exhausted")                                                     \
     X(LOG_FULL, "no space for the redo-log entry")                                                                     \
-    X(HOT_WAIT, "a hot record's lock was not granted in time")
+    X(HOT_WAIT, "a hot record's lock was not granted in time")                                                         \
+    X(SNAPSHOT_GONE, "a version that the snapshot needs is no longer kept")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,
@@ -123,7 +124,7 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR, CELLAR_CC_FORD };
+enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR, CELLAR_CC_FORD, CELLAR_CC_MOTOR };
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;   /* a table's handle; valid until cellar_close */

@@ -4,6 +4,7 @@
  *
  * A value says by whom, for which cell and after which reads it was written: a torn or misplaced one shows by itself.
  */
+#include "mode.h"
 #include "prng.h"
 #include "sim_load.h"
 
@@ -53,7 +54,8 @@ struct cells_table {
 
 struct cells {
     struct sim_load load;
-    const struct cellar_proc *proc;
+    const struct cellar_proc *proc,
+        *read_proc; /* read_proc: where it matters that a transaction declares no writes; else NULL */
     struct cells_table tables[SIM_TABLES_MAX];
     uint64_t popularity[KEYS_MAX]; /* cumulative weights of the keys */
     uint32_t kind_weights[CELLS_KINDS];
@@ -401,7 +403,9 @@ static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim
     for (uint32_t i = 0; i < plan->tables && code == 0; i++) code = table_make(cells, db, &prng, i, error);
     const struct cellar_proc_def def = {
         .name = "cells", .fn = run_txn, .records_max = SIM_ACCESSES_MAX, .writes_max = SIM_ACCESSES_MAX};
+    const struct cellar_proc_def reads = {.name = "cells.read", .fn = run_txn, .records_max = SIM_ACCESSES_MAX};
     if (code == 0) code = cellar_proc_register(db, &def, &cells->proc, error);
+    if (code == 0 && mode_of(plan->cc)->versions) code = cellar_proc_register(db, &reads, &cells->read_proc, error);
     if (code < 0)
         free(cells);
     else
@@ -425,6 +429,13 @@ static int cells_fill(struct sim_load *load, struct cellar_session *session, str
     return code;
 }
 
+static bool reads_only(const struct cells_txn *txn)
+{
+    for (uint32_t i = 0; i < txn->count; i++)
+        if (txn->accesses[i].kind != CELLS_READ) return false;
+    return true;
+}
+
 static int cells_next(struct sim_load *load, struct cellar_session *session, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
@@ -433,7 +444,8 @@ static int cells_next(struct sim_load *load, struct cellar_session *session, uin
     struct cells_txn txn;
     draw_txn(cells, client, index, &txn);
     struct cells_call call = {.cells = cells, .txn = &txn, .writer = sim_plan_txn(load->plan, client, index) + 1};
-    int code = cellar_exec(session, cells->proc, &call, options, result);
+    const struct cellar_proc *proc = cells->read_proc && reads_only(&txn) ? cells->read_proc : cells->proc;
+    int code = cellar_exec(session, proc, &call, options, result);
     if (code == 0 && call.complaint[0])
         sim_load_complain(load, "transaction %u read %s", call.writer - 1, call.complaint);
     return code;

@@ -25,6 +25,7 @@
 #define CLIENTS_MAX 65536
 #define TOTAL_TXNS_DRAWN 2500    /* of all clients, so that every one of them has a number that can be left out */
 #define ROW_VALUE_BYTES_MAX 2800 /* so that SIM_ACCESSES_MAX of them fit half of the smallest log */
+#define RECORD_GROWTH 3          /* of a record that keeps old versions, at most */
 #define LOG_BYTES_BIG (128u << 10)
 
 const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", NULL};
@@ -145,6 +146,7 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
         chunks = 64 + workload->pool_bytes(&config) * 2 / LAYOUT_CHUNK_BYTES + workers * 16;
     }
     chunks += chunks_least(plan);
+    if (mode_of(plan->cc)->versions) chunks *= RECORD_GROWTH;
     plan->pool_bytes = (LAYOUT_HEAP_OFFSET + (chunks + 1) * LAYOUT_CHUNK_BYTES) / LAYOUT_CHUNK_BYTES *
                        LAYOUT_CHUNK_BYTES * (plan->replicas + 1);
     if (plan->pool_bytes < 1 << 20) plan->pool_bytes = 1 << 20;

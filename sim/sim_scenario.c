@@ -35,6 +35,7 @@ struct lab {
     struct cellar *db;
     const struct cellar_table *table;
     const struct cellar_proc *run_proc, *warm_proc;
+    const struct cellar_proc *read_proc; /* where it matters that a transaction declares no writes; else NULL */
     bool audited;
     bool armed, torn_value; /* torn_value: of a committed transaction, or in the end */
     uint64_t faults_asked;
@@ -227,6 +228,13 @@ static bool any_unrecovered(const struct lab *lab)
     return false;
 }
 
+static bool reads_only(const struct sim_scenario_txn *txn)
+{
+    for (uint32_t i = 0; i < SIM_SCENARIO_ACCESSES; i++)
+        if (txn->accesses[i].kind > SIM_SCENARIO_ACCESS || txn->accesses[i].write) return false;
+    return true;
+}
+
 static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t txn)
 {
     struct call call = {.lab = lab, .txn = txn};
@@ -235,7 +243,9 @@ static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t t
     struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
     uint64_t logged = coordinator->txn.log.sequence;
     lab->spans[txn].begin = ++lab->clock;
-    outcome->code = cellar_exec(coordinator->session, lab->run_proc, &call, &options, &result);
+    const struct cellar_proc *proc =
+        lab->read_proc && reads_only(&lab->scenario->txns[txn]) ? lab->read_proc : lab->run_proc;
+    outcome->code = cellar_exec(coordinator->session, proc, &call, &options, &result);
     lab->spans[txn].end = ++lab->clock;
     outcome->attempts = result.attempts;
     outcome->digest = call.digest;
@@ -438,6 +448,9 @@ static int make_table(struct lab *lab)
     const struct cellar_proc_def warm = {.name = "warm", .fn = read_loaded, .records_max = SIM_SCENARIO_KEYS};
     int code = cellar_table_create(lab->db, &schema, &lab->table, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &run, &lab->run_proc, &lab->error);
+    const struct cellar_proc_def read = {.name = "read", .fn = run_accesses, .records_max = SIM_SCENARIO_ACCESSES};
+    if (code == 0 && mode_of(lab->options->cc)->versions)
+        code = cellar_proc_register(lab->db, &read, &lab->read_proc, &lab->error);
     if (code == 0) code = cellar_proc_register(lab->db, &warm, &lab->warm_proc, &lab->error);
     if (code == 0) code = cellar_run(lab->db, load_client, lab);
     if (code == 0 && lab->options->warm) code = cellar_run(lab->db, warm_client, lab);

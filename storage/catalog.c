@@ -116,6 +116,7 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     catalog->mn_count = shape->mn_count;
     catalog->replicas = shape->replicas;
     catalog->cn_count = shape->cn_count;
+    catalog->versions = shape->versions;
     catalog->mn_bytes = shape->mn_bytes;
     catalog->area_bytes = shape->mn_bytes / (shape->replicas + 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
     catalog->heap_offset = (LAYOUT_HEAP_OFFSET + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;

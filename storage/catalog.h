@@ -23,6 +23,7 @@ struct cellar_table {
 
 struct catalog {
     uint32_t mn_count, replicas, cn_count;
+    bool versions; /* tables made here keep old versions */
     uint64_t mn_bytes, area_bytes, heap_offset;
     uint64_t chunk_count; /* that fit in the heap of one area */
     int32_t
@@ -34,6 +35,7 @@ struct catalog {
 struct catalog_shape {
     uint32_t mn_count, replicas, cn_count;
     uint64_t mn_bytes;
+    bool versions; /* for tables that are made */
 };
 
 /*

@@ -1,5 +1,6 @@
 /* catalog_table.c - catalog entries: reading tables out of untrusted bytes, and creating them. */
 #include "catalog_internal.h"
+#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static int entry_schema(const struct catalog_entry_wire *entry, struct schema *s
     struct cellar_schema from = {
         .name = entry->name, .row_bytes = entry->row_bytes, .columns = columns, .column_count = entry->column_count};
     int rc = schema_build(&from, 1, schema, error);
+    if (rc == 0 && (entry->versions > 1 || (entry->versions && !versions_lay_out(schema)))) rc = -CELLAR_ERR_CORRUPT;
     for (uint32_t i = 0; rc == 0 && i < entry->column_count; i++)
         if (schema->columns[i].cell != entry->columns[i].cell) rc = -CELLAR_ERR_CORRUPT;
     return rc;
@@ -126,7 +128,8 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
                                          .column_count = table->schema.column_count,
                                          .records_max = table->records_max,
                                          .buckets_per_node = table->index.buckets_per_node,
-                                         .cluster_bits = table->index.cluster_bits};
+                                         .cluster_bits = table->index.cluster_bits,
+                                         .versions = versions_kept(&table->schema)};
     memcpy(entry->name, table->name, sizeof(entry->name));
     memcpy(entry->bucket_base, table->index.base, sizeof(entry->bucket_base));
     for (uint32_t i = 0; i < table->schema.column_count; i++) {
@@ -170,6 +173,8 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"bytes a row", table->schema.row_bytes, want->row_bytes},
         {"records at most", table->records_max, from->records_max},
         {"cluster bits", table->index.cluster_bits, from->cluster_bits},
+        {"kinds of old versions (mode motor keeps one, the others none)", versions_kept(&table->schema),
+         versions_kept(want)},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].have != numbers[i].want)
@@ -287,6 +292,10 @@ int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *
     struct schema schema;
     int rc = schema_build(from, catalog->cn_count, &schema, error);
     if (rc) return rc;
+    if (catalog->versions && !versions_lay_out(&schema))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "table %s: with its old versions a record would take more than %d bytes", from->name,
+                       LAYOUT_RECORD_BYTES_MAX);
     if (from->records_max == 0 || from->records_max > RECORDS_MAX_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
                        TEXT(from->records_max), TEXT(RECORDS_MAX_MAX));

@@ -37,7 +37,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 5
+#define LAYOUT_VERSION 6
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -77,13 +77,18 @@ struct superblock_wire {
     uint64_t catalog_lock;   /*  80..87  atomics only: CN index + 1 of who creates a table */
     uint64_t epoch;          /*  88..95  atomics only: grows with each change of a member's state */
     uint64_t configuration;  /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
-    uint8_t rest[3992];      /* 104..4095 zero */
+    uint64_t clock;     /* 104..111 atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */
+    uint8_t rest[3984]; /* 112..4095 zero */
 };
 LAYOUT_SIZE(superblock_wire, 4096);
 LAYOUT_AT(superblock_wire, mn_bytes, 32);
 LAYOUT_AT(superblock_wire, chunk_next, 64);
 LAYOUT_AT(superblock_wire, epoch, 88);
 LAYOUT_AT(superblock_wire, configuration, 96);
+LAYOUT_AT(superblock_wire, clock, 104);
+
+/* Where the clock begins: above every TS that loading gives. After the loss of its node it goes on so much higher, too. */
+#define LAYOUT_CLOCK_STEP (1ull << 32)
 
 /* ---- members ---- */
 
@@ -140,7 +145,7 @@ struct catalog_entry_wire {
     uint64_t records_max;                   /*  56..63 */
     uint64_t buckets_per_node;              /*  64..71 */
     uint32_t cluster_bits;                  /*  72..75 */
-    uint32_t pad;                           /*  76..79   zero */
+    uint32_t versions;                      /*  76..79   1: its records keep old versions (versions.h); else 0 */
     uint64_t bucket_base[LAYOUT_NODES_MAX]; /*   80..591  offset of bucket 0 on each node */
     struct catalog_column_wire columns[CELLAR_COLUMNS_MAX]; /*  592..3663 */
     uint8_t rest[432];                                      /* 3664..4095 zero */
@@ -205,6 +210,25 @@ static inline uint16_t layout_en_next(uint16_t en) { return (uint16_t)((en + 1u)
 static inline uint64_t layout_version_ts(uint64_t version) { return version & LAYOUT_TS_MAX; }
 
 #define LAYOUT_VALUE_PER_LINE (LAYOUT_LINE - 8)
+
+/* Where a table keeps old versions (versions.h): a line behind the header. */
+#define LAYOUT_TUPLES 4
+
+struct tuple_wire {
+    uint64_t
+        writer; /*  0..7   place in the bar, in words (16 bits) | TS of who displaced these versions (48); 0: unused */
+    uint32_t cells; /*  8..11  that it wrote, a bit each */
+    uint16_t words; /* 12..13  of what it displaced */
+    uint16_t pad;   /* 14..15  zero */
+};
+LAYOUT_SIZE(tuple_wire, 16);
+LAYOUT_AT(tuple_wire, cells, 8);
+LAYOUT_AT(tuple_wire, words, 12);
+
+struct versions_wire {
+    struct tuple_wire tuples[LAYOUT_TUPLES]; /* in no order */
+};
+LAYOUT_SIZE(versions_wire, LAYOUT_LINE);
 
 /* ---- index buckets ---- */
 

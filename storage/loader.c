@@ -1,5 +1,6 @@
 /* loader.c - rows in, rows out, bytes counted: all at rest. */
 #include "loader_internal.h"
+#include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,12 @@ static int check_absent(struct coro *co, struct loader *loader, const struct cel
     return 0;
 }
 
+/* What a load makes of the TS before. With old versions, that of the last writer: readers know no TS that the clock has not shown yet. */
+static uint64_t ts_next(const struct schema *schema, uint64_t last)
+{
+    return last && versions_kept(schema) ? last : last + 1;
+}
+
 /* Versions of the new image: 1, or what follows those of the slot's last record. */
 static int image_versions(struct coro *co, struct loader *loader, const struct schema *schema,
                           const struct space_slot *slot)
@@ -140,7 +147,8 @@ static int image_versions(struct coro *co, struct loader *loader, const struct s
     for (uint32_t cell = 0; rc == 0 && cell < schema->cell_count; cell++) {
         uint64_t last = slot->used_before ? record_version(schema, before, cell) : 0;
         uint16_t en = slot->used_before ? record_header(before)->en[cell] : 0;
-        record_version_set(schema, image, cell, layout_version_of(layout_en_next(en), layout_version_ts(last) + 1));
+        record_version_set(schema, image, cell,
+                           layout_version_of(layout_en_next(en), ts_next(schema, layout_version_ts(last))));
     }
     return rc;
 }
@@ -205,8 +213,8 @@ static int publish(struct coro *co, struct loader *loader, const struct schema *
                    const struct space_slot *slot, struct changes changes)
 {
     struct bucket_wire *bucket = &loader->memory->chain[0];
-    bucket->version =
-        layout_version_of(layout_en_next(layout_version_en(bucket->version)), layout_version_ts(bucket->version) + 1);
+    bucket->version = layout_version_of(layout_en_next(layout_version_en(bucket->version)),
+                                        ts_next(schema, layout_version_ts(bucket->version)));
     uint64_t old, record_old;
     uint32_t count = 0;
     for (uint32_t i = 0; i <= loader->catalog->replicas; i++)

@@ -128,7 +128,8 @@ static bool place_cells(struct schema *schema)
         cell->end = (uint16_t)(cell->offset + bytes);
         used[line] = (uint8_t)(used[line] + bytes);
     }
-    schema->record_bytes = lines * LAYOUT_LINE;
+    schema->head_bytes = LAYOUT_LINE;
+    schema->cells_end = schema->record_bytes = lines * LAYOUT_LINE;
     return true;
 }
 

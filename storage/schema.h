@@ -39,6 +39,9 @@ struct schema {
     uint32_t cell_count, column_count, run_count;
     uint32_t row_bytes;
     uint32_t record_bytes; /* multiple of 64 */
+    uint32_t head_bytes;   /* in front of all cells */
+    uint32_t cells_end;    /* behind all cells; a bar follows where old versions are kept */
+    uint32_t bar_bytes;    /* multiple of 64; 0: no old versions are kept (versions.h) */
     uint32_t value_bytes;  /* sum over cells, each rounded up to 8: what an INSERT logs */
     uint32_t tag_bits;
     uint32_t all_cells; /* bit set of all cells */

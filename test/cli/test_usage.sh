@@ -62,7 +62,7 @@ refused "--json needs a value that is not empty" bench smallbank --json ""
 refused "--two-tables takes no value" bench smallbank --two-tables=yes
 
 # bench: what is not built
-for cc in motor 2pl; do refused "not built yet; built: record, cell, crest, cellar, ford" bench smallbank --cc $cc; done
+for cc in 2pl; do refused "not built yet; built: record, cell, crest, cellar, ford, motor" bench smallbank --cc $cc; done
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
 refused "unable to open" bench smallbank --cluster "$folder/none"

@@ -72,7 +72,8 @@ static inline void pool_fabric(struct pool *pool, const struct contract_backend 
                                uint32_t replicas)
 {
     memset(pool, 0, sizeof *pool);
-    pool->shape = (struct catalog_shape){mns, replicas, WORKERS, NODE_BYTES};
+    pool->shape =
+        (struct catalog_shape){.mn_count = mns, .replicas = replicas, .cn_count = WORKERS, .mn_bytes = NODE_BYTES};
     contract_open(&pool->cluster, backend, (struct contract_shape){mns, WORKERS, NODE_BYTES}, WORKERS);
     for (uint32_t i = 0; i < WORKERS; i++) pool->cluster.workers[i].ep->bulk = true;
     pool->ep = pool->cluster.workers[0].ep;

@@ -1,0 +1,202 @@
+#include "motor.h"
+
+#include "versions.h"
+
+#include <string.h>
+
+/* ---- the clock ---- */
+
+static struct fabric_addr clock_at(const struct txn *txn, uint32_t replica)
+{
+    return catalog_replica(txn->home->catalog, fabric_addr_of(0, offsetof(struct superblock_wire, clock)), replica);
+}
+
+int motor_begin(struct coro *co, struct txn *txn)
+{
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, clock_at(txn, 0), &txn->clock_words[0], sizeof txn->clock_words[0]);
+    if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    txn->snapshot_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0];
+    if (PLANT(motor_clock_per_node)) txn->snapshot_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last;
+    return 0;
+}
+
+static bool writes(const struct txn *txn)
+{
+    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (txn_cells_to_apply(object)) return true;
+    return false;
+}
+
+/* A TS that is drawn and not used is a gap, and harms nobody. */
+int motor_stamp(struct coro *co, struct txn *txn)
+{
+    if (txn->commit_ts || !writes(txn)) return 0;
+    for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++) {
+        struct fabric_op *op = txn_slot(co, txn, FABRIC_FAA, CELLAR_PHASE_VALIDATE);
+        op->size_bytes = sizeof txn->clock_words[0];
+        op->addr = clock_at(txn, i);
+        op->local = &txn->clock_words[i > 0];
+        op->swap = 1;
+    }
+    if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    txn->commit_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0] + 1;
+    if (PLANT(motor_clock_per_node)) txn->commit_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last + 1;
+    return 0;
+}
+
+/* ---- a reader's fetch ---- */
+
+static uint64_t tags_of(const struct schema *schema, const uint8_t *head)
+{
+    return record_word(head, 0) & lockword_mask(schema->tag_bits, schema->all_ones);
+}
+
+/* Were both unlocked, and nothing changed in between? Each change of a record leaves a TS in its tuples that was never there. */
+static bool heads_equal(const struct schema *schema, const uint8_t *before, const uint8_t *after)
+{
+    return !tags_of(schema, before) && !tags_of(schema, after) &&
+           memcmp(before + 8, after + 8, schema->head_bytes - 8) == 0;
+}
+
+bool motor_read_before(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    uint32_t bytes = object->table->schema.head_bytes;
+    bool slow = object->rounds && txn_en_may_wrap(txn);
+    object->again = NULL;
+    object->again_before = slow;
+    if (txn->home->ep->fabric->line_atomic && !slow) return true;
+    object->again = cache_alloc(&txn->cache, 2 * bytes);
+    if (object->again && slow) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again + bytes, bytes);
+    return object->again;
+}
+
+void motor_read_behind(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    uint32_t bytes = object->table->schema.head_bytes;
+    if (object->again) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again, bytes);
+}
+
+bool motor_unchanged(const struct txn *txn, const struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    if (!object->again_before && txn_en_may_wrap(txn)) return false;
+    if (!object->again) return true;
+    return heads_equal(schema, object->again_before ? object->again + schema->head_bytes : object->fetching,
+                       object->again);
+}
+
+static bool is_newer(const struct txn *txn, const struct cache_object *object, const uint8_t *image, uint32_t cell)
+{
+    return layout_version_ts(record_version(&object->table->schema, image, cell)) > txn->snapshot_ts;
+}
+
+void motor_fetched(struct txn *txn, struct cache_object *object)
+{
+    object->head = object->fetching;
+    if (!txn->snapshot_ts || PLANT(motor_reads_newest)) return;
+    object->undo_cells = 0;
+    for (uint32_t cells = object->fetching_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        if (is_newer(txn, object, object->fetching, cell)) object->undo_cells |= 1u << cell;
+    }
+    txn->undo_count += object->undo_cells != 0;
+}
+
+bool motor_bucket_old(const struct txn *txn, const struct bucket_wire *bucket)
+{
+    return layout_version_ts(bucket->version) <= txn->snapshot_ts || PLANT(motor_absence_unversioned);
+}
+
+bool motor_absence_known(const struct txn *txn, const struct cache_object *object, const struct cache_bucket *bucket)
+{
+    return txn->snapshot_ts && bucket->next < 0 && txn->home->ep->fabric->line_atomic &&
+           (!object->misled || PLANT(motor_absence_misled));
+}
+
+/* ---- old values ---- */
+
+/* The bar, and behind it header and tuples; where lines may be torn those before it, too. */
+static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t head_bytes = schema->head_bytes;
+    if (!object->again) object->again = cache_alloc(&txn->cache, 2 * head_bytes + schema->bar_bytes);
+    if (!object->again) return false;
+    uint8_t *before = object->again + head_bytes, *bar = before + head_bytes;
+    if (!txn->home->ep->fabric->line_atomic) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, before, head_bytes);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, schema->cells_end), bar, schema->bar_bytes);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again, head_bytes);
+    return true;
+}
+
+/* One step back for each cell that is too new. False: its tuple is gone. */
+static bool step_back(struct txn *txn, struct cache_object *object, const uint8_t *bar)
+{
+    const struct schema *schema = &object->table->schema;
+    for (uint32_t cells = object->undo_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        uint64_t ts = layout_version_ts(record_version(schema, object->image, cell));
+        const struct tuple_wire *tuple = versions_find(schema, versions_of(object->again), ts);
+        if (!tuple || !(tuple->cells >> cell & 1)) return false;
+        versions_undo(schema, tuple, bar, object->image, 1u << cell);
+        if (!is_newer(txn, object, object->image, cell)) object->undo_cells &= ~(1u << cell);
+    }
+    return true;
+}
+
+/* False: gone. What cannot be told yet stays in undo_cells. */
+static bool undo_judge(struct txn *txn, struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    const uint8_t *before = object->again + schema->head_bytes, *bar = before + schema->head_bytes;
+    bool torn = !txn->home->ep->fabric->line_atomic && !heads_equal(schema, before, object->again);
+    if ((tags_of(schema, object->again) || torn) && !PLANT(motor_bar_unlooked)) return true;
+    for (uint32_t steps = 0; object->undo_cells; steps++)
+        if (steps == LAYOUT_TUPLES || !step_back(txn, object, bar))
+            return PLANT(motor_gone_ignored) && !(object->undo_cells = 0);
+    return true;
+}
+
+static int undo_round(struct coro *co, struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->undo_cells && !undo_post(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    txn->undo_count = 0;
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++) {
+        if (!object->undo_cells) continue;
+        if (!undo_judge(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_SNAPSHOT_GONE);
+        txn->undo_count += object->undo_cells != 0;
+    }
+    return 0;
+}
+
+int motor_undo(struct coro *co, struct txn *txn)
+{
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->undo_cells) object->again = NULL; /* what may be there is too small */
+    for (uint32_t rounds = 0; txn->undo_count; rounds++) {
+        int rc = rounds < MOTOR_LOCKED_READS_MAX ? undo_round(co, txn) : txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+/* ---- a writer's versions ---- */
+
+void motor_displace(struct cache_object *object, uint64_t ts)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t cells = object->written_cells;
+    object->bar_bytes = versions_bytes(schema, cells);
+    object->bar_at = versions_push(schema, versions_of(object->head), ts, cells);
+    versions_pack(schema, object->slot_image, cells, object->slot_image + object->bar_at);
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_header(object->head)->en[cell] = record_header(object->image)->en[cell];
+    }
+}
