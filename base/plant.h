@@ -99,6 +99,8 @@
     X(crest_insert_found_early, "a new record's address is told to others of its CN before it is written")             \
     X(crest_tag_assumed, "a tag of this CN at a stale address is taken for the own one")                               \
     X(crest_deleted_read, "what a delete leaves may be read while it is applied")                                      \
+    X(crest_returned_blindly, "a tag taken at a stale address is given back though another one may have cleared it")   \
+    X(crest_applied_over, "an apply without a reply is sent again over what others have changed since")                \
     X(crest_stop_unheard, "a CN that stops does not wake who waits in it")                                             \
     X(crest_base_age_ignored,                                                                                          \
       "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \
@@ -161,6 +163,7 @@
     X(recover_unerased, "log entries that do not count stay")                                                          \
     X(recover_ts_ignored, "a cell is redone over a newer version")                                                     \
     X(recover_tags_unasked, "a cell is redone whoever owns its tag")                                                   \
+    X(recover_insert_primary, "a redone insert is looked for on the primary only")                                     \
     X(recover_half_applied, "a cell with the TS of an entry is taken for applied")                                     \
     X(recover_en_kept, "a redone cell keeps its epoch number")                                                         \
     X(recover_header_en_missed, "a redone cell's epoch number is not written to the header")                           \

@@ -306,15 +306,67 @@ static bool patient(struct txn *txn, struct settle_patience *patience, struct fa
     return true;
 }
 
-static void object_again(struct coro *co, struct txn *txn, struct cache_object *object)
+/* What the pool has of the cells that were changed: something older, the change and nothing else, or something newer. */
+enum standing { STANDING_OLDER, STANDING_SAME, STANDING_NEWER };
+
+static enum standing standing_of(const struct txn *txn, const struct cache_object *object)
+{
+    const uint8_t *seen = txn->settle_image;
+    enum standing standing = STANDING_SAME;
+    for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
+        uint32_t number = (uint32_t)__builtin_ctz(cells);
+        const struct schema_cell *cell = &object->table->schema.cells[number];
+        uint64_t own = record_version(&object->table->schema, object->image, number);
+        for (uint32_t at = cell->offset; at < cell->end; at += LAYOUT_LINE) {
+            uint64_t ts = layout_version_ts(record_word(seen, at));
+            if (ts > layout_version_ts(own)) return STANDING_NEWER;
+            if (ts < layout_version_ts(own)) standing = STANDING_OLDER;
+        }
+        if (((const struct record_wire *)(const void *)seen)->en[number] != layout_version_en(own))
+            standing = STANDING_OLDER;
+    }
+    return standing;
+}
+
+/*
+ * INV-COMMIT-5, mode `crest`, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
+ * one of this CN took by a stale address, with changes of other CNs between. The change itself tells: while something of it is missing the unlock
+ * behind it cannot have run.
+ */
+static bool standing_read(struct coro *co, struct txn *txn, const struct cache_object *object, enum standing *standing)
 {
     struct settle_patience patience = {0};
-    while (patient(txn, &patience, object->addr) && object_open(co, txn, object)) {
-        /* A new record that is whole and not tagged was reachable: others may have changed it since. */
-        if (!txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object))
-            apply_post(co, txn, object);
+    while (patience.refusals < SETTLE_REFUSALS_MAX && !halt_tags_lost(txn->home->ep, object->addr)) {
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, txn->settle_image, object->table->schema.record_bytes);
+        if (!settle_await(co, txn, &patience)) continue;
+        *standing = standing_of(txn, object);
+        return true;
+    }
+    return false;
+}
+
+/* Is it still to be unlocked, and to be written again before that? `unlocked`: an unlock was posted. */
+static bool object_due(struct coro *co, struct txn *txn, const struct cache_object *object, bool unlocked, bool *write)
+{
+    enum standing standing;
+    if (!object_open(co, txn, object)) return false;
+    /* A new record that is whole and not tagged was reachable: others may have changed it since. */
+    *write = !txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object);
+    if (!unlocked || !txn->home->local || PLANT(crest_applied_over)) return true;
+    if (!standing_read(co, txn, object, &standing)) return false;
+    *write = standing == STANDING_OLDER;
+    return standing != STANDING_NEWER;
+}
+
+static void object_again(struct coro *co, struct txn *txn, struct cache_object *object, bool unlocked)
+{
+    struct settle_patience patience = {0};
+    bool write;
+    while (patient(txn, &patience, object->addr) && object_due(co, txn, object, unlocked, &write)) {
+        if (write) apply_post(co, txn, object);
         if (!settle_await(co, txn, &patience)) continue;
         unlock_object(co, txn, object);
+        unlocked = true;
         settle_await(co, txn, &patience);
     }
 }
@@ -342,7 +394,7 @@ static void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
          object++) {
         if (unlocked && object->lock_old != UINT64_MAX) continue;
         if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object)))
-            object_again(co, txn, object);
+            object_again(co, txn, object, unlocked);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);

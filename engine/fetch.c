@@ -303,8 +303,14 @@ static inline bool lock_judge(struct txn *txn, struct cache_object *object)
 static void address_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     if (object->held) {
-        txn_unlock(co, txn, object);
-        if (txn_await(co, txn)) settle_locks(co, txn);
+        bool blindly = settle_return_begin(txn);
+        if (blindly)
+            txn_unlock(co, txn, object);
+        else
+            settle_leave(txn, object);
+        bool open = txn_await(co, txn) || !blindly;
+        if (blindly) settle_return_end(txn);
+        if (open) settle_locks(co, txn);
         object->unsettled = 0;
     }
     if (object->hinted) addrcache_drop(txn->home->addrs, object->table->id, object->key);

@@ -158,7 +158,11 @@ struct local {
     } * slots;
     struct arena arena;
     _Atomic uint64_t exec_ts; /* the CN's counter */
+    /* INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SIGHTS_BITS | those under way; who gives tags back from memory just now. */
+    _Atomic uint64_t sights;
+    atomic_uint returning;
 };
+#define LOCAL_SIGHTS_BITS 16
 
 NODISCARD int local_open(struct local *local);
 void local_close(struct local *local);

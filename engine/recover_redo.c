@@ -192,23 +192,31 @@ static int deleted_set(struct recover *run, struct fabric_addr addr, uint64_t co
     return recover_batch(run, &op, 1);
 }
 
-/* What the primary has of an insert's record. */
+/* What the replicas have of an insert's record. */
 enum insert_found { INSERT_OLDER, INSERT_NEWER, INSERT_THERE };
 
+/*
+ * A recoverer that died amid its WRITEs may have left it whole on some replicas only, and not tagged. As long as a line is missing on one of
+ * them nobody has come near the record.
+ */
 static enum insert_found insert_find(const struct recover *run, const struct log_write_wire *write,
                                      const struct schema *schema, uint64_t ts)
 {
-    const uint8_t *image = run->memory->images[0];
-    bool newer = false;
+    uint32_t replicas = PLANT(recover_insert_primary) ? 1 : run->catalog->replicas + 1;
+    bool newer = false, there = true;
     for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
-        struct lines lines = cell_lines(run, schema, cell, ts, 0, 1);
+        struct lines lines = cell_lines(run, schema, cell, ts, 0, replicas);
         if (lines.ts_least < ts) return INSERT_OLDER;
         newer = newer || lines.ts_most > ts;
     }
     if (newer) return INSERT_NEWER;
-    bool whole = same_record(run, write) && record_whole(schema, image, schema->all_cells);
-    return whole && !(((const struct record_wire *)(const void *)image)->flags & LAYOUT_RECORD_DELETED) ? INSERT_THERE
-                                                                                                        : INSERT_OLDER;
+    for (uint32_t i = 0; i < replicas; i++) {
+        const struct record_wire *header = record_header(run->memory->images[i]);
+        bool same = header->key == write->key && header->table_id == write->table_id;
+        bool whole = same && record_whole(schema, run->memory->images[i], schema->all_cells);
+        there = there && whole && !(header->flags & LAYOUT_RECORD_DELETED);
+    }
+    return there ? INSERT_THERE : INSERT_OLDER;
 }
 
 static void insert_build(struct recover *run, const struct log_write_wire *write, const struct schema *schema)

@@ -82,19 +82,64 @@ bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uin
     return settle_read(co, txn, addr, &word) && (word & mask) == tags;
 }
 
+/* ---- from memory, and on sight ---- */
+
+#define SIGHT (1ull << LOCAL_SIGHTS_BITS)
+
+bool settle_return_begin(struct txn *txn)
+{
+    struct local *local = txn->home->local;
+    if (!local) return true;
+    atomic_fetch_add(&local->returning, 1);
+    uint64_t sights = atomic_load(&local->sights);
+    if ((sights == txn->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
+    settle_return_end(txn);
+    return false;
+}
+
+void settle_return_end(struct txn *txn)
+{
+    if (txn->home->local) atomic_fetch_sub(&txn->home->local->returning, 1);
+}
+
+void settle_leave(struct txn *txn, struct cache_object *object)
+{
+    object->unsettled |= object->held;
+    object->unsettled_addr = object->addr;
+    object->unlocking = 0;
+    object->held = 0;
+    object->locked_cells = 0;
+    txn->unsettled = true;
+}
+
+/* Whoever has begun to give tags back is awaited: that takes one batch. Whoever begins now will look. */
+static void sight_begin(struct coro *co, struct txn *txn)
+{
+    struct local *local = txn->home->local;
+    atomic_fetch_add(&local->sights, SIGHT + 1);
+    while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
+        sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
+}
+
 bool settle_begin(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     bool alone;
     txn->op_count = 0;
-    if (home->local) return true; /* INV-LOCAL-3 */
+    if (home->local) {
+        sight_begin(co, txn);
+        return true; /* INV-LOCAL-3 */
+    }
     gate_close(co, home->gate, home->gate_worker, home->sched, txn->task, &alone);
     return alone;
 }
 
 void settle_end(struct txn *txn)
 {
-    if (!txn->home->local) gate_open(txn->home->gate);
+    if (txn->home->local)
+        atomic_fetch_add(&txn->home->local->sights, SIGHT - 1);
+    else
+        gate_open(txn->home->gate);
 }
 
 bool settle_decidable(struct txn *txn, bool alone, bool ours)
@@ -124,7 +169,8 @@ static bool patient(const struct txn *txn, const struct settle_patience *patienc
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
- * Mode crest: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is. But an
+ * Mode crest: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
+ * before it clears anything (INV-LOCAL-7). But an
  * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell. If there are none,
  * none are to be cleared: those that come later are not this object's.
  */

@@ -37,8 +37,9 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
         txn->deps = map_lazily(TXN_REFS_MAX * sizeof *txn->deps);
         txn->parts = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->parts);
         txn->locked = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->locked);
+        txn->settle_image = map_lazily(LAYOUT_RECORD_BYTES_MAX);
     }
-    bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked;
+    bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked && txn->settle_image;
     if (!txn->log_buffer || !txn->ops || !txn->block || (home->local && !crest)) {
         txn_close(txn);
         return -CELLAR_ERR_NOMEM;
@@ -49,6 +50,8 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
     if (registered == 0)
         registered = fabric_register_local(home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
     if (registered == 0) registered = fabric_register_local(home->ep->fabric, &txn->ring.word, sizeof txn->ring.word);
+    if (registered == 0 && crest)
+        registered = fabric_register_local(home->ep->fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
     return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
 }
 
@@ -63,7 +66,8 @@ void txn_close(struct txn *txn)
     if (txn->deps) munmap(txn->deps, TXN_REFS_MAX * sizeof *txn->deps);
     if (txn->parts) munmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
     if (txn->locked) munmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
-    txn->log_buffer = NULL;
+    if (txn->settle_image) munmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
+    txn->log_buffer = txn->settle_image = NULL;
     txn->ops = NULL;
     txn->block = NULL;
     txn->writer = NULL;
@@ -364,10 +368,12 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
 
 void txn_release_own(struct coro *co, struct txn *txn)
 {
+    bool blindly = settle_return_begin(txn);
     txn->op_count = 0; /* what an error kept from being posted */
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        if (object->held) txn_unlock(co, txn, object);
+        if (object->held && blindly) txn_unlock(co, txn, object);
+        if (object->held) settle_leave(txn, object);
         if (object->slot_taken)
             space_slot_give(txn->home->space, object->table,
                             (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
@@ -379,7 +385,9 @@ void txn_release_own(struct coro *co, struct txn *txn)
         bucket->unsettled = bucket->unsettled || bucket->held;
         bucket->held = false;
     }
-    if (txn_await(co, txn) || txn->unsettled) {
+    bool failed = txn_await(co, txn) > 0;
+    if (blindly) settle_return_end(txn);
+    if (failed || txn->unsettled) {
         settle_known(txn);
         settle_locks(co, txn);
     }

@@ -96,6 +96,8 @@ struct txn {
 
     /* mode `crest` */
     struct local_writer *writer; /* what others of the CN see of it */
+    uint64_t sights;             /* of its CN, when the attempt began */
+    uint8_t *settle_image;       /* of a record whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
     struct logring ring;
     uint64_t mark;             /* of the attempt: its versions' without the number of the put */
     struct local_entry *entry; /* counts its versions, once committable; NULL before */

@@ -194,6 +194,22 @@ static void run_refused(const struct plants_search *search, uint64_t seed, struc
     run_held(&template, &options, &holding, found);
 }
 
+static void run_met_again(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct plants_meeting meeting = {.applied = seed % 2 == 0};
+    options.seed = seed;
+    options.fault = plants_meeting_fault;
+    options.choose = plants_meeting_choose;
+    options.fault_arg = options.choose_arg = &meeting;
+    options.unheld = options.history = true;
+    options.spares = 1;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 static void run_supplanted(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
@@ -224,13 +240,16 @@ static void run_suspected(const struct plants_search *search, uint64_t seed, str
     run_held(&template, &options, &holding, found);
 }
 
-static void run_crash(uint64_t seed, struct found *found)
+static void run_crash(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct prng prng;
+    struct sim_template template = search->template ? template_of(search) : sim_templates_at(0);
     prng_seed(&prng, seed);
-    const struct sim_scenario *scenario = &sim_scenarios_all[prng_below(&prng, sim_scenarios_quick)];
+    const struct sim_scenario *drawn = &sim_scenarios_all[prng_below(&prng, sim_scenarios_quick)];
+    const struct sim_scenario *scenario = search->template ? &template.scenario : drawn;
     struct sim_scenario_options options =
         sim_scenarios_variants[prng_below(&prng, sim_scenarios_variants_quick)].options;
+    if (search->template) options = template.variant->options;
     struct sim_scenario_report report;
     struct plants_dying dying = {.at = prng_below(&prng, 30),
                                  .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
@@ -439,7 +458,7 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
         run_faulty(search, seed, found);
         break;
     case PLANTS_CRASH:
-        run_crash(seed, found);
+        run_crash(search, seed, found);
         break;
     case PLANTS_BOTH_LOST:
         run_both_lost(seed, found);
@@ -461,6 +480,9 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
         break;
     case PLANTS_REFUSED:
         run_refused(search, seed, found);
+        break;
+    case PLANTS_MET_AGAIN:
+        run_met_again(search, seed, found);
         break;
     case PLANTS_SUPPLANTED:
         run_supplanted(search, seed, found);
@@ -538,7 +560,8 @@ static struct found search_seeds(const struct plants_search *search, const char 
 
 static const char *where(const struct plants_search *search)
 {
-    if (search->method == PLANTS_CRASH || search->method == PLANTS_BOTH_LOST) return "crashes";
+    bool any = search->method == PLANTS_CRASH || search->method == PLANTS_BOTH_LOST;
+    if (any && !search->template) return "crashes";
     if (search->method == PLANTS_LOCKS) return search->lock;
     return search->method == PLANTS_CLUSTER ? "cells"
            : search->method == PLANTS_ENTRY ? "entry"
@@ -584,6 +607,7 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_MUTED] = "log WRITEs without replies",
         [PLANTS_OVERTAKEN] = "its recoverer overtaken",
         [PLANTS_REFUSED] = "a log not shown for a while",
+        [PLANTS_MET_AGAIN] = "an old address in use, replies lost",
         [PLANTS_SUPPLANTED] = "its recovery taken over",
         [PLANTS_REUSED] = "log space used again",
         [PLANTS_SUSPECTED] = "taken for dead",

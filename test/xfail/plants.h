@@ -15,7 +15,7 @@ enum plants_method {
     PLANTS_EXHAUST, /* a template under all schedules with two preemptions */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
-    PLANTS_CRASH, /* any of the quick templates; a compute node dies at an operation, perhaps its recoverer too; others recover them */
+    PLANTS_CRASH, /* a template, or any of the quick ones; a compute node dies at an operation, perhaps its recoverer too; others recover them */
     PLANTS_BOTH_LOST, /* any of the quick templates with backups; a compute node dies at an operation, and right behind it a memory node */
     PLANTS_TEMPLATE_CRASH, /* a template, preempted; one compute node dies at an operation, and another one recovers it */
     PLANTS_STANDING,       /* a template in which some workers stand still for a while (plants_adversary.h) */
@@ -23,6 +23,7 @@ enum plants_method {
     PLANTS_MUTED,          /* likewise, and a worker of node 0 gets no replies to its log WRITEs for a while */
     PLANTS_OVERTAKEN,      /* a template in which node 1 dies, and node 0 changes what its recoverer has read already */
     PLANTS_REFUSED,        /* a template in which node 0 stops, and a memory node refuses to show its log for a while */
+    PLANTS_MET_AGAIN,  /* slot_met_again: worker 1 of node 0 locks by an old address what worker 0 has no reply about */
     PLANTS_SUPPLANTED, /* a template in which node 1 dies, and its recoverer stands still until another one is done */
     PLANTS_REUSED, /* a template of four workers, one of which writes its log over an entry that another one rests on */
     PLANTS_SUSPECTED, /* likewise, and node 0 is recovered while it is alive */

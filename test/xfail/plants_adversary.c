@@ -11,6 +11,7 @@
 #define HOLD_NS_BITS 12 /* far below the deadline of a call */
 #define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
 #define REFUSED 16      /* in a row: a memory node that does so counts as lost */
+#define CHANGES 4       /* unlocks of a delete and an insert: record and bucket each */
 #define APPLIES 4       /* WRITEs of one */
 
 static uint32_t client_count(const struct sim_scenario *scenario)
@@ -293,6 +294,63 @@ uint32_t plants_supplanting_choose(void *arg, const struct fabric_sim_choice *ch
     if (!supplanting->start_ns) supplanting->start_ns = choices[0].now_ns;
     for (uint32_t i = 0; i < count; i++)
         if (!waits(supplanting, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
+    return chosen == count ? 0 : chosen;
+}
+
+/* ---- a slot is met again by an old address ---- */
+
+enum fabric_sim_fault plants_meeting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op)
+{
+    struct plants_meeting *meeting = arg;
+    bool apply = op->phase == CELLAR_PHASE_APPLY;
+    (void)index;
+    if (ep->cn == 0 && ep->worker == 0) meeting->logged |= op->phase == CELLAR_PHASE_LOG;
+    if (ep->cn > 1 || op->kind != FABRIC_MASKED_CAS) return FABRIC_SIM_NONE;
+    struct plants_met *met = &meeting->workers[ep->cn ? 2 : ep->worker];
+    uint32_t before = apply ? met->unlocks++ : met->locks++;
+    if (ep->cn || ep->worker || before || apply != meeting->applied) return FABRIC_SIM_NONE;
+    return apply ? FABRIC_SIM_REPLY_LOST : FABRIC_SIM_NOT_RUN;
+}
+
+static bool own_waits(const struct plants_meeting *meeting, const struct fabric_op *op)
+{
+    const struct plants_met *old = &meeting->workers[1], *other = &meeting->workers[2];
+    if (meeting->applied) return meeting->workers[0].unlocks == 1 && old->locks == 0;
+    if (op && op->kind == FABRIC_MASKED_CAS && op->phase == CELLAR_PHASE_EXECUTE) return old->locks == 0;
+    return meeting->logged && op && op->phase == CELLAR_PHASE_APPLY && other->unlocks == CHANGES;
+}
+
+static bool old_waits(const struct plants_meeting *meeting, const struct fabric_op *op)
+{
+    const struct plants_met *own = &meeting->workers[0];
+    if (!op || op->kind != FABRIC_MASKED_CAS) return false;
+    bool lock = op->phase == CELLAR_PHASE_EXECUTE;
+    if (meeting->applied) return lock ? meeting->workers[2].unlocks == CHANGES : own->unlocks < 2;
+    return !lock && !meeting->logged;
+}
+
+/* Node 1 ends deleting and inserting before node 0 begins; and updates when that may go wrong. */
+static bool meeting_waits(const struct plants_meeting *meeting, const struct fabric_sim_choice *choice)
+{
+    const struct plants_met *own = &meeting->workers[0], *old = &meeting->workers[1];
+    uint32_t changes = meeting->workers[2].unlocks;
+    bool deliver = choice->kind == FABRIC_SIM_DELIVER || choice->kind == FABRIC_SIM_PASS;
+    if (choice->now_ns - meeting->start_ns > STANDING_NS || choice->ep->cn > 1) return false;
+    if (choice->ep->cn == 1) return changes == CHANGES && (meeting->applied ? own : old)->unlocks == 0;
+    if (changes < CHANGES) return true;
+    const struct fabric_op *op = deliver ? choice->op : NULL;
+    return choice->ep->worker ? old_waits(meeting, op) : own_waits(meeting, op);
+}
+
+uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_meeting *meeting = arg;
+    uint32_t chosen = count;
+    if (!meeting->start_ns) meeting->start_ns = choices[0].now_ns;
+    for (uint32_t i = 0; i < count; i++)
+        if (!meeting_waits(meeting, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
             chosen = i;
     return chosen == count ? 0 : chosen;
 }

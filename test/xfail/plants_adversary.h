@@ -130,3 +130,18 @@ void plants_supplant(struct plants_supplanting *supplanting, uint64_t seed, cons
 enum fabric_sim_fault plants_supplanting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                                const struct fabric_op *op);
 uint32_t plants_supplanting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
+
+/*
+ * Of slot_met_again: node 1 puts another record into the slot of one, and updates that. Worker 0 of node 0 updates it, too, but its lock does not run; or
+ * (`applied`) its unlock's reply is lost. Worker 1 knows the slot by its former record's key, and locks it right before worker 0 looks whether that has run.
+ */
+struct plants_meeting {
+    struct plants_met {
+        uint32_t locks, unlocks; /* masked CAS of either kind so far */
+    } workers[3];                /* those of node 0, and node 1 */
+    bool applied, logged;
+    uint64_t start_ns;
+};
+enum fabric_sim_fault plants_meeting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op);
+uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);

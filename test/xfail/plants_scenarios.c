@@ -130,6 +130,7 @@ static const struct sim_scenario scenarios[] = {
     {"crowd", 1, {{0, {U(0, A)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
     /* a slot that is used again */
     {"slot_overtaken", 1, {{0, {DELETE(0)}}, {1, {INSERT(1), INSERT(2), INSERT(3)}}}},
+    {"slot_met_again", 1, {{0, {U(3, A)}}, {1, {U(0, A)}}, {2, {DELETE(0)}}, {2, {INSERT(3)}}, {2, {U(3, A)}}}},
     {"log_delete_missing", 1, {{0, {DELETE(0)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
 };
 #define SCENARIOS (sizeof scenarios / sizeof *scenarios)

@@ -20,6 +20,8 @@ static const struct plants_search searches[] = {
     {.plant = "recover_tags_unasked", .method = PLANTS_OVERTAKEN, .template = "lost_update/cell"},
     {.plant = "recover_refusal_passed", .method = PLANTS_REFUSED, .template = "lost_update/cell-replicas"},
     {.plant = "recover_claim_shared", .method = PLANTS_SUPPLANTED, .template = "lost_update/cell"},
+    {.plant = "crest_returned_blindly", .method = PLANTS_MET_AGAIN, .template = "slot_met_again/crest-two-threads"},
+    {.plant = "crest_applied_over", .method = PLANTS_MET_AGAIN, .template = "slot_met_again/crest-two-threads"},
     {.plant = "recover_unfenced", .method = PLANTS_SUSPECTED, .template = "lost_update_three/crest-two"},
     {.plant = "recover_any_incarnation", .method = PLANTS_RING},
 };
