@@ -227,6 +227,8 @@
     X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \
     X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
     X(declock_two_places, "a compute node enters the queue again while its release is on its way")                     \
+    X(declock_next_granted, "a place that was taken with a release counts the grant of the one before")                \
+    X(declock_next_gone, "who took a place with a release for one that gave up keeps the lock")                        \
     /* locks: ShiftLock */                                                                                             \
     X(shiftlock_resets_unasked, "the server resets a lock without asking who lives")                                   \
     X(shiftlock_frozen_at_once, "a worker says that none of its clients holds the lock while one does")                \

@@ -104,8 +104,7 @@ static void put_ops(const struct lockmgr_stats *stats, bool prefetches, double *
     double others = (double)(locks_ops(acquire) - acquire[FABRIC_FAA] - (prefetches ? acquire[FABRIC_READ] : 0));
     values[EXP_LOCKS_VERBS] = per(faas + others, acquires);
     values[EXP_LOCKS_RETRIES] = per((double)stats->retries, acquires);
-    values[EXP_LOCKS_REFETCHES] =
-        prefetches ? per((double)release[FABRIC_READ] - (double)release[FABRIC_FAA], (double)stats->releases) : 0;
+    values[EXP_LOCKS_REFETCHES] = prefetches ? per((double)stats->refetches, (double)stats->releases) : 0;
     values[EXP_LOCKS_ATOMICS] = per(atomics_of(acquire) + atomics_of(release), acquires);
     values[EXP_LOCKS_READS] = per((double)(acquire[FABRIC_READ] + release[FABRIC_READ]), acquires);
     values[EXP_LOCKS_MESSAGES] = per((double)stats->messages, acquires);

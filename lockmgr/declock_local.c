@@ -130,13 +130,26 @@ bool declock_local_hand_over(const struct declock *declock, struct declock_seat 
     return true;
 }
 
-/* Where a writer gave up the place, phase-fair policies let readers have their turn. */
-static struct lockmgr_hold *agent_of(const struct declock *declock, const struct declock_seat *seat)
+static struct lockmgr_hold *first_reader(const struct declock_seat *seat)
 {
-    if (declock->policy == DECLOCK_TS_TF || seat->mode == LOCKMGR_SHARED) return seat->first;
     for (struct lockmgr_hold *hold = seat->first; hold; hold = next_of(hold))
         if (hold->mode == LOCKMGR_SHARED) return hold;
     return seat->first;
+}
+
+/* Where a writer gave up the place, phase-fair policies let readers have their turn. */
+static struct lockmgr_hold *agent_of(const struct declock *declock, const struct declock_seat *seat)
+{
+    bool placed = seat->state == DECLOCK_WAITING || seat->state == DECLOCK_HELD;
+    if (placed) return seat->place_mode == LOCKMGR_SHARED ? first_reader(seat) : seat->first;
+    if (declock->policy == DECLOCK_TS_TF || seat->mode == LOCKMGR_SHARED) return seat->first;
+    return first_reader(seat);
+}
+
+struct declock_waiter declock_local_next(const struct declock *declock, const struct declock_seat *seat)
+{
+    if (!seat->first || declock->policy != DECLOCK_TS_TF) return (struct declock_waiter){0};
+    return declock_waiter_of(agent_of(declock, seat));
 }
 
 void declock_local_appoint(const struct declock *declock, struct declock_seat *seat, struct lockmgr_worker *from)

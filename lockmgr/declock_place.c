@@ -69,29 +69,40 @@ static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code)
     return declock_reset_now(co, hold->client, hold->lock);
 }
 
-static int write_entry(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket)
+/* The WRITE of a waiter's entry, out of the client's words. It is of acquiring, whoever posts it. */
+static struct fabric_op entry_op(struct lockmgr_client *client, struct fabric_addr lock,
+                                 const struct declock_waiter *waiter, const struct cql_ticket *ticket)
 {
-    struct lockmgr_client *client = hold->client;
     const struct cql *cql = &declock_of(client->worker)->cql;
     struct cql_entry entry = {.version = cql_version(cql, ticket->index),
-                              .client = client->id,
-                              .stamp = (uint16_t)hold->words[DECLOCK_STAMP],
-                              .exclusive = hold->mode == LOCKMGR_EXCLUSIVE};
+                              .client = waiter->client,
+                              .stamp = waiter->stamp,
+                              .exclusive = waiter->mode == LOCKMGR_EXCLUSIVE};
+    uint64_t *words = declock_client_of(client)->words;
+    words[0] = cql_entry_word(&entry);
+    if (client->releasing) {
+        client->stats.release_ops[FABRIC_WRITE]--;
+        client->stats.acquire_ops[FABRIC_WRITE]++;
+    }
+    return fabric_op_write(fabric_addr_plus(lock, (CQL_ENTRIES_WORD + cql_slot(cql, ticket->index)) * sizeof(uint64_t)),
+                           words, sizeof(uint64_t));
+}
+
+static int write_entry(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
+                       const struct declock_waiter *waiter, const struct cql_ticket *ticket)
+{
     uint32_t tries = 0;
     int code;
     do {
-        uint64_t *words = declock_client_of(client)->words;
-        words[0] = cql_entry_word(&entry);
-        struct fabric_op op = fabric_op_write(
-            fabric_addr_plus(hold->lock, (CQL_ENTRIES_WORD + cql_slot(cql, ticket->index)) * sizeof(uint64_t)), words,
-            sizeof(uint64_t));
+        struct fabric_op op = entry_op(client, lock, waiter, ticket);
         code = lockmgr_do(co, client, &op, 1);
     } while (declock_again(co, client, harmless(code), &tries));
     return code;
 }
 
 /* A place was got, with the lock or without: false if a reset has made it void meanwhile. */
-static bool settle_in(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket, bool granted)
+static bool settle_in(struct coro *co, struct lockmgr_hold *hold, const struct cql_ticket *ticket, bool granted,
+                      bool alone)
 {
     struct declock_seat *seat = declock_seat_of(hold);
     struct declock *declock = declock_of(hold->client->worker);
@@ -100,6 +111,7 @@ static bool settle_in(struct coro *co, struct lockmgr_hold *hold, const struct c
     bool kept = !declock_void(seat);
     if (kept) {
         seat->state = granted || seat->granted ? DECLOCK_HELD : DECLOCK_WAITING;
+        seat->alone = alone;
         seat->tenure++;
     }
     struct declock_ack ack = declock_reset_settle(seat->record);
@@ -117,8 +129,9 @@ static int enter_waiting(struct coro *co, struct lockmgr_hold *hold, const struc
     seat->ticket = *ticket;
     seat->ticketed = true;
     declock_unlock(declock, hold->lock.bits);
-    int code = write_entry(co, hold, ticket);
-    if (code == 0 && settle_in(co, hold, ticket, false)) return 0;
+    struct declock_waiter self = declock_waiter_of(hold);
+    int code = write_entry(co, hold->client, hold->lock, &self, ticket);
+    if (code == 0 && settle_in(co, hold, ticket, false, false)) return 0;
     declock_place_idle(co, hold->client, seat);
     return code;
 }
@@ -136,7 +149,8 @@ int declock_place_enter(struct coro *co, struct lockmgr_hold *hold)
     struct cql_ticket ticket;
     switch (cql_entered(cql, old, hold->mode, &ticket)) {
     case CQL_GRANTED:
-        if (!settle_in(co, hold, &ticket, true)) declock_place_idle(co, client, declock_seat_of(hold));
+        if (!settle_in(co, hold, &ticket, true, cql_header_of(cql, old).size == 0))
+            declock_place_idle(co, client, declock_seat_of(hold));
         return 0;
     case CQL_WAITS:
         return enter_waiting(co, hold, &ticket);
@@ -158,27 +172,45 @@ enum left { LEFT, LEFT_UNSURE /* the lock is to be reset */ };
 
 struct leaving {
     struct lockmgr_client *client;
+    struct declock_seat *seat;
     struct fabric_addr lock;
     enum lockmgr_mode mode;
     uint8_t generation;
+    bool alone; /* nobody was known to wait */
     uint64_t old, since_ns;
+    /* who enters with the same FAA: */
+    struct declock_waiter next;
+    enum cql_entered entered;
+    struct cql_ticket ticket;
+    bool entry_due; /* its entry is to be written */
 };
 
-/* FAA and READ in one doorbell. *fetched: the entries are there. */
+static uint64_t leave_addend(const struct leaving *leaving)
+{
+    return cql_leave_addend(&declock_of(leaving->client->worker)->cql, leaving->mode);
+}
+
+/*
+ * FAA and READ in one doorbell. *fetched: the entries are there. Where nobody was known to wait, FAA alone: if somebody has come after all,
+ * it was so lately that the READ would have missed the entry, which has landed a round trip later.
+ */
 static int leave_queue(struct coro *co, struct leaving *leaving, bool *fetched)
 {
     struct lockmgr_client *client = leaving->client;
     const struct cql *cql = &declock_of(client->worker)->cql;
     uint64_t *entries = declock_client_of(client)->words + CQL_ENTRIES_WORD;
-    uint32_t tries = 0;
+    uint64_t addend = leave_addend(leaving);
+    uint32_t tries = 0, count = leaving->alone ? 1 : 2;
     struct fabric_op ops[2];
+    if (leaving->next.any) addend += cql_enter_addend(cql, leaving->next.mode);
     do {
-        ops[0] = fabric_op_faa(leaving->lock, &declock_client_of(client)->old, cql_leave_addend(cql, leaving->mode));
+        ops[0] = fabric_op_faa(leaving->lock, &declock_client_of(client)->old, addend);
         ops[1] = fabric_op_read(fabric_addr_plus(leaving->lock, CQL_ENTRIES_WORD * sizeof(uint64_t)), entries,
                                 cql->capacity * (uint32_t)sizeof(uint64_t));
-        *fetched = lockmgr_do(co, client, ops, 2) == 0;
+        *fetched = lockmgr_do(co, client, ops, count) == 0 && count == 2;
     } while (ops[0].status && declock_again(co, client, ops[0].status, &tries));
     leaving->old = declock_client_of(client)->old;
+    client->stats.joint += leaving->next.any && ops[0].status == 0;
     return ops[0].status;
 }
 
@@ -187,7 +219,6 @@ static int refetch(struct coro *co, struct leaving *leaving, bool *over)
 {
     struct lockmgr_client *client = leaving->client;
     uint64_t *words = declock_client_of(client)->words;
-    client->stats.retries++;
     int code = declock_fetch(co, client, leaving->lock);
     if (code) return code;
     struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, words[0]);
@@ -241,19 +272,24 @@ static int send_until_there(struct coro *co, struct leaving *leaving, struct fab
     return 0;
 }
 
+/* Those of [first, first + count) hold now, and the entry that is due is written beside that. */
 static int notify(struct coro *co, struct leaving *leaving, const struct cql_successors *next, enum left *left)
 {
-    struct fabric_op ops[DECLOCK_MESSAGES];
-    for (uint32_t from = 0; from < next->count; from += DECLOCK_MESSAGES) {
+    struct lockmgr_client *client = leaving->client;
+    struct fabric_op ops[DECLOCK_MESSAGES + 1];
+    int code = 0;
+    for (uint32_t from = 0; code == 0 && (from < next->count || leaving->entry_due); from += DECLOCK_MESSAGES) {
         uint32_t count = next->count - from < DECLOCK_MESSAGES ? next->count - from : DECLOCK_MESSAGES;
+        bool entry = leaving->entry_due;
         prepare_grants(leaving, next, from, count, ops);
-        if (lockmgr_do(co, leaving->client, ops, count) == 0) continue;
-        for (uint32_t i = 0; i < count; i++) {
-            int code = send_until_there(co, leaving, &ops[i], left);
-            if (code) return code;
-        }
+        if (entry) ops[count] = entry_op(client, leaving->lock, &leaving->next, &leaving->ticket);
+        leaving->entry_due = false;
+        int failed = lockmgr_do(co, client, ops, count + entry);
+        for (uint32_t i = 0; failed && code == 0 && i < count; i++) code = send_until_there(co, leaving, &ops[i], left);
+        if (failed && code == 0 && entry && ops[count].status)
+            code = write_entry(co, client, leaving->lock, &leaving->next, &leaving->ticket);
     }
-    return 0;
+    return code;
 }
 
 /*
@@ -265,6 +301,44 @@ static bool in_vain(const struct leaving *leaving)
     const struct lockmgr_client *client = leaving->client;
     if (PLANT(declock_refetch_for_ever)) return false;
     return lockmgr_now_ns(client) - leaving->since_ns > declock_of(client->worker)->stall_ns;
+}
+
+/* What the FAA that left the queue has got for the next one of the CN. Until its entry is written nobody can grant it. */
+static void enter_next(struct leaving *leaving)
+{
+    struct declock *declock = declock_of(leaving->client->worker);
+    struct declock_seat *seat = leaving->seat;
+    leaving->entered =
+        cql_entered(&declock->cql, leaving->old + leave_addend(leaving), leaving->next.mode, &leaving->ticket);
+    if (leaving->entered != CQL_WAITS && leaving->entered != CQL_GRANTED) return;
+    leaving->entry_due = leaving->entered == CQL_WAITS;
+    declock_lock(declock, leaving->lock.bits, leaving->client->worker->ep);
+    seat->ticket = leaving->ticket;
+    seat->place_mode = leaving->next.mode;
+    seat->ticketed = leaving->entry_due;
+    if (!PLANT(declock_next_granted)) seat->granted = false;
+    seat->remote_known = false;
+    seat->alone = cql_header_of(&declock->cql, leaving->old).size == 1;
+    seat->tenure++;
+    declock_unlock(declock, leaving->lock.bits);
+}
+
+/* Who is next, and `over`: the lock belongs to a reset. */
+static int find_next(struct coro *co, struct leaving *leaving, bool fetched, struct cql_successors *next, bool *over)
+{
+    struct lockmgr_client *client = leaving->client;
+    const struct cql *cql = &declock_of(client->worker)->cql;
+    const uint64_t *entries = declock_client_of(client)->words + CQL_ENTRIES_WORD;
+    while (next->next == CQL_REFETCH && !*over) {
+        client->stats.refetches += fetched;
+        client->stats.retries += fetched;
+        fetched = true;
+        int code = refetch(co, leaving, over);
+        if (code) return code;
+        if (!*over) *next = cql_successors(cql, leaving->old, leaving->mode, entries);
+        if (next->next == CQL_REFETCH && in_vain(leaving)) next->next = CQL_LOST;
+    }
+    return 0;
 }
 
 static int leave(struct coro *co, struct leaving *leaving, enum left *left)
@@ -279,29 +353,77 @@ static int leave(struct coro *co, struct leaving *leaving, enum left *left)
     if (code) return *left == LEFT_UNSURE ? 0 : code;
     struct cql_header header = cql_header_of(cql, leaving->old);
     if (header.generation != leaving->generation) return -CELLAR_ERR_FENCED;
-    if (header.resetter || header.size <= 1) return 0;
-    struct cql_successors next = {.next = CQL_REFETCH};
-    if (fetched) next = cql_successors(cql, leaving->old, leaving->mode, entries);
-    while (next.next == CQL_REFETCH && !over) {
-        if ((code = refetch(co, leaving, &over))) return code;
-        if (!over) next = cql_successors(cql, leaving->old, leaving->mode, entries);
-        if (next.next == CQL_REFETCH && in_vain(leaving)) next.next = CQL_LOST;
+    if (header.resetter) return 0;
+    if (leaving->next.any) enter_next(leaving);
+    struct cql_successors next = {.next = header.size <= 1 ? CQL_NOBODY : CQL_REFETCH};
+    if (next.next == CQL_REFETCH && fetched) next = cql_successors(cql, leaving->old, leaving->mode, entries);
+    /* The entry first: somebody may look for it who must be found here. */
+    if (next.next == CQL_REFETCH && leaving->entry_due) {
+        leaving->entry_due = false;
+        code = write_entry(co, client, leaving->lock, &leaving->next, &leaving->ticket);
     }
-    if (over) return 0;
+    if (code == 0) code = find_next(co, leaving, fetched, &next, &over);
+    if (code || over) return code;
     if (next.next == CQL_LOST) *left = LEFT_UNSURE;
-    return next.next == CQL_NOTIFY ? notify(co, leaving, &next, left) : 0;
+    if (next.next != CQL_NOTIFY) next.count = 0;
+    return notify(co, leaving, &next, left);
 }
 
-int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat)
+/* ---- leave and enter ---- */
+
+enum rejoined {
+    REJOINED,
+    REJOINED_ALONE /* holds, or is to hold at once, and nobody of the CN waits any more */,
+    REJOINED_VOID
+};
+
+static enum rejoined settle_next(struct coro *co, const struct leaving *leaving)
+{
+    struct lockmgr_client *client = leaving->client;
+    struct declock *declock = declock_of(client->worker);
+    struct declock_seat *seat = leaving->seat;
+    enum rejoined rejoined = REJOINED_VOID;
+    declock_lock(declock, leaving->lock.bits, client->worker->ep);
+    if (!declock_void(seat)) {
+        rejoined = REJOINED;
+        seat->state = leaving->entered == CQL_GRANTED || seat->granted ? DECLOCK_HELD : DECLOCK_WAITING;
+        declock_local_appoint(declock, seat, client->worker);
+        if (seat->state == DECLOCK_HELD && !seat->agent && !PLANT(declock_next_gone)) {
+            rejoined = REJOINED_ALONE;
+            seat->state = DECLOCK_BUSY;
+            seat->ticketed = false;
+        }
+    }
+    struct declock_ack ack = declock_reset_settle(seat->record);
+    declock_unlock(declock, leaving->lock.bits);
+    if (ack.due) declock_reset_answer(co, client, &ack);
+    return rejoined;
+}
+
+int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat,
+                        const struct declock_waiter *next, bool alone)
 {
     struct leaving leaving = {.client = client,
+                              .seat = seat,
                               .lock = {seat->record->lock},
                               .mode = seat->place_mode,
-                              .generation = seat->ticket.generation};
+                              .generation = seat->ticket.generation,
+                              .alone = alone && !next->any,
+                              .next = *next,
+                              .entered = CQL_RESETTING};
     enum left left = LEFT;
-    if (PLANT(declock_two_places)) declock_place_idle(co, client, seat);
+    bool two = PLANT(declock_two_places);
+    if (two) {
+        leaving.next.any = false;
+        declock_place_idle(co, client, seat);
+    }
     int code = leave(co, &leaving, &left);
-    if (!PLANT(declock_two_places)) declock_place_idle(co, client, seat);
+    if (leaving.entered == CQL_EXHAUSTED) left = LEFT_UNSURE;
+    bool placed = leaving.entered == CQL_GRANTED || leaving.entered == CQL_WAITS;
+    enum rejoined rejoined = REJOINED_VOID;
+    if (code == 0 && left == LEFT && placed) rejoined = settle_next(co, &leaving);
+    if (rejoined == REJOINED_ALONE) return declock_place_leave(co, client, seat, &(struct declock_waiter){0}, false);
+    if (rejoined == REJOINED_VOID && !two) declock_place_idle(co, client, seat);
     if (code || left == LEFT) return code;
     return declock_reset(co, client, leaving.lock, leaving.generation);
 }

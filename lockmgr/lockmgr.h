@@ -133,6 +133,8 @@ struct lockmgr_stats {
     uint64_t timeouts, failures; /* acquires that gave up; that ended with an error */
     uint64_t resets, reset_ns;   /* led by this client, and how long they took, all together */
     uint64_t messages;           /* sent */
+    uint64_t joint;              /* operations among release_ops that acquired for the next one, too */
+    uint64_t refetches;          /* READs of a release for entries that an earlier READ of it had missed */
     uint64_t times_ns[LOCKMGR_TIMES];
     uint64_t acquire_ops[FABRIC_KINDS], release_ops[FABRIC_KINDS];
 };

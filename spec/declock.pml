@@ -6,13 +6,16 @@
  *     1  room for all          2  a ring too small         3  versions come to their end       4  client 0 may die at any step
  *     5  one client three rounds: readers pass a reader whose entry is on its way        6  2 and 4
  *
+ * Who leaves with a round to go may take its next place by the same FAA (JOINT: a bit for each client that does); then its entry is written
+ * before it waits for entries of others, or together with its grants.
+ *
  * Always: one writer or readers only hold. At the end everybody has had its rounds, nobody resets, the queue is empty (unless somebody died).
  * A step is one operation at the memory node, or what a client does between two. `timeout`: nothing else can happen, so a stall is seen.
  */
 #define N 3
 #define SLOTS 3
 
-byte removed, scenario, first_rounds;
+byte removed, scenario, first_rounds, joint;
 #define WITHOUT(rule) (removed == rule)
 #define cql_version_unchecked 1
 #define cql_refetch_missing 2
@@ -148,10 +151,23 @@ end:
 #define GONE(c) (acked[c] || (dead[c] && !WITHOUT(declock_dead_awaited)))
 #define NOTE(me) (me == 0 && nempty(note0) || me == 1 && nempty(note1) || me == 2 && nempty(note2))
 
+/* What a place that was got with a release is. */
+#define NONE 0
+#define HELD 1
+#define WAITED_FOR 2
+#define NOT_ROOM 3
+
+/* The entry of that place is on its way. */
+inline write_next()
+{
+    pending_slot[me] = index % room; pending_version[me] = VERSION(index); pending_x[me] = next_x; pending[me] = 1
+}
+
 proctype Client(byte me; byte rounds)
 {
     byte index, g, left, old_head, old_writers, next, count, seen, is, note_index, note_gen, to[SLOTS];
-    bit x, over, granted, blind;
+    byte place;     /* of the next round, got with the last release: NONE, or */
+    bit x, over, granted, blind, next_x;
     {
 again:
         do
@@ -225,9 +241,28 @@ critical:
             over = resetter != 0 || left == 0;
             assert(gen == g && size > 0);
             head++; size--; writers = writers - x;
-            fresh[me] = 1
+            fresh[me] = 1;
+            place = NONE;
+            if
+            :: (joint >> me & 1) && rounds ->
+               if :: !(scenario == 3 && me) -> next_x = 0 :: next_x = 1 fi;
+               index = head + size;
+               if
+               :: resetter -> place = NONE
+               :: !resetter && (size >= room || index / room + 1 > last_version) -> place = NOT_ROOM
+               :: !resetter && size < room && index / room + 1 <= last_version ->
+                  if :: size == 0 || (!next_x && writers == 0) -> place = HELD :: else -> place = WAITED_FOR fi
+               fi;
+               size++; writers = writers + next_x
+            :: else
+            fi
         };
-        if :: over -> goto again :: else fi;
+        if :: over -> goto entered :: else fi;
+        /* Its own entry first, or beside the grants: either way before it waits for others' entries. */
+        if
+        :: atomic { place == WAITED_FOR -> write_next() }
+        :: place != WAITED_FOR
+        fi;
         do
         :: atomic {
                fresh[me] ->
@@ -243,17 +278,28 @@ critical:
            };
            if
            :: next == REFETCH
-           :: next == LOST -> goto lead
-           :: next == NOBODY -> goto again
+           :: next == LOST -> goto lose
+           :: next == NOBODY -> goto entered
            :: next == NOTIFY ->
               do
               :: count > 0 ->
                  atomic { count--; grant(to[count], old_head + 1 + count) }
-              :: else -> atomic { to[0] = 0; to[1] = 0; to[2] = 0; goto again }
+              :: else -> atomic { to[0] = 0; to[1] = 0; to[2] = 0; goto entered }
               od
            fi
-        :: atomic { timeout && !WITHOUT(declock_refetch_for_ever) -> goto lead }
+        :: atomic { timeout && !WITHOUT(declock_refetch_for_ever) -> goto lose }
         od;
+entered: /* the place that came with the release, if any */
+        if
+        :: place == NONE -> goto again
+        :: place == NOT_ROOM -> place = NONE; goto lead
+        :: place == HELD -> x = next_x; place = NONE; goto critical
+        :: place == WAITED_FOR && !pending[me] -> x = next_x; place = NONE; goto wait
+        fi;
+lose: /* an entry that is not to be found; its own has landed */
+        !pending[me];
+        place = NONE;
+        goto lead;
 late: /* it acknowledged before it left */
         atomic {
             !resetter || !signal[me] -> assert(gen == g && size > 0);
@@ -312,7 +358,8 @@ init
 {
     atomic {
         c_code { now.removed = atoi(getenv("REMOVED")); now.scenario = atoi(getenv("TEMPLATE"));
-                 now.first_rounds = atoi(getenv("ON_FIRST")); };
+                 now.first_rounds = atoi(getenv("ON_FIRST"));
+                 now.joint = getenv("JOINT") ? atoi(getenv("JOINT")) : 0; };
         room = SLOTS; last_version = 20; versions = 30;
         if
         :: scenario == 2 || scenario == 6 -> room = 2

@@ -33,6 +33,10 @@ done
 # What the lock layer promises of DecLock.
 holds "$(value declock "64 to 512 clients, DecLock-TF: last / first") >= 1" || fail "DecLock-TF drops from 64 to 512 clients"
 holds "$(value declock "64 to 512 clients, DecLock-PF: last / first") >= 1" || fail "DecLock-PF drops from 64 to 512 clients"
+for policy in TF PF; do
+    holds "$(value declock "sections: DecLock-$policy's operations an acquire, at most") <= 1.1" || fail "DecLock-$policy takes too many operations"
+    holds "$(value declock "entries fetched again a release, DecLock-$policy, at most") <= 0.018" || fail "DecLock-$policy fetches entries again"
+done
 holds "$(value declock "cx5: DecLock-PF / CASLock") >= 43" || fail "nowhere 43 times the CAS lock"
 holds "$(value declock "32 operations, 90 % shared: DecLock-PF / ShiftLock, at most") >= 1.8" || fail "nowhere 1.8 times ShiftLock"
 holds "$(value declock "a CN of 8 dies, 1 core each: DecLock-PF keeps") >= 88" || fail "a dead compute node costs too much"

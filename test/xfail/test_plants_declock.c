@@ -22,6 +22,8 @@ static const struct plants_search searches[] = {
     {.plant = "declock_refetch_for_ever", NODES},
     {.plant = "declock_abandoned_kept", NODES},
     {.plant = "declock_two_places", NODES},
+    {.plant = "declock_next_granted", NODES, .policy = "ts-tf"},
+    {.plant = "declock_next_gone", NODES, .policy = "ts-tf"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
