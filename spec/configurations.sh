@@ -92,6 +92,10 @@ for template in 2 4 5 6; do
 done
 check full holds declock 1 2 -
 check full holds declock 3 2 -
+# client 0 leaves and enters by one operation
+check full holds declock 1 2 - JOINT=1
+check full holds declock 3 2 - JOINT=1
+check full bounded declock 2 2 - JOINT=1
 check quick fails declock 3 1 cql_refetch_missing
 check quick fails declock 1 1 cql_one_reader
 for rule in declock_ack_holding declock_ack_writing declock_released_void declock_generation_ignored; do
