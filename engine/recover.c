@@ -232,6 +232,7 @@ void recover_close(struct recover *run)
     recover_log_free(&run->log);
     for (uint32_t i = 0; i < run->ring_count; i++) free(run->rings[i].local);
     free(run->rings);
+    if (run->memory) fabric_forget_local(run->ep->fabric, run->memory, sizeof *run->memory);
     if (run->memory) munmap(run->memory, sizeof *run->memory);
 }
 

@@ -26,6 +26,13 @@ int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes)
     return fabric->ops->control(fabric, &control, NULL);
 }
 
+void fabric_forget_local(struct fabric *fabric, void *base, uint64_t bytes)
+{
+    struct fabric_control control = {.kind = FABRIC_FORGET_LOCAL, .base = base, .bytes = bytes};
+    (void)!fabric->ops->control(fabric, &control,
+                                NULL); /* without memory it stays registered, and what is registered anew counts */
+}
+
 /* The compute node stands where an operation has its memory node, the worker where it has its offset. */
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker) { return fabric_addr_of(cn, worker); }
 

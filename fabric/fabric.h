@@ -166,7 +166,8 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_OPEN,  /* cn, worker -> ep */
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
-    FABRIC_FENCE_CN, /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
+    FABRIC_FORGET_LOCAL, /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
+    FABRIC_FENCE_CN,     /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
     FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
     FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
     FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet */
@@ -232,6 +233,11 @@ NODISCARD int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t 
                                    struct cellar_error *error);
 void fabric_endpoint_close(struct fabric_ep *ep);
 NODISCARD int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes);
+/*
+ * Before registered memory is freed that others like it follow: until then it counts against the limit of locked memory. What lives as long as
+ * the fabric need not be forgotten.
+ */
+void fabric_forget_local(struct fabric *fabric, void *base, uint64_t bytes);
 /* The address that a SEND to that worker's inbox names. */
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker);
 

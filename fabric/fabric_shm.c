@@ -180,6 +180,7 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
         close_endpoint(shm, sep_of(control->ep));
         return 0;
     case FABRIC_REGISTER_LOCAL: /* all local memory can be copied from and to */
+    case FABRIC_FORGET_LOCAL:
         return 0;
     case FABRIC_FENCE_CN:
         return fence_cn(shm, control->cn, control->only_dead, error);

@@ -301,6 +301,26 @@ static int register_local(struct fabric_sim *sim, const struct fabric_control *c
     return 0;
 }
 
+/* What is left of each piece: something before [base, end), something behind it, or both. */
+static int forget_local(struct fabric_sim *sim, const struct fabric_control *control)
+{
+    uintptr_t base = (uintptr_t)control->base, end = base + control->bytes;
+    struct fabric_sim_local *left = malloc((2ull * sim->local_count + 1) * sizeof *left);
+    uint32_t count = 0;
+    if (!left) return -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < sim->local_count; i++) {
+        struct fabric_sim_local piece = sim->locals[i];
+        bool apart = piece.end <= base || piece.base >= end;
+        if (apart) left[count++] = piece;
+        if (!apart && piece.base < base) left[count++] = (struct fabric_sim_local){.base = piece.base, .end = base};
+        if (!apart && piece.end > end) left[count++] = (struct fabric_sim_local){.base = end, .end = piece.end};
+    }
+    free(sim->locals);
+    sim->locals = left;
+    sim->local_count = count;
+    return 0;
+}
+
 static int sim_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
 {
     struct fabric_sim *sim = sim_of(fabric);
@@ -311,6 +331,8 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
         return endpoint_close(sim, ep_of(control->ep));
     case FABRIC_REGISTER_LOCAL:
         return register_local(sim, control);
+    case FABRIC_FORGET_LOCAL:
+        return forget_local(sim, control);
     case FABRIC_FENCE_CN:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);

@@ -311,6 +311,8 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
         return 0;
     case FABRIC_REGISTER_LOCAL:
         return fabric_verbs_local_add(&verbs->local, verbs->pd, control->base, control->bytes, error);
+    case FABRIC_FORGET_LOCAL:
+        return fabric_verbs_local_forget(&verbs->local, control->base, control->bytes);
     case FABRIC_FENCE_CN:
         return fence_cn(verbs, control->cn, control->only_dead, error);
     case FABRIC_NODE_KILL:

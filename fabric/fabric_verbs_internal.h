@@ -104,6 +104,7 @@ struct fabric_verbs_local {
 
 NODISCARD int fabric_verbs_local_add(struct fabric_verbs_local *local, struct ibv_pd *pd, void *base, uint64_t bytes,
                                      struct cellar_error *error);
+NODISCARD int fabric_verbs_local_forget(struct fabric_verbs_local *local, void *base, uint64_t bytes);
 void fabric_verbs_local_close(struct fabric_verbs_local *local);
 /* The key of registered memory, or false. `copy` is the endpoint's own, brought up to date when it must be. */
 bool fabric_verbs_local_key(struct fabric_verbs_local *local, struct fabric_verbs_pieces *copy, const void *base,

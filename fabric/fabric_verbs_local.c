@@ -1,8 +1,9 @@
 /*
  * fabric_verbs_local.c - local memory that operations may name: registered with the device, and found again by address.
  *
- * There is no call that takes memory back: it may be freed, and what is allocated there later is registered anew. So the newest registration of
- * an address is the one that counts; older ones are cut back, and go with the fabric. Each endpoint looks up in a copy of its own.
+ * Not all memory is forgotten before it is freed, and what is allocated there later is registered anew. So the newest registration of an
+ * address is the one that counts; older ones are cut back, and go when nothing is left of them, or with the fabric. Each endpoint looks up in a
+ * copy of its own.
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"
@@ -27,11 +28,12 @@ static uint32_t cut(struct fabric_verbs_piece piece, uintptr_t first, uintptr_t 
     return count;
 }
 
-static int insert(struct fabric_verbs_pieces *all, struct fabric_verbs_piece piece)
+/* Puts the piece in the place of all that overlap with it, or nothing but a hole. */
+static int insert(struct fabric_verbs_pieces *all, struct fabric_verbs_piece piece, bool hole)
 {
     struct fabric_verbs_piece *pieces = malloc((2ull * all->count + 2) * sizeof *pieces), left[2];
     uint32_t count = 0;
-    bool placed = false;
+    bool placed = hole;
 
     if (!pieces) return -CELLAR_ERR_NOMEM;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -49,6 +51,30 @@ static int insert(struct fabric_verbs_pieces *all, struct fabric_verbs_piece pie
     return 0;
 }
 
+/* Registrations of which no piece is left. Nobody names what they were of: it was forgotten, or freed and registered again. */
+static void drop_unused(struct fabric_verbs_local *local)
+{
+    for (uint32_t i = local->mr_count; i-- > 0;) {
+        bool used = false;
+        for (uint32_t k = 0; k < local->all.count && !used; k++)
+            used = local->all.pieces[k].lkey == local->mrs[i]->lkey;
+        if (used) continue;
+        ibv_dereg_mr(local->mrs[i]);
+        local->mrs[i] = local->mrs[--local->mr_count];
+    }
+}
+
+int fabric_verbs_local_forget(struct fabric_verbs_local *local, void *base, uint64_t bytes)
+{
+    uintptr_t first = (uintptr_t)base;
+
+    pthread_mutex_lock(&local->lock);
+    int code = insert(&local->all, (struct fabric_verbs_piece){.first = first, .end = first + bytes}, true);
+    if (code == 0) drop_unused(local);
+    pthread_mutex_unlock(&local->lock);
+    return code;
+}
+
 int fabric_verbs_local_add(struct fabric_verbs_local *local, struct ibv_pd *pd, void *base, uint64_t bytes,
                            struct cellar_error *error)
 {
@@ -64,9 +90,12 @@ int fabric_verbs_local_add(struct fabric_verbs_local *local, struct ibv_pd *pd, 
     pthread_mutex_lock(&local->lock);
     struct ibv_mr **mrs = realloc(local->mrs, (local->mr_count + 1ull) * sizeof *mrs);
     if (mrs) local->mrs = mrs;
-    int code =
-        mrs ? insert(&local->all, (struct fabric_verbs_piece){first, first + bytes, mr->lkey}) : -CELLAR_ERR_NOMEM;
-    if (code == 0) local->mrs[local->mr_count++] = mr;
+    int code = mrs ? insert(&local->all, (struct fabric_verbs_piece){first, first + bytes, mr->lkey}, false)
+                   : -CELLAR_ERR_NOMEM;
+    if (code == 0) {
+        local->mrs[local->mr_count++] = mr;
+        drop_unused(local);
+    }
     pthread_mutex_unlock(&local->lock);
     if (code != 0) {
         ibv_dereg_mr(mr);

@@ -7,11 +7,13 @@
 #ifdef CELLAR_HAS_VERBS
 #include "fabric_verbs_internal.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #define MN_BYTES (1u << 20)
 #define PRINT 0x1234
 #define HALF_OPEN 200
+#define HALF_OPEN_BYTES (HALF_OPEN * 64) /* a connection's identity alone takes more */
 
 static char list[512], secret_path[] = "/tmp/cellar-secret-XXXXXX";
 static uint64_t local[512] __attribute__((aligned(4096)));
@@ -180,7 +182,9 @@ static void test_half_open(void **state)
     start(1);
     struct fabric *fabric = join(0, &ep); /* it listens */
     leave(fabric, ep);
+    size_t before = mallinfo2().uordblks;
     for (int i = 0; i < HALF_OPEN; i++) assert_int_equal(ask(&hello, sizeof hello, &reply), RDMA_CM_EVENT_REJECTED);
+    assert_true(mallinfo2().uordblks < before + HALF_OPEN_BYTES);
     fabric = join(0, &ep);
     assert_int_equal(add(ep, &old), 0);
     leave(fabric, ep);
@@ -215,6 +219,19 @@ static void test_out_of_range(void **state)
     contract_after_verbs();
 }
 
+/* The request itself, by a process that may not know yet that it was declared dead. */
+static int ask_to_fence(const struct fabric_verbs *asker, uint32_t cn, uint32_t other)
+{
+    struct fabric_verbs_request_wire request = {.kind = FABRIC_VERBS_FENCE,
+                                                .cn = (uint8_t)cn,
+                                                .other = (uint8_t)other,
+                                                .fingerprint = asker->fingerprint,
+                                                .incarnation = asker->incarnation};
+    struct fabric_verbs_reply_wire reply;
+    struct fabric_verbs_cm cm;
+    return fabric_verbs_ask(&asker->nodes[0].target, &asker->secret, &request, NULL, NULL, &cm, &reply, NULL);
+}
+
 /* From the fence on nothing of it executes, under any key it ever had, and it is not let in again; its index is free for a new process. */
 static void test_after_fence(void **state)
 {
@@ -241,8 +258,10 @@ static void test_after_fence(void **state)
     }
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     assert_int_equal(local[0], 2);
-    fence.cn = 1; /* who was thrown out throws nobody out */
+    fence.cn = 1; /* who was thrown out throws nobody out, */
     assert_true(victim->ops->control(victim, &fence, &error) < 0);
+    assert_int_equal(ask_to_fence((const struct fabric_verbs *)victim, 0, 1),
+                     -CELLAR_ERR_FENCED); /* whatever it asks for */
     refused_by_device(ep, IBV_WR_RDMA_READ, base, rkey);
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     uint64_t count = local[0];
@@ -251,6 +270,31 @@ static void test_after_fence(void **state)
     victim = join(0, &victim_ep);
     assert_int_equal(add(victim_ep, &old), 0);
     leave(victim, victim_ep);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+/* Memory that is registered, forgotten and freed over and over holds no more of the device than once. */
+static void test_registrations(void **state)
+{
+    (void)state;
+    struct fabric_ep *ep;
+    start(1);
+    struct fabric *fabric = join(0, &ep);
+    const struct fabric_verbs_local *own = &((struct fabric_verbs *)fabric)->local;
+    uint32_t before = own->mr_count;
+    uint64_t *words = aligned_alloc(4096, 2 * 4096);
+    assert_non_null(words);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(fabric_register_local(fabric, words, 2 * 4096), 0);
+        assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), words + 512, 8)), 0);
+        if (i % 2) fabric_forget_local(fabric, words, 2 * 4096); /* else it is only registered again */
+        assert_true(own->mr_count <= before + 1);
+    }
+    assert_int_equal(own->mr_count, before);
+    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), words + 512, 8)), -CELLAR_ERR_INVALID);
+    assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
+    free(words);
     leave(fabric, ep);
     contract_after_verbs();
 }
@@ -328,9 +372,10 @@ static void test_fence_while_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_secret_and_layout), cmocka_unit_test(test_replay),      cmocka_unit_test(test_half_open),
-        cmocka_unit_test(test_out_of_range),      cmocka_unit_test(test_after_fence), cmocka_unit_test(test_comes_back),
-        cmocka_unit_test(test_fence_while_away),
+        cmocka_unit_test(test_secret_and_layout), cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_half_open),         cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_after_fence),       cmocka_unit_test(test_registrations),
+        cmocka_unit_test(test_comes_back),        cmocka_unit_test(test_fence_while_away),
     };
     if (!getenv(CONTRACT_VERBS_ADDRESS)) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
