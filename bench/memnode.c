@@ -182,6 +182,7 @@ static void on_verbs_status(void *arg, const struct fabric_verbs_memnode_status 
     metrics_set(memnode->metrics, METRICS_REFUSED, status->refused);
     metrics_set(memnode->metrics, METRICS_FENCED, status->fenced);
     metrics_set(memnode->metrics, METRICS_NATIVE, status->native_masked);
+    metrics_set(memnode->metrics, METRICS_WIDE, status->wide_atomics);
     metrics_set(memnode->metrics, METRICS_HUGE_PAGES, status->huge_pages);
     metrics_set(memnode->metrics, METRICS_UPTIME_S, (memnode->watch->now_ns() - memnode->start_ns) / 1000000000);
 }

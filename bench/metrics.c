@@ -30,6 +30,7 @@ static const struct {
     [METRICS_REFUSED] = {"cellar_memnode_refused_total", "counter", "Requests turned away"},
     [METRICS_FENCED] = {"cellar_memnode_fenced_total", "counter", "Compute nodes fenced"},
     [METRICS_NATIVE] = {"cellar_memnode_native_masked_cas", "gauge", "1: the device executes masked atomics itself"},
+    [METRICS_WIDE] = {"cellar_memnode_wide_atomics", "gauge", "1: and those on 16 bytes, too"},
     [METRICS_HUGE_PAGES] = {"cellar_memnode_huge_pages", "gauge", "1: the memory is of reserved huge pages"},
     [METRICS_UPTIME_S] = {"cellar_memnode_uptime_seconds", "counter", "Since it began to serve"},
 };

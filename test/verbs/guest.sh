@@ -110,7 +110,7 @@ guest_boot() {
 }
 
 guest_wait() {
-    tail --pid="$2" -s 0.3 -n +1 -f "$1.log" | tr -d '\r'
+    tail --pid="$2" -s 0.3 -n +1 -f "$1.log" | sed -u 's,\r$,,'
     wait "$2"
     local status=$?
     [ -s "$1.qemu" ] && cat "$1.qemu"
