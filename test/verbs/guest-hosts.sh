@@ -25,7 +25,7 @@ greet() { [ "$(there 'echo ready')" = ready ]; }
 
 # Two processes, one on each host; the one there is number 1.
 together() {
-    local run="bench smallbank --fabric verbs --memnodes $nodes --accounts 200 --txns $1 --replicas 1 --threads 1 --coros 2 --survive --lease $((3 * slow))"
+    local run="bench smallbank --fabric verbs --memnodes $nodes --accounts 200 --txns $1 --replicas 1 --threads 1 --coros 2 --survive --lease $lease"
     cellar $run --process 0/2 --json /tmp/p0.json >/tmp/p0.out 2>/tmp/p0.err </dev/null &
     p0=$!
     there "cellar $run --process 1/2 >/tmp/p1.out 2>/tmp/p1.err </dev/null & echo \$! >/tmp/p1"

@@ -78,7 +78,7 @@ kill_one() {
     memnode b $((port + 1)) --bytes 64M --node 1 --mns 2
     for i in 0 1; do
         cellar bench smallbank --fabric verbs --memnodes 10.7.0.1:$port,10.7.0.1:$((port + 1)) --accounts 200 --txns 4000 --replicas 1 \
-            --threads 1 --coros 2 --process $i/2 --survive --lease $((3 * slow)) --json /tmp/p$i.json >/tmp/p$i.out 2>/tmp/p$i.err </dev/null &
+            --threads 1 --coros 2 --process $i/2 --survive --lease $lease --json /tmp/p$i.json >/tmp/p$i.out 2>/tmp/p$i.err </dev/null &
         eval "p$i=$!"
     done
     await $((40 * slow)) grep -qs "all 2 processes run" /tmp/p1.err || fail "SIG$signal: they do not run: $(cat /tmp/p1.err)"

@@ -61,7 +61,11 @@ two_guests() {
 
 case $plan in
 hosts) two_guests ;;
-all) one_guest && two_guests ;;
+all)
+    one_guest
+    one=$?
+    two_guests && [ $one -eq 0 ]
+    ;;
 sanitized) guest_megabytes=2048; one_guest ;;
 *) one_guest ;;
 esac
