@@ -252,6 +252,8 @@
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
     X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \
+    X(close_ungated, "a pool is left while the configuration changes")                                                 \
+    X(failover_recovery_awaited, "a recovery is finished before its compute node stands still")                        \
     X(failover_taker_awaited, "who stands still is waited for as a taker of a dead node's tags")                       \
     X(failover_log_short, "a log entry counts as durable when its primary does not answer")                            \
     X(failover_epoch_stale, "a compute node goes on with the configuration that it knew")                              \

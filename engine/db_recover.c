@@ -34,10 +34,11 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
     struct recover_home home = home_of(worker, task);
     home.life = life;
     home.watching = home.vigil && task == &home.vigil->watcher;
+    home.halting = &db->gates[own].halted;
 
     if (atomic_load(&db->gates[own].failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
-    if (atomic_load(&db->gates[own].halted)) /* what is dead is recovered there, if that cannot wait */
+    if (atomic_load(home.halting)) /* what is dead is recovered there, if that cannot wait */
         return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
     if (atomic_exchange(&db->recovering[own], true))
@@ -60,11 +61,21 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
     struct worker *worker = coordinator->worker;
     struct recover_report report;
 
-    /* This compute node may be at it by itself, because it has noticed. */
-    atomic_bool *recovering = &worker->db->recovering[worker->cn - worker->db->config.cn_index];
-    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && atomic_load(recovering); waits++)
+    uint32_t own = worker->cn - worker->db->config.cn_index;
+    const atomic_bool *recovering = &worker->db->recovering[own];
+    const atomic_uint *halted = &worker->db->gates[own].halted;
+    int rc = -CELLAR_ERR_EXISTS;
+
+    /* This compute node may be at it by itself, because it has noticed; or must stand still for a moment. */
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && rc == -CELLAR_ERR_EXISTS; waits++) {
+        bool last = waits + 1 == JOIN_WAITS_MAX;
+        if (last || (!atomic_load(recovering) && !atomic_load(halted))) {
+            rc = db_recover(co, worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
+            if (!atomic_load(halted)) break;
+        }
         sched_sleep(co, &worker->sched, &coordinator->task, JOIN_WAIT_NS);
-    return db_recover(co, worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
+    }
+    return rc;
 }
 
 int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)

@@ -177,7 +177,9 @@ static int takers_wait(struct recover *run)
     uint32_t tries = 0, refusals = 0;
     int32_t taker = -1;
     for (uint32_t waits = 0; waits < TAKER_WAITS_MAX; waits++) {
-        int rc = members_taker(run->co, run->ep, run->dead, &taker);
+        int rc = recover_give_way(run);
+        if (rc) return rc;
+        rc = members_taker(run->co, run->ep, run->dead, &taker);
         if (rc && recover_patience(run, rc, &tries, &refusals)) continue;
         if (rc) return err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
         if (taker < 0) return 0;

@@ -41,7 +41,9 @@ struct recover_home {
     uint32_t cn;
     bool
         watching; /* this task has others to watch, so it does not wait for whoever is in the way: EXISTS, to be tried again */
-    uint64_t life;      /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
+    uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
+    const atomic_uint *
+        halting; /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
     bool halted;        /* everybody else who is alive stands still (halt.h): nobody holds a claim */
     uint32_t tags_lost; /* 1 + the memory node whose primary was lost with its tags; 0: none */
 };

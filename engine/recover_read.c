@@ -95,7 +95,7 @@ int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct recover *r
     struct heap_walk walk;
     int rc = node_begin(run, &walk, node);
     uint32_t tries = 0, refusals = 0, restarts = 0;
-    while (rc == 0) {
+    while (rc == 0 && (rc = recover_give_way(run)) == 0) {
         rc = heap_walk_next(run->co, &walk, run->error);
         if (rc == -CELLAR_ERR_CORRUPT && restarts++ < RESTARTS_MAX) {
             rc = node_begin(run, &walk, node);

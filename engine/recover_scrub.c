@@ -59,6 +59,8 @@ static int slots_clear(struct recover *run, struct heap_walk *walk, uint32_t tag
         if (rc < 0) continue;
         tries = refusals = 0;
         recover_breathe(run);
+        rc = recover_give_way(run);
+        if (rc) return rc;
         rc = tags_clear(run, fabric_addr_of(walk->node, offset), record_word(slot, 0), tag_bits, cells);
         if (rc) return rc;
     }

@@ -2,6 +2,7 @@
 #include "recover_internal.h"
 
 #include "must.h"
+#include "plant.h"
 
 #define REFUSALS_MAX 16   /* operations in a row that surely did not run: the memory node counts as lost */
 #define PAUSE_NS 1000     /* between two tries; doubles with each further one */
@@ -24,6 +25,14 @@ void recover_breathe(struct recover *run)
         sched_yield_task(run->co, home->sched, home->task);
 }
 
+int recover_give_way(const struct recover *run)
+{
+    const atomic_uint *halting = run->home->halting;
+    if (!halting || !atomic_load(halting) || PLANT(failover_recovery_awaited)) return 0;
+    return err_set(run->error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still",
+                   run->home->cn);
+}
+
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals)
 {
     if (status != -CELLAR_ERR_INDETERMINATE && status != -CELLAR_ERR_UNREACHABLE) return false;
@@ -39,7 +48,8 @@ int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count)
     for (;;) {
         struct fabric_wait wait = {.co = run->co};
         uint32_t kept = 0;
-        int status = 0;
+        int status = recover_give_way(run);
+        if (status) return status;
         recover_breathe(run);
         fabric_post(run->ep, ops, count, &wait);
         if (fabric_await(run->co, &wait) == 0) return 0;
