@@ -380,13 +380,6 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
                    : rc;
 }
 
-static int pool_leave(struct coro *co, struct coordinator *coordinator, void *arg)
-{
-    struct cellar *db = arg;
-    return members_leave(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns,
-                         db->incarnation);
-}
-
 static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
 {
     uint32_t thread = index % db->config.threads;
@@ -623,7 +616,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     if (rc) {
         vigils_stop(db);
         if (db->joined) /* or it would look as if this process had crashed */
-            (void)!db_run_on(db, 0, pool_leave, db);
+            (void)!db_run_on(db, 0, db_leave, db);
         close_all(db);
         return rc;
     }
@@ -642,7 +635,7 @@ void cellar_close(struct cellar *db)
     while (atomic_load(&db->leaving))
         ;
     vigils_stop(db);
-    int rc = db_run_on(db, 0, pool_leave, db);
+    int rc = db_run_on(db, 0, db_leave, db);
     if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
     struct fabric_control sync = {.kind = FABRIC_SYNC};
     rc = db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;

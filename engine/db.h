@@ -146,6 +146,11 @@ NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct c
 NODISCARD int db_halts_make(struct cellar *db);
 void db_halts_open(struct cellar *db);
 void db_halts_free(struct cellar *db);
+/*
+ * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed by whoever needs it: its failover
+ * is waited for, as by a transaction that ends.
+ */
+NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
 

@@ -1,10 +1,17 @@
-/* db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes, and calls from outside. */
+/*
+ * db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes, leaving meanwhile, and
+ * calls from outside.
+ */
 #include "db.h"
+
+#include "plant.h"
+#include "settle.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define REPLACE_POLL_NS 100000ull
+#define LEAVE_PAUSE_NS 20000ull
 
 int db_halts_make(struct cellar *db)
 {
@@ -34,6 +41,40 @@ void db_halts_free(struct cellar *db)
     free(db->halts);
     free(db->agents);
     free(db->eps);
+}
+
+/* Each for itself: one that has stopped may hold tags, and stays for whoever recovers it. */
+static int leave_all(struct coro *co, struct worker *worker)
+{
+    struct cellar *db = worker->db;
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        bool stopped = atomic_load(&db->gates[i].failed);
+        int left = stopped ? -CELLAR_ERR_FENCED
+                           : members_leave(co, worker->ep, db->catalog, db->config.cn_index + i, 1, db->incarnation);
+        if (rc == 0 || left == -CELLAR_ERR_UNREACHABLE) rc = left;
+    }
+    return rc;
+}
+
+/* As an attempt it enters the gate: where members' words are does not change meanwhile (INV-FAILOVER-2). */
+int db_leave(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar *db = arg;
+    struct worker *worker = coordinator->worker;
+    struct gate *gate = &db->gates[worker->cn - db->config.cn_index];
+    uint32_t thread = worker->index % db->config.threads;
+    uint64_t begin_ns = fabric_now_ns(worker->ep);
+    uint64_t patience_ns = db->catalog->replicas ? SETTLE_FAILOVER_STALLS * db->fabric->stall_max_ns : 0;
+    for (;;) {
+        bool in = PLANT(close_ungated) || gate_enter(co, gate, thread, &worker->sched, &coordinator->task);
+        if (!in) return -CELLAR_ERR_FENCED;
+        int rc = leave_all(co, worker);
+        if (!PLANT(close_ungated)) gate_leave(gate, thread, &worker->sched);
+        if (rc != -CELLAR_ERR_UNREACHABLE || fabric_now_ns(worker->ep) - begin_ns >= patience_ns) return rc;
+        for (uint32_t node = 0; node <= db->catalog->replicas; node++) halt_suspect(&db->halts[0], node);
+        sched_sleep(co, &worker->sched, &coordinator->task, LEAVE_PAUSE_NS);
+    }
 }
 
 static int refused(struct cellar_error *error, uint32_t node, int rc)

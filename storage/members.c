@@ -115,19 +115,18 @@ int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *ca
     return rc;
 }
 
+/* Not as bulk work, which counts on nobody else being at these words: others may just be changing the configuration. */
 int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
                   uint64_t incarnation)
 {
     const struct members_state from = {LAYOUT_MEMBER_LIVE, incarnation, 0, -1},
                                to = {LAYOUT_MEMBER_FREE, incarnation, 0, -1};
-    bool before = batch_bulk_enter(ep);
     int rc = 0;
     for (uint32_t cn = first; cn < first + count; cn++) {
         struct members_state now;
         int left = members_move(co, ep, catalog, cn, &from, &to, &now); /* unless somebody has declared it dead */
         rc = rc ? rc : left;
     }
-    batch_bulk_leave(ep, before);
     return rc;
 }
 
