@@ -27,6 +27,7 @@ missing_packages() {
     command -v clang-format >/dev/null || echo clang-format
     command -v g++ >/dev/null || echo g++
     command -v spin >/dev/null || echo spin
+    command -v valgrind >/dev/null || echo valgrind
     [ "$kind" = guest ] || return 0
     command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
     command -v cpio >/dev/null || echo cpio
