@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include "db.h"
+#include "death.h"
 #include "driver.h"
 #include "err.h"
 #include "fabric.h"
@@ -24,6 +25,7 @@ struct run {
     struct machine machine;
     struct sizing sizing;
     struct driver driver;
+    struct death death;
     struct watch *watch;
     struct fabric *fabric; /* a simulated one; NULL: the database has its own */
     struct cellar *db;
@@ -105,6 +107,7 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .leave_arg = &run->processes,
                                   .leave_every_ns = LEAVE_EVERY_NS,
                                   .stop = &run->watch->stop};
+    death_prepare(&run->death, settings, run->fabric, &run->driver);
     return driver_init(&run->driver, sessions, error);
 }
 
@@ -181,7 +184,8 @@ static int judge(struct cellar_session *session, void *arg, struct cellar_error 
 static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
 {
     run->watch->begin(run->watch, &(struct watch_phase){0});
-    int code = driver_alone(run->db, job, run, error);
+    int code = death_settle(&run->death, error);
+    if (code == 0) code = driver_alone(run->db, job, run, error);
     run->watch->end(run->watch);
     if (code < 0) {
         if (!error->code)

@@ -22,7 +22,8 @@ int driver_init(struct driver *driver, uint32_t session_count, struct cellar_err
         struct driver_session *slot = &driver->sessions[i];
         slot->types = calloc(type_count, sizeof(slot->types[0]));
         slot->client = aligned_alloc(64, client_bytes);
-        if (!slot->types || !slot->client) goto nomem;
+        if (driver->tick_ns) slot->ticks = calloc(DRIVER_TICKS, sizeof(slot->ticks[0]));
+        if (!slot->types || !slot->client || (driver->tick_ns && !slot->ticks)) goto nomem;
         memset(slot->client, 0, client_bytes);
         workload_client_begin(slot->client, driver->seed, driver->client_first + i,
                               driver->client_count ? driver->client_count : session_count);
@@ -39,6 +40,7 @@ void driver_free(struct driver *driver)
     for (uint32_t i = 0; driver->sessions && i < driver->session_count; i++) {
         free(driver->sessions[i].types);
         free(driver->sessions[i].client);
+        free(driver->sessions[i].ticks);
     }
     free(driver->sessions);
     free(driver->clients);
@@ -167,6 +169,16 @@ static int warm_up(struct loop *loop)
     return 0;
 }
 
+/* Counts this moment's transaction; strikes when it is time. */
+static void strike_in_time(struct loop *loop)
+{
+    struct driver *driver = loop->driver;
+    uint64_t passed_ns = loop->now_ns - loop->slot->window_start_ns;
+    if (loop->now_ns < loop->boundary_ns) loop->slot->ticks[passed_ns / driver->tick_ns]++;
+    if (passed_ns < driver->strike_ns || (int32_t)loop->slot->cn == driver->strike_cn) return;
+    if (__atomic_exchange_n(&driver->struck, 1, __ATOMIC_RELAXED) == 0) driver->strike(driver->strike_arg);
+}
+
 static int measured(struct loop *loop)
 {
     const struct workload *workload = loop->driver->workload;
@@ -180,6 +192,7 @@ static int measured(struct loop *loop)
         slot->done++;
         loop->left--;
         if (loop->now_ns < loop->boundary_ns) measure(slot, type, &result);
+        if (loop->driver->strike) strike_in_time(loop);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
@@ -226,6 +239,10 @@ static int run_client(struct cellar_session *session, void *arg)
     if (code == 0) code = measured(&loop);
     slot->window_end_ns = loop.now_ns < loop.boundary_ns ? loop.now_ns : loop.boundary_ns;
     if (code == -CELLAR_ERR_CANCELLED) return 0;
+    if (code < 0 && __atomic_load_n(&driver->struck, __ATOMIC_RELAXED) && (int32_t)slot->cn == driver->strike_cn) {
+        slot->client->lost = 1;
+        return 0;
+    }
     return code < 0 ? fail(driver, code, NULL) : 0;
 }
 
@@ -283,6 +300,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
         const struct driver_session *slot = &driver->sessions[i];
         for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->types[t], &slot->types[t]);
         totals->done += slot->done;
+        for (uint32_t t = 0; slot->ticks && t < DRIVER_TICKS; t++) totals->ticks[t] += slot->ticks[t];
         if (slot->longest_ns > totals->longest_ns) totals->longest_ns = slot->longest_ns;
         if (slot->window_start_ns < start) start = slot->window_start_ns;
         if (slot->window_end_ns > end) end = slot->window_end_ns;
@@ -292,6 +310,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     totals->aborted = totals->all.aborted;
     totals->elapsed_s = end > start ? (double)(end - start) * 1e-9 : 0;
     totals->fairness = jain(driver);
+    totals->tick_ns = driver->tick_ns;
     cellar_stats_read(driver->db, &totals->stats);
     stats_subtract(&totals->stats, &driver->baseline);
 }

@@ -14,6 +14,8 @@ struct driver_type {
     struct hist latency_ns;
 };
 
+#define DRIVER_TICKS 50 /* of a window that is counted over time */
+
 struct driver_session {
     _Alignas(64) uint64_t committed; /* measured; read by the progress line */
     uint64_t aborted;
@@ -23,6 +25,7 @@ struct driver_session {
     uint64_t done;       /* since this session's window began, those after its end included */
     uint64_t window_start_ns, window_end_ns;
     uint32_t cn;
+    uint32_t *ticks; /* NULL, or DRIVER_TICKS: measured in each tick of the window */
     struct driver_type *types;
     struct workload_client *client;
 };
@@ -43,6 +46,13 @@ struct driver {
     int (*leave)(void *arg, struct cellar_session *session, const struct workload_client *client);
     void *leave_arg;
     uint64_t leave_every_ns;
+    /* Once, that long after the window's begin, by a session of another compute node than strike_cn; that one's sessions end when they
+       fail from then on, and their clients are lost. NULL: never */
+    void (*strike)(void *arg);
+    void *strike_arg;
+    uint64_t strike_ns;
+    int32_t strike_cn; /* -1: none */
+    uint64_t tick_ns;  /* 0, or the window is counted over time, in such ticks; set before driver_init */
     struct history_recorder *recorder; /* NULL: nothing is recorded; the run ends when it is full */
     uint32_t *stop; /* a word that someone (a signal handler, or the driver on errors) sets to end the run early */
     /* set by driver_init */
@@ -51,6 +61,7 @@ struct driver {
     uint32_t session_count;
     /* set while it runs */
     uint64_t start_ns;            /* when the first session began */
+    uint32_t struck;              /* 1 once that has happened */
     uint32_t begun;               /* 1 once a session's window has begun */
     struct cellar_stats baseline; /* the engine's counters when the first one did */
     uint64_t loaded_rows;
@@ -62,11 +73,13 @@ struct driver {
 /* What all sessions together measured. */
 struct driver_totals {
     uint64_t committed, aborted;
-    uint64_t longest_ns;       /* of all sessions' calls */
-    uint64_t done;             /* transactions since the baseline */
-    double elapsed_s;          /* of the window */
-    double fairness;           /* Jain's index over committed transactions of compute nodes */
-    struct cellar_stats stats; /* since the baseline */
+    uint64_t longest_ns;        /* of all sessions' calls */
+    uint64_t done;              /* transactions since the baseline */
+    double elapsed_s;           /* of the window */
+    double ticks[DRIVER_TICKS]; /* transactions of each tick; */
+    uint64_t tick_ns;           /* 0: none are counted */
+    double fairness;            /* Jain's index over committed transactions of compute nodes */
+    struct cellar_stats stats;  /* since the baseline */
     struct driver_type all;
     struct driver_type types[WORKLOAD_TYPES_MAX];
 };

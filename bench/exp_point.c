@@ -1,6 +1,7 @@
 #include "exp_point.h"
 
 #include "db.h"
+#include "death.h"
 #include "must.h"
 #include "sizing.h"
 
@@ -13,6 +14,7 @@ struct point_run {
     struct cellar *db;
     struct workload_run *workload_run;
     struct driver driver;
+    struct death death;
     struct outcome outcome;
     uint32_t stop;
 };
@@ -40,6 +42,7 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
                                   .txns = settings->txns,
                                   .exact = true,
                                   .stop = &run->stop};
+    death_prepare(&run->death, settings, run->fabric, &run->driver);
     return driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
 }
 
@@ -71,7 +74,8 @@ static int perform(struct point_run *run, struct cellar_error *error)
     simulation_read(run->fabric, &after);
     outcome_compare(&run->outcome, &before, &after);
     driver_totals(&run->driver, &run->outcome.totals);
-    code = driver_alone(run->db, judge, run, error);
+    code = death_settle(&run->death, error);
+    if (code == 0) code = driver_alone(run->db, judge, run, error);
     return code < 0 && !error->code ? err_set(error, (enum cellar_error_code) - code, "the check could not be made: %s",
                                               cellar_error_text(code))
                                     : code;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define EXP_SVG_SERIES 8
-#define EXP_SVG_POINTS 32
+#define EXP_SVG_POINTS 64
 
 struct exp_svg_series {
     const char *name;

@@ -34,6 +34,9 @@ static const char *const names[EXP_TXN_METRICS] = {
     [EXP_TXN_CACHE] = "cache_bytes",
     [EXP_TXN_COPIES] = "copy_bytes",
     [EXP_TXN_SPACE] = "overhead_percent",
+    [EXP_TXN_DIP] = "dip_percent",
+    [EXP_TXN_STILL] = "below_half_ms",
+    [EXP_TXN_KEPT] = "kept_percent",
 };
 
 /* `line` is cut up into words, which the settings use on. */
@@ -103,6 +106,34 @@ static double overhead(const struct outcome *outcome)
     return payload > 0 ? 100 * (laid_out / payload - 1) : 0;
 }
 
+static double mean_of(const double *values, uint32_t from, uint32_t to)
+{
+    double sum = 0;
+    for (uint32_t i = from; i < to; i++) sum += values[i];
+    return to > from ? sum / (to - from) : 0;
+}
+
+/* A run with a death: throughput over time, in ms and k/s, and what it loses. The last quarter is the end. */
+static void put_times(const struct outcome *outcome, struct exp_sweep_result *result)
+{
+    const struct driver_totals *totals = &outcome->totals;
+    if (!totals->tick_ns) return;
+    double tick_ms = (double)totals->tick_ns * 1e-6, least = -1;
+    uint32_t struck = (uint32_t)(outcome->settings->kill_at_s * 1e3 / tick_ms), still = 0;
+    for (uint32_t i = 0; i < DRIVER_TICKS; i++) result->times[i] = totals->ticks[i] / tick_ms;
+    result->time_step = tick_ms;
+    result->time_count = DRIVER_TICKS;
+    double before = mean_of(result->times, 0, struck);
+    for (uint32_t i = struck; i < DRIVER_TICKS; i++) {
+        if (least < 0 || result->times[i] < least) least = result->times[i];
+        still += result->times[i] < before / 2;
+    }
+    if (before <= 0) return;
+    result->values[EXP_TXN_DIP] = 100 * least / before;
+    result->values[EXP_TXN_STILL] = still * tick_ms;
+    result->values[EXP_TXN_KEPT] = 100 * mean_of(result->times, DRIVER_TICKS * 3 / 4, DRIVER_TICKS) / before;
+}
+
 static void digest(const struct outcome *outcome, void *arg)
 {
     struct exp_sweep_result *result = arg;
@@ -118,6 +149,7 @@ static void digest(const struct outcome *outcome, void *arg)
     values[EXP_TXN_CACHE] = outcome_cache_bytes(outcome);
     values[EXP_TXN_COPIES] = outcome_copy_bytes(outcome);
     values[EXP_TXN_SPACE] = overhead(outcome);
+    put_times(outcome, result);
     result->well = outcome_checks_failed(outcome) == 0;
 }
 
@@ -131,25 +163,19 @@ static int measure(const char *line, struct exp_sweep_result *result, struct cel
 
 /* ---- the family ---- */
 
-static const struct exp_sweep_study *const studies[] = {&exp_txn_throughput,
-                                                        &exp_txn_latency,
-                                                        &exp_txn_tails,
-                                                        &exp_txn_breakdown,
-                                                        &exp_txn_factors,
-                                                        &exp_txn_skew,
-                                                        &exp_txn_records,
-                                                        &exp_txn_writes,
-                                                        &exp_txn_space,
-                                                        &exp_txn_verbs,
-                                                        &exp_txn_scale,
-                                                        &exp_txn_fairness,
-                                                        NULL};
+static const struct exp_sweep_study *const studies[] = {&exp_txn_throughput, &exp_txn_latency,
+                                                        &exp_txn_tails,      &exp_txn_breakdown,
+                                                        &exp_txn_factors,    &exp_txn_skew,
+                                                        &exp_txn_records,    &exp_txn_writes,
+                                                        &exp_txn_space,      &exp_txn_verbs,
+                                                        &exp_txn_scale,      &exp_txn_fairness,
+                                                        &exp_txn_recovery,   NULL};
 
 static const struct exp_sweep_family family = {.name = "txn",
                                                .command = "cellar bench",
                                                .studies = studies,
                                                .metrics = names,
-                                               .metric_count = EXP_TXN_SPACE + 1,
+                                               .metric_count = EXP_TXN_METRICS,
                                                .modes = mode_names,
                                                .measure = measure,
                                                .weigh = weigh};

@@ -1,4 +1,4 @@
-/* exp_txn_ours.c - what no paper has: up to 16 compute nodes, and what each compute node gets. */
+/* exp_txn_ours.c - what no paper has: up to 16 compute nodes, what each compute node gets, and throughput around deaths. */
 #include "exp_txn.h"
 
 /* ---- scale ---- */
@@ -81,3 +81,61 @@ const struct exp_sweep_study exp_txn_fairness = {
     .claims = shares_claims,
     .about = "Jain's index over the transactions that each of three compute "
              "nodes has committed: 1 when all have as many, 1/3 when one has all."};
+
+/* ---- recovery ---- */
+
+#define MORTAL "--cns 4 --threads 8 --replicas 1 " EXP_TXN_FABRIC
+#define LIFE "--warmup 0.001 --seconds 0.03 --kill-at 0.01"
+#define LIFE_QUICK "--warmup 0.0005 --seconds 0.012 --kill-at 0.004"
+
+/* Modes of our own: what others recover, and how, is not what is shown here. */
+static const struct exp_sweep_series survivors[] = {{"record", "--cc record", NULL},
+                                                    {"cell", "--cc cell", NULL},
+                                                    {"crest", "--cc crest", NULL},
+                                                    {"cellar", "--cc cellar", NULL},
+                                                    {NULL, NULL, NULL}};
+static const struct exp_sweep death_cn = {.name = "recovery-cn",
+                                          .first = EXP_TXN_SMALLBANK,
+                                          .arguments = "--theta 0.9 --accounts 20000 --kill-cn 3 --lease 0.001 " MORTAL,
+                                          .length = LIFE,
+                                          .quick_length = LIFE_QUICK,
+                                          .series = survivors,
+                                          .steps = {{1, "", true}}};
+static const struct exp_sweep death_mn = {.name = "recovery-mn",
+                                          .first = EXP_TXN_SMALLBANK,
+                                          .arguments = "--theta 0.9 --accounts 20000 --kill-mn 1 " MORTAL,
+                                          .length = LIFE,
+                                          .quick_length = LIFE_QUICK,
+                                          .series = survivors,
+                                          .steps = {{1, "", true}}};
+static const struct exp_sweep *const death_sweeps[] = {&death_cn, &death_mn, NULL};
+
+#define OVER_TIME(s, text)                                                                                             \
+    {                                                                                                                  \
+        .sweep = &s, .title = text, .x_label = "ms of virtual time", .y_label = "k txn/s", .look = EXP_SWEEP_TIMED     \
+    }
+static const struct exp_sweep_chart death_charts[] = {
+    OVER_TIME(death_cn, "One of four compute nodes dies; leases of 1 ms"),
+    OVER_TIME(death_mn, "One of two memory nodes dies"),
+    {.title = NULL}};
+
+static const struct exp_sweep_claim death_claims[] = {
+    EXP_TXN_TARGET("a compute node of four: crest keeps", "%", 75, AT, death_cn, KEPT, "crest", NULL, .x = 1),
+    EXP_TXN_TARGET("a compute node of four: cellar keeps", "%", 75, AT, death_cn, KEPT, "cellar", NULL, .x = 1),
+    EXP_TXN_LIMIT("a compute node of four: crest below half for, at most", "ms", 3, AT, death_cn, STILL, "crest", NULL,
+                  .x = 1),
+    EXP_TXN_LIMIT("a compute node of four: cellar below half for, at most", "ms", 3, AT, death_cn, STILL, "cellar",
+                  NULL, .x = 1),
+    EXP_TXN_LIMIT("a memory node of two: crest below half for, at most", "ms", 3, AT, death_mn, STILL, "crest", NULL,
+                  .x = 1),
+    EXP_TXN_LIMIT("a memory node of two: cellar below half for, at most", "ms", 3, AT, death_mn, STILL, "cellar", NULL,
+                  .x = 1),
+    {.figure = NULL}};
+
+const struct exp_sweep_study exp_txn_recovery = {.name = "recovery",
+                                                 .title = "Recovery: throughput around a death",
+                                                 .sweeps = death_sweeps,
+                                                 .charts = death_charts,
+                                                 .claims = death_claims,
+                                                 .about = "Survivors find out by themselves. The run ends with the "
+                                                          "workload's checks and the audit of the pool, as others do."};

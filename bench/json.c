@@ -185,6 +185,16 @@ static json_t *lost(const struct outcome *outcome)
     return list;
 }
 
+/* Transactions a second in each tick of the window. */
+static json_t *over_time(const struct driver_totals *totals)
+{
+    if (!totals->tick_ns) return json_null();
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < DRIVER_TICKS; i++)
+        json_array_append_new(list, json_real(totals->ticks[i] * 1e9 / (double)totals->tick_ns));
+    return json_pack("{s:f, s:o}", "tick_s", (double)totals->tick_ns * 1e-9, "tps", list);
+}
+
 static void add_measurements(json_t *root, const struct outcome *outcome)
 {
     const struct driver_totals *totals = &outcome->totals;
@@ -196,6 +206,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
     if (!strcmp(outcome->settings->cc, "cellar")) json_object_set_new(root, "hot", hot(outcome));
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
+    json_object_set_new(root, "over_time", over_time(totals));
     json_object_set_new(root, "abort_rate", json_real(outcome_abort_rate(totals->aborted, totals->committed)));
     json_object_set_new(root, "latency_us", latency_us(&totals->all.latency_ns));
     json_object_set_new(root, "longest_call_us", json_real((double)totals->longest_ns * 1e-3));

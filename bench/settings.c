@@ -270,6 +270,25 @@ static const struct option_def defs[] = {
      .min = 1,
      .max = HISTORY_MAX},
 
+    {.group = "Deaths, in sim",
+     .name = "kill-cn",
+     .argument = "I",
+     .help = "this compute node dies; with --lease the others recover it",
+     .kind = OPTION_TEXT,
+     .offset = AT(kill_cn_text)},
+    {.name = "kill-mn",
+     .argument = "I",
+     .help = "this memory node dies, and its backups take over",
+     .kind = OPTION_TEXT,
+     .offset = AT(kill_mn_text)},
+    {.name = "kill-at",
+     .argument = "S",
+     .help = "so long after the warm-up",
+     .kind = OPTION_REAL,
+     .offset = AT(kill_at_s),
+     .min = 0.000001,
+     .max = SECONDS_MAX},
+
     {.group = "Tests",
      .name = "plant",
      .argument = "NAME",
@@ -335,13 +354,50 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
     return 0;
 }
 
+/* "2", of so many; *into stays what it is without. */
+static int node_parse(const char *option, const char *text, uint32_t first, uint32_t count, int32_t *into,
+                      struct cellar_error *error)
+{
+    char *end = NULL;
+    if (!text) return 0;
+    unsigned long node = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : count;
+    if (!end || *end || node >= count || node < first)
+        return err_set(error, CELLAR_ERR_INVALID, "--%s needs a number from %u to %u, not '%.60s'", option, first,
+                       count - 1, text);
+    *into = (int32_t)node;
+    return 0;
+}
+
+/* Compute node 0 judges in the end. */
+static int death_parse(struct settings *settings, struct cellar_error *error)
+{
+    const struct cellar_config *db = &settings->db;
+    settings->kill_cn = settings->kill_mn = -1;
+    if (!settings->kill_cn_text && !settings->kill_mn_text) {
+        if (settings->kill_at_s > 0)
+            return err_set(error, CELLAR_ERR_INVALID, "--kill-at needs --kill-cn or --kill-mn");
+        return 0;
+    }
+    if (!settings->sim) return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --kill-mn are for --fabric sim");
+    if (settings->kill_cn_text && settings->kill_mn_text)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --kill-mn exclude each other");
+    if (settings->kill_cn_text && db->cns < 2)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn needs --cns 2 or more: compute node 0 judges in the end");
+    if (settings->kill_mn_text && db->replicas == 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-mn needs --replicas 1 or more: else records are lost");
+    if (settings->txns || settings->kill_at_s <= 0 || settings->kill_at_s >= settings->seconds)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-at must lie within --seconds");
+    int code = node_parse("kill-cn", settings->kill_cn_text, 1, db->cns, &settings->kill_cn, error);
+    return code < 0 ? code : node_parse("kill-mn", settings->kill_mn_text, 0, db->mns, &settings->kill_mn, error);
+}
+
 /* "0.5", "off" */
 static int lease_parse(struct settings *settings, struct cellar_error *error)
 {
     const char *text = settings->lease_text;
     char *end = NULL;
     if (!text) return 0;
-    if (!settings->db.memnodes)
+    if (!settings->db.memnodes && !settings->sim)
         return err_set(error, CELLAR_ERR_INVALID, "--lease needs --memnodes: leases are between processes");
     double seconds = strtod(text, &end);
     bool number = *text >= '0' && *text <= '9' && !*end && seconds >= 0.001 && seconds <= 16;
@@ -355,7 +411,7 @@ static int lease_parse(struct settings *settings, struct cellar_error *error)
 
 static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
-    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "secret", "process", "lease"};
+    static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "secret", "process"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
         if (options_given(&options, given, shm_only[i])) CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
     return 0;
@@ -501,6 +557,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
     if (code == 0) code = lease_parse(settings, error);
+    if (code == 0) code = death_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);

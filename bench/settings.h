@@ -19,9 +19,11 @@ struct settings {
     const char *history;  /* the file that the run is recorded in; NULL: it is not */
     uint64_t history_max; /* transactions of it */
     bool sim;
-    const char *nic; /* of sim: its profile */
+    int32_t kill_cn, kill_mn; /* sim: which one dies, -1: none; */
+    double kill_at_s;         /* so long after the window's begin */
+    const char *nic;          /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *process_text, *lease_text, *plant, *cluster_path;
+    const char *cc, *mix, *scale, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant, *cluster_path;
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 
