@@ -31,6 +31,19 @@ accepted "Usage: cellar list" list --help
 accepted "smallbank" list
 accepted '"workloads"' list --json
 
+# deaths in sim
+refused "are for --fabric sim" bench smallbank --kill-cn 1 --kill-at 0.01
+refused "--kill-at needs --kill-cn or --kill-mn" bench smallbank --fabric sim --kill-at 0.01
+refused "--cns 2 or more" bench smallbank --fabric sim --kill-cn 0 --kill-at 0.01
+refused "a number from 1 to 2, not '0'" bench smallbank --fabric sim --cns 3 --kill-cn 0 --kill-at 0.01
+refused "a number from 1 to 2, not '3'" bench smallbank --fabric sim --cns 3 --kill-cn 3 --kill-at 0.01
+refused "a number from 1 to 2, not '1x'" bench smallbank --fabric sim --cns 3 --kill-cn 1x --kill-at 0.01
+refused "--kill-mn needs --replicas 1" bench smallbank --fabric sim --mns 2 --kill-mn 1 --kill-at 0.01
+refused "exclude each other" bench smallbank --fabric sim --cns 2 --mns 2 --replicas 1 --kill-mn 1 --kill-cn 1 --kill-at 0.01
+refused "--kill-at must lie within --seconds" bench smallbank --fabric sim --cns 2 --kill-cn 1
+refused "--kill-at must lie within --seconds" bench smallbank --fabric sim --cns 2 --kill-cn 1 --kill-at 0.2 --seconds 0.1
+refused "--kill-at must lie within --seconds" bench smallbank --fabric sim --cns 2 --kill-cn 1 --kill-at 0.2 --txns 100
+
 # commands
 refused "a command is missing"
 refused "unknown command 'fly'" fly
