@@ -84,6 +84,14 @@ for rule in en_always_next recover_deps_ignored recover_unerased primary_lines_o
     check full holds recover 0 0 $rule
 done
 
+# an insert with a backup of everything, each write for itself
+check quick holds replicas 0 0 -
+for rule in recover_refusal_passed recover_insert_primary recover_uncopied recover_one_replica insert_untagged \
+    unlock_before_backups recover_tags_first; do
+    check quick fails replicas 0 0 $rule
+done
+check quick fails replicas 0 0 insert_redone_blindly
+
 # queues of locks with readers and writers, and their resets; template: the scenario, then the rounds of client 0
 check quick holds declock 1 1 -
 check quick holds declock 3 1 -

@@ -210,6 +210,21 @@ static void run_met_again(const struct plants_search *search, uint64_t seed, str
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
+static void run_passing(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct plants_passing passing = {.primary = 0};
+    options.seed = seed;
+    options.fault = plants_passing_fault;
+    options.choose = plants_passing_choose;
+    options.fault_arg = options.choose_arg = &passing;
+    options.unheld = options.history = true;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 static void run_supplanted(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
@@ -484,6 +499,9 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
     case PLANTS_MET_AGAIN:
         run_met_again(search, seed, found);
         break;
+    case PLANTS_PASSING:
+        run_passing(search, seed, found);
+        break;
     case PLANTS_SUPPLANTED:
         run_supplanted(search, seed, found);
         break;
@@ -608,6 +626,7 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_OVERTAKEN] = "its recoverer overtaken",
         [PLANTS_REFUSED] = "a log not shown for a while",
         [PLANTS_MET_AGAIN] = "an old address in use, replies lost",
+        [PLANTS_PASSING] = "its WRITEs ahead of its tag",
         [PLANTS_SUPPLANTED] = "its recovery taken over",
         [PLANTS_REUSED] = "log space used again",
         [PLANTS_SUSPECTED] = "taken for dead",

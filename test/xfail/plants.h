@@ -24,6 +24,7 @@ enum plants_method {
     PLANTS_OVERTAKEN,      /* a template in which node 1 dies, and node 0 changes what its recoverer has read already */
     PLANTS_REFUSED,        /* a template in which node 0 stops, and a memory node refuses to show its log for a while */
     PLANTS_MET_AGAIN,  /* slot_met_again: worker 1 of node 0 locks by an old address what worker 0 has no reply about */
+    PLANTS_PASSING,    /* a template in which node 0 inserts, and what may pass the tag of the new record does */
     PLANTS_SUPPLANTED, /* a template in which node 1 dies, and its recoverer stands still until another one is done */
     PLANTS_REUSED, /* a template of four workers, one of which writes its log over an entry that another one rests on */
     PLANTS_SUSPECTED, /* likewise, and node 0 is recovered while it is alive */

@@ -12,6 +12,7 @@
 #define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
 #define REFUSED 16      /* in a row: a memory node that does so counts as lost */
 #define CHANGES 4       /* unlocks of a delete and an insert: record and bucket each */
+#define PASSING 2       /* WRITEs of an insert to one replica: record and bucket */
 #define APPLIES 4       /* WRITEs of one */
 
 static uint32_t client_count(const struct sim_scenario *scenario)
@@ -351,6 +352,42 @@ uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choice
     if (!meeting->start_ns) meeting->start_ns = choices[0].now_ns;
     for (uint32_t i = 0; i < count; i++)
         if (!meeting_waits(meeting, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
+    return chosen == count ? 0 : chosen;
+}
+
+/* ---- a new record is found before its tag is set ---- */
+
+enum fabric_sim_fault plants_passing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op)
+{
+    struct plants_passing *passing = arg;
+    bool primary = passing->primary == fabric_addr_node(op->addr) + 1;
+    (void)index;
+    if (op->phase != CELLAR_PHASE_APPLY) return FABRIC_SIM_NONE;
+    passing->written += ep->cn == 0 && op->kind == FABRIC_WRITE && primary;
+    passing->changed = passing->changed || (ep->cn == 1 && op->kind == FABRIC_MASKED_CAS);
+    return FABRIC_SIM_NONE;
+}
+
+static bool passing_waits(struct plants_passing *passing, const struct fabric_sim_choice *choice)
+{
+    bool deliver = choice->kind == FABRIC_SIM_DELIVER || choice->kind == FABRIC_SIM_PASS;
+    if (choice->now_ns - passing->start_ns > STANDING_NS || passing->changed) return false;
+    if (choice->ep->cn == 1) return passing->written < PASSING;
+    if (choice->ep->cn > 1 || !deliver || choice->op->phase != CELLAR_PHASE_APPLY) return false;
+    uint32_t node = fabric_addr_node(choice->op->addr) + 1;
+    if (choice->op->kind == FABRIC_MASKED_CAS) passing->primary = node;
+    return choice->op->kind == FABRIC_MASKED_CAS || passing->primary != node;
+}
+
+uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_passing *passing = arg;
+    uint32_t chosen = count;
+    if (!passing->start_ns) passing->start_ns = choices[0].now_ns;
+    for (uint32_t i = 0; i < count; i++)
+        if (!passing_waits(passing, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
             chosen = i;
     return chosen == count ? 0 : chosen;
 }

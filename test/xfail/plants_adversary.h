@@ -145,3 +145,16 @@ struct plants_meeting {
 enum fabric_sim_fault plants_meeting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                            const struct fabric_op *op);
 uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
+
+/*
+ * Node 0 inserts. Its tag on the new record and its WRITEs to the backup stay on their way until node 1, which begins when the primary has record and bucket, has
+ * changed that record: if the WRITEs may pass the tag.
+ */
+struct plants_passing {
+    uint32_t primary, written; /* its node + 1; WRITEs to it so far */
+    bool changed;
+    uint64_t start_ns;
+};
+enum fabric_sim_fault plants_passing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op);
+uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
