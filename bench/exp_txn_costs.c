@@ -4,8 +4,8 @@
 /* ---- why figures are outside their bands ---- */
 
 static const char *const why_LINES =
-    "All modes lay records out alike here, in whole lines of 64 bytes with a header in the first, and the payload is "
-    "columns and an 8-byte key: 128 bytes for SmallBank's 24, 320 for YCSB's 168.";
+    "Records lie here in whole lines of 64 bytes with a header in the first, and the payload is "
+    "columns and an 8-byte key: 128 bytes for SmallBank's 24, 320 for YCSB's 168; motor has several versions besides.";
 static const char *const why_PARTS =
     "A cell that is written is locked when it is read, so nothing is left to validate; its epoch number and the log "
     "are WRITES of their own; and execution looks addresses up where a worker has not met them yet.";
