@@ -121,7 +121,7 @@
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
     /* mode motor */                                                                                                   \
     X(motor_clock_per_node, "each worker has timestamps of its own")                                                   \
-    X(motor_clock_behind_checks, "a timestamp is drawn after the reads were checked")                                  \
+    X(motor_clock_behind_checks, "a timestamp is drawn a while after the reads were checked")                          \
     X(motor_lock_constant, "a check compares the lock with a constant that it hardly ever has")                        \
     X(motor_reads_locked, "a reader takes what a record shows while its writer is at work")                            \
     X(motor_reads_newest, "a reader takes the newest versions, whatever its snapshot")                                 \

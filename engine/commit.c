@@ -406,6 +406,7 @@ int txn_commit(struct coro *co, struct txn *txn)
     bool stamp = txn->home->mode->versions;
     if (rc == 0 && stamp && !PLANT(motor_clock_behind_checks)) rc = motor_stamp(co, txn);
     if (rc == 0) rc = txn_validate(co, txn);
+    if (rc == 0 && PLANT(motor_clock_behind_checks)) sched_sleep(co, txn->home->sched, txn->task, 20000);
     if (rc == 0 && stamp) rc = motor_stamp(co, txn);
     if (rc == 0) return publish(co, txn);
     if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);

@@ -14,6 +14,8 @@
 #define STREAM_PLAN 0x706c616eull /* apart from every other use of the seed */
 #define STREAM_WORKLOAD 0x776f726bull
 #define STREAM_HOT 0x686f74ull
+#define STREAM_RIVALS 0x726976ull
+#define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define CNS_DRAWN 6 /* 20 cells leave tags of 3 bits: 7 compute nodes */
 #define MNS_DRAWN 4
 #define THREADS_DRAWN 3
@@ -215,6 +217,8 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     enum cellar_cc cc = DRAW(&prng, modes);
     prng_seed_stream(&own, seed, STREAM_HOT);
     if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
+    prng_seed_stream(&own, seed, STREAM_RIVALS);
+    if (prng_below(&own, RIVALS_ONE_IN) == 0) cc = CELLAR_CC_MOTOR;
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);

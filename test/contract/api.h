@@ -32,6 +32,7 @@ static const struct api_variant api_variants[] = {
     {"shm_record", "shm", CELLAR_CC_RECORD, true}, {"shm_cell", "shm", CELLAR_CC_CELL, true},
     {"shm_crest", "shm", CELLAR_CC_CREST, true},   {"sim_record", "sim", CELLAR_CC_RECORD, false},
     {"sim_cell", "sim", CELLAR_CC_CELL, false},    {"sim_crest", "sim", CELLAR_CC_CREST, false},
+    {"shm_motor", "shm", CELLAR_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_CC_MOTOR, false},
 };
 #define API_VARIANTS (sizeof api_variants / sizeof *api_variants)
 

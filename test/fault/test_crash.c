@@ -115,16 +115,19 @@ static void report(const char *what, const struct tally *tally)
     assert_true(tally->longest_ns <= RECOVERY_MAX_NS);
 }
 
-/* Kinds of cluster, those of mode crest last. */
+static uint32_t quick_crest(void) { return sim_scenarios_variants_quick + sim_scenarios_crest_quick; }
+
+/* Kinds of cluster: those of the engine's own modes, those of mode crest, the rivals'. */
 static uint32_t variants_of(void)
 {
-    return everything ? sim_scenarios_variant_count + sim_scenarios_crest_count
-                      : sim_scenarios_variants_quick + sim_scenarios_crest_quick;
+    return everything ? sim_scenarios_variant_count + sim_scenarios_crest_count : quick_crest() + sim_scenarios_rivals;
 }
 
 static const struct sim_scenarios_variant *variant_at(uint32_t v)
 {
     uint32_t others = everything ? sim_scenarios_variant_count : sim_scenarios_variants_quick;
+    if (!everything && v >= quick_crest())
+        return &sim_scenarios_variants[sim_scenarios_variant_count - sim_scenarios_rivals + v - quick_crest()];
     return v < others ? &sim_scenarios_variants[v] : &sim_scenarios_crest[v - others];
 }
 

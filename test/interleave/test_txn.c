@@ -21,7 +21,7 @@
 
 #define SCHEDULES_MAX 1000000000ull
 #define SAMPLE_PREEMPTIONS 6
-#define VARIANTS_MAX 16
+#define VARIANTS_MAX 24
 
 struct run {
     const struct sim_scenario *scenario;
@@ -115,11 +115,12 @@ int main(int argc, char **argv)
     if (argc > 2) samples = strtoull(argv[2], NULL, 10);
     if (argc > 3) sample_seed = strtoull(argv[3], NULL, 10);
     struct CMUnitTest tests[VARIANTS_MAX];
-    must(sim_scenarios_variants_quick <= VARIANTS_MAX);
-    for (uint32_t i = 0; i < sim_scenarios_variants_quick; i++) {
-        tests[i] = (struct CMUnitTest){sim_scenarios_variants[i].name, explore_variant, NULL, NULL,
-                                       (void *)&sim_scenarios_variants[i]};
+    uint32_t quick = sim_scenarios_variants_quick, count = quick + sim_scenarios_rivals;
+    must(count <= VARIANTS_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sim_scenarios_variant *variant =
+            &sim_scenarios_variants[i < quick ? i : sim_scenarios_variant_count - count + i];
+        tests[i] = (struct CMUnitTest){variant->name, explore_variant, NULL, NULL, (void *)(uintptr_t)variant};
     }
-    return _cmocka_run_group_tests("variants", tests, sim_scenarios_variants_quick, NULL,
-                                   NULL); /* the macro counts the array */
+    return _cmocka_run_group_tests("variants", tests, count, NULL, NULL); /* the macro counts the array */
 }

@@ -53,7 +53,7 @@ struct plants_search {
         uint32_t lease_us;    /* 0: losses are told */
         bool timely;          /* by the schedule `time` */
         bool en_small, crest; /* crest: that mode; else one of the others */
-        bool cellar;          /* likewise */
+        bool cellar, motor;   /* likewise */
     } shape;
 };
 

@@ -1,0 +1,27 @@
+/* test_plants_motor.c - bugs of mode `motor` (plants.h), those of the published prototype among them (docs/rivals.md). */
+#include "plants.h"
+
+#define CLUSTER(name, ...)                                                                                             \
+    {                                                                                                                  \
+        .plant = name, .method = PLANTS_CLUSTER, .shape = {.motor = true, __VA_ARGS__ }                                \
+    }
+
+static const struct plants_search searches[] = {
+    /* the prototype's */
+    CLUSTER("motor_clock_per_node", .faults = "none"),
+    {.plant = "motor_lock_constant", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/motor"},
+    CLUSTER("unlock_foreign", .faults = "none"),
+    CLUSTER("motor_reads_locked", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 3, .txns = 100),
+    /* ours */
+    CLUSTER("motor_clock_behind_checks", .faults = "none", .cns = 4, .threads = 1, .coros = 2, .keys = 3, .cells = 1,
+            .accesses = 3, .txns = 100),
+    CLUSTER("motor_reads_newest", .faults = "none"),
+    CLUSTER("motor_gone_ignored", .faults = "none"),
+    CLUSTER("motor_bar_overlaps", .faults = "none"),
+    CLUSTER("motor_bar_unlooked", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 2, .cells = 2,
+            .txns = 200),
+    CLUSTER("motor_absence_unversioned", .faults = "none"),
+    CLUSTER("motor_absence_misled", .faults = "none"),
+};
+
+int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
