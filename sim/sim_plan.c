@@ -16,7 +16,7 @@
 #define STREAM_HOT 0x686f74ull
 #define STREAM_RIVALS 0x726976ull
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
-#define CNS_DRAWN 6 /* 20 cells leave tags of 3 bits: 7 compute nodes */
+#define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
 #define MNS_DRAWN 4
 #define THREADS_DRAWN 3
 #define COROS_DRAWN 8

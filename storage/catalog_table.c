@@ -173,9 +173,11 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"bytes a row", table->schema.row_bytes, want->row_bytes},
         {"records at most", table->records_max, from->records_max},
         {"cluster bits", table->index.cluster_bits, from->cluster_bits},
-        {"kinds of old versions (mode motor keeps one, the others none)", versions_kept(&table->schema),
-         versions_kept(want)},
     };
+    if (versions_kept(&table->schema) != versions_kept(want))
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s: it is for %s", table->name,
+                       versions_kept(want) ? "no old versions" : "old versions",
+                       versions_kept(want) ? "other modes than motor" : "mode motor");
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         if (numbers[i].have != numbers[i].want)
             return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists with %llu %s; asked for %llu", table->name,

@@ -1,4 +1,5 @@
 /* test_api_open.c - cellar.h: opening, tables, procedures; what is refused, by which code and in which words. */
+#define API_MOTOR
 #include "api.h"
 
 #include <stdlib.h>

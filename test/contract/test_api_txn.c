@@ -1,4 +1,5 @@
 /* test_api_txn.c - cellar.h: what a procedure may declare, read and write, and how each misuse ends without effect. */
+#define API_MOTOR
 #include "api.h"
 
 #include <unistd.h>
@@ -812,10 +813,11 @@ static void a_slot_used_again_is_another_version(void **state)
     struct fabric_addr addr = api_find(&api, 5, &head);
     assert_code(cellar_run(api.db, reuse_client, &reuse), 0);
     assert_true(reuse.replaced);
-    assert_true(reuse.result.attempts >= 2);
+    bool snapshot = api.variant->cc == CELLAR_CC_MOTOR; /* older than the replacement: nothing has changed in it */
+    assert_true(snapshot ? reuse.result.attempts == 1 : reuse.result.attempts >= 2);
     assert_int_equal(reuse.reader.a, 15);
     cellar_stats_read(api.db, &stats);
-    assert_true(stats.aborts[CELLAR_ABORT_VALIDATION] >= 1);
+    assert_true(snapshot || stats.aborts[CELLAR_ABORT_VALIDATION] >= 1);
     assert_true(api_find(&api, 5, &head).bits == addr.bits); /* the test would show nothing in another slot */
     struct record_wire after = api_header(&api, 5);
     for (uint32_t cell = 0; cell < ITEM_COLUMNS; cell++) assert_true(after.en[cell] > before.en[cell]);
