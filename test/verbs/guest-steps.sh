@@ -61,7 +61,7 @@ memnode() {
     shift 2
     su nobody -c "exec /t/cellar memnode --fabric verbs --address 10.7.0.1:$port $*" >/tmp/$name.out 2>/tmp/$name.err </dev/null &
     eval "$name=$!"
-    await $((10 * slow)) grep -q " listens at " /tmp/$name.err || fail "memory node $name does not listen: $(cat /tmp/$name.err)"
+    await $((10 * slow)) grep -qs " listens at " /tmp/$name.err || fail "memory node $name does not listen: $(cat /tmp/$name.err)"
 }
 
 # stops NAME PID...: a memory node ends in order.
