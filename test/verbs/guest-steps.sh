@@ -59,6 +59,7 @@ await() {
 memnode() {
     local name=$1 port=$2
     shift 2
+    rm -f /tmp/$name.err # an earlier one of that name listened, too
     su nobody -c "exec /t/cellar memnode --fabric verbs --address 10.7.0.1:$port $*" >/tmp/$name.out 2>/tmp/$name.err </dev/null &
     eval "$name=$!"
     await $((10 * slow)) grep -qs " listens at " /tmp/$name.err || fail "memory node $name does not listen: $(cat /tmp/$name.err)"
