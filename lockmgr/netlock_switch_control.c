@@ -43,6 +43,12 @@ static struct netlock_entry *insert(struct netlock_switch *sw, uint64_t lock)
     }
 }
 
+static bool in_use(const struct netlock_switch *sw, uint32_t index)
+{
+    const struct netlock_entry *entry = &sw->table[sw->places[index]];
+    return entry->lock != NEVER && entry->lock != ONCE && entry->index == index;
+}
+
 /* Places that were used once would make each search longer: behind a last one they can be as new. */
 static void erase(struct netlock_switch *sw, struct netlock_entry *entry)
 {
@@ -273,8 +279,7 @@ bool netlock_switch_poll(struct netlock_switch *sw, const struct netlock_poll *p
             return true;
         }
         const struct netlock_entry *entry = &sw->table[sw->places[sw->poll_at]];
-        bool here = entry->lock != NEVER && entry->lock != ONCE && entry->index == sw->poll_at && entry->installed;
-        if (!here) continue;
+        if (!in_use(sw, sw->poll_at) || !entry->installed) continue;
         cells++;
         if (peek(sw, NETLOCK_HOLDERS, 0, entry->index) == 0) continue;
         for (; sw->poll_slot < entry->slots; cells += 2) {
@@ -310,11 +315,12 @@ static int audit_entry(const struct netlock_switch *sw, const struct netlock_ent
 
 int netlock_switch_audit(const struct netlock_switch *sw, uint64_t lock, struct cellar_error *error)
 {
-    int code = 0;
-    for (uint32_t i = 0; code == 0 && i < sw->table_size; i++) {
-        const struct netlock_entry *entry = &sw->table[i];
-        if (entry->lock != NEVER && entry->lock != ONCE && (lock == 0 || entry->lock == lock))
-            code = audit_entry(sw, entry, error);
+    if (lock) {
+        const struct netlock_entry *entry = netlock_switch_find(sw, lock);
+        return entry ? audit_entry(sw, entry, error) : 0;
     }
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < sw->highest; i++)
+        if (in_use(sw, i)) code = audit_entry(sw, &sw->table[sw->places[i]], error);
     return code;
 }

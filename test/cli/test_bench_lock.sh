@@ -28,6 +28,8 @@ refused "has no policy 'fair'" --lock declock --policy fair
 refused "lock algorithm cas has no policies" --lock cas --policy fair
 refused "room for 3 tickets" --lock dslr --capacity 3
 refused "shorter than a round trip" --lock dslr --lease-ns 100
+for lock in drtm declock shiftlock netchain netlock; do refused "shorter than a round trip" --lock $lock --lease-ns 100; done
+for lock in declock declock-flat; do refused "below the number of compute nodes" --lock $lock --capacity 7; done
 refused "not a multiple of the 128 threads" --clients 100
 refused "--theta must be from 0 to 8" --theta 8.1
 refused "leases of up to 9 slots: at most 8" --lock dslr --slots 9
