@@ -28,7 +28,7 @@ static void answer(struct fabric_switch *self, struct lockmgr_message_wire *wire
 static void pass_on(struct fabric_switch *self, const struct lockmgr_config *config, uint64_t role,
                     struct lockmgr_message_wire *wire)
 {
-    if (netchain_next(role) == NETCHAIN_TAIL) {
+    if (netchain_next(role) == NETCHAIN_TAIL || PLANT(netchain_grant_at_head)) {
         answer(self, wire, NETCHAIN_DONE);
         return;
     }
@@ -107,7 +107,7 @@ static uint64_t control(struct fabric_switch *self, void *arg, const struct fabr
         return UINT64_MAX;
     }
     memcpy(&wire, punted->bytes, sizeof wire);
-    if (netchain_incarnation(wire.words[1]) != incarnation) return UINT64_MAX;
+    if (netchain_incarnation(wire.words[1]) != incarnation && !PLANT(netchain_order_unnamed)) return UINT64_MAX;
     if (wire.kind == NETCHAIN_RESTART) {
         fabric_switch_fail(self, 0);
         return UINT64_MAX;
