@@ -188,9 +188,7 @@
     X(netchain_grants_unasked, "a chain that has lost its state begins without asking who holds what")                 \
     X(netchain_orphan_kept, "a grant that nobody waits for is not taken back")                                         \
     X(netchain_dead_hold, "nobody takes a register from a dead client")                                                \
-    X(netchain_grant_at_head, "the head of a chain grants before the others know of it")                               \
     X(netchain_order_unnamed, "a switch heeds orders that were meant for what it was before it failed")                \
-    X(netchain_grant_stale, "a worker takes a grant of an epoch that is over")                                         \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
     X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
     X(lockmgr_retry_reader_unasked, "retry: a reader that counted itself in does not wait for the writer")             \

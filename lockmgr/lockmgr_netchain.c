@@ -177,8 +177,7 @@ static void note_answer(struct lockmgr_worker *worker, struct lockmgr_hold *hold
     bool done = wire->kind == NETCHAIN_DONE;
     bool mine = hold && hold->words[HOLDER] == (to ? to : from);
     if (!mine && done && to) take_back(worker, wire->client, wire->lock, to);
-    bool current = (uint32_t)(wire->words[0] >> 32) == view->epoch || PLANT(netchain_grant_stale);
-    if (!mine || !current) return;
+    if (!mine || (uint32_t)(wire->words[0] >> 32) != view->epoch) return;
     if (to == 0 && hold->words[STATE] == RELEASING) {
         hold->words[STATE] = OVER; /* done; or another one's number is there: an earlier copy did it */
     } else if (to && done && (hold->words[STATE] == ASKING || hold->words[STATE] == REFUSED)) {

@@ -28,7 +28,7 @@ static void answer(struct fabric_switch *self, struct lockmgr_message_wire *wire
 static void pass_on(struct fabric_switch *self, const struct lockmgr_config *config, uint64_t role,
                     struct lockmgr_message_wire *wire)
 {
-    if (netchain_next(role) == NETCHAIN_TAIL || PLANT(netchain_grant_at_head)) {
+    if (netchain_next(role) == NETCHAIN_TAIL) {
         answer(self, wire, NETCHAIN_DONE);
         return;
     }

@@ -11,9 +11,7 @@ static const struct plants_search searches[] = {
     {.plant = "netchain_grants_unasked", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_orphan_kept", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_dead_hold", .method = PLANTS_LOCKS, .lock = "netchain"},
-    {.plant = "netchain_grant_at_head", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_order_unnamed", .method = PLANTS_LOCKS, .lock = "netchain"},
-    {.plant = "netchain_grant_stale", .method = PLANTS_LOCKS, .lock = "netchain"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
