@@ -23,11 +23,11 @@
     X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
     X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
     /* locks and reads */                                                                                              \
-    X(ford_hidden_read, "mode ford: readers take what its writer may yet undo")                                        \
-    X(ford_locks_unchecked, "mode ford: the check of what was read compares versions, not locks")                      \
+    X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \
+    X(ford_part_kept, "mode ford: recovery undoes nothing")                                                            \
+    X(ford_snapshot_locked, "mode ford: one record read while it is locked counts as a snapshot")                      \
     X(ford_ts_collides, "mode ford: two workers may choose the same TS")                                               \
     X(ford_log_unawaited, "mode ford: nobody waits for the log where it does not lie on the node that is written")     \
-    X(ford_unhidden, "mode ford: locked records that are being written do not say so")                                 \
     X(ford_unlock_early, "mode ford: records are unlocked before all replicas have them")                              \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \

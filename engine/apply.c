@@ -136,35 +136,19 @@ static void apply_versions(struct coro *co, struct txn *txn, struct cache_object
     apply_write(co, txn, object->addr, en, object->head + en, object->table->schema.head_bytes - en);
 }
 
-/* Mode `ford`: what tells readers that the record may yet be undone. */
-static inline uint64_t veil_of(const struct txn *txn)
-{
-    return txn->home->mode->undo && !PLANT(ford_unhidden) ? LOCKWORD_HIDDEN : 0;
-}
-
-/* Of a record that is locked; ahead of its first WRITE on the same connection. */
-static void hide(struct coro *co, struct txn *txn, struct cache_object *object)
-{
-    uint64_t mask = txn_lock_mask(&object->table->schema, object->locked_cells);
-    if (object->held && veil_of(txn))
-        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, object->held, mask,
-                       LOCKWORD_HIDDEN, LOCKWORD_HIDDEN);
-}
-
 /*
- * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake us on a backup; in mode `ford` lest
- * anybody read it.
+ * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake
+ * us on a backup; in mode `ford` lest anybody use what may yet be undone.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
 
-    if (txn_is_insert(object) && (txn->home->catalog->replicas || veil_of(txn)) && !PLANT(insert_untagged)) {
+    if (txn_is_insert(object) && (txn->home->catalog->replicas || txn->home->mode->undo) && !PLANT(insert_untagged)) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
         object->locked_cells = schema->all_cells;
-        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask,
-                       object->held | veil_of(txn), mask | veil_of(txn));
+        txn_masked_cas(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, 0, mask, object->held, mask);
     }
     record_header(object->image)->flags = txn_is_delete(object) ? LAYOUT_RECORD_DELETED : 0;
     memset(object->image + LAYOUT_LINE, 0, schema->head_bytes - LAYOUT_LINE);
@@ -235,7 +219,6 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
         mask |= LOCKWORD_DELETED;
         swap_mask |= LOCKWORD_DELETED;
     }
-    if (swap_mask) swap_mask |= veil_of(txn);
     if (PLANT(unlock_by_write) && object->kind == CACHE_ACCESS) {
         object->lock_old = 0;
         txn_write(co, txn, CELLAR_PHASE_APPLY, object->addr, &object->lock_old, sizeof object->lock_old);
@@ -441,7 +424,6 @@ static void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (!object->local || txn_is_insert(object)) versions_set(object, ts);
-        if (txn_cells_to_apply(object)) hide(co, txn, object);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {

@@ -79,8 +79,7 @@ static inline bool record_unchanged(const struct txn *txn, const struct cache_ob
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
     if (txn->home->local && !PLANT(validation_ignores_locks) && !crest_tags_ours(txn, object, now->lock)) return false;
     bool locked = PLANT(motor_lock_constant) ? now->lock == 1 : now->lock & object->check_mask & ~object->held;
-    if (locked && !ford_checked(txn, now->lock) && !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored))
-        return false;
+    if (locked && !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored)) return false;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         if (now->en[cell] != then->en[cell]) return false;

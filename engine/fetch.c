@@ -369,7 +369,7 @@ static enum verdict unlocked_judge(struct txn *txn, struct cache_object *object,
     uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
     if (!unlocked) return VERDICT_DONE;
     uint64_t mask = txn_lock_mask(schema, unlocked);
-    if ((header->lock & mask & ~object->held) && !ford_readable(txn, header->lock) && !PLANT(read_tags_ignored)) {
+    if ((header->lock & mask & ~object->held) && !ford_reads_locked(txn, object) && !PLANT(read_tags_ignored)) {
         foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
         return VERDICT_READ_LOCKED;
     }

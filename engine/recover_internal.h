@@ -91,6 +91,34 @@ NODISCARD int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct 
 /* Redoes what is due, in TS order. */
 NODISCARD int recover_redo(struct recover *run);
 
+/* What all replicas have there: the i-th at first + i * stride; a record into memory->images. */
+NODISCARD int recover_replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride,
+                                    uint32_t bytes);
+NODISCARD int recover_images_read(struct recover *run, struct fabric_addr addr, const struct schema *schema);
+/* The table of a change in the log; NULL: none that is known. */
+const struct cellar_table *recover_table_of(const struct recover *run, const struct log_write_wire *write);
+/* The log changes what it cannot: CORRUPT, with the reason. */
+NODISCARD int recover_alien(const struct recover *run, const struct log_write_wire *write, const char *what);
+NODISCARD int recover_record_check(const struct recover *run, const struct log_write_wire *write,
+                                   const struct schema *schema, uint32_t value_bytes);
+/* Does the primary's image show the record of that change? */
+bool recover_same_record(const struct recover *run, const struct log_write_wire *write);
+/* Is there nothing to be learnt from the lock word? */
+bool recover_tags_lost(const struct recover *run, struct fabric_addr addr);
+/* All of the record but its lock word, with these versions, as the primary's image has it. */
+NODISCARD int recover_whole_write(struct recover *run, struct fabric_addr addr, const struct schema *schema,
+                                  const uint64_t *versions);
+/* Sets or clears DELETED in the lock word, if that is as said. */
+NODISCARD int recover_deleted_set(struct recover *run, struct fabric_addr addr, uint64_t compare, uint64_t compare_mask,
+                                  bool deleted);
+
+/* ---- recover_undo.c ---- */
+
+/* Does the entry say what was there, rather than what is to be? */
+bool recover_undoes(const struct log_entry_wire *wire);
+/* Undoes what it tells of, unless all of it was written; then the entry does not count. */
+NODISCARD int recover_undo(struct recover *run, struct recover_entry *entry);
+
 /* ---- recover_scrub.c ---- */
 
 /* Clears the dead node's tags: those that its log names, then all others. */

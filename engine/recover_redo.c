@@ -23,7 +23,7 @@
 
 /* ---- what the replicas have ---- */
 
-static int replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride, uint32_t bytes)
+int recover_replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride, uint32_t bytes)
 {
     struct fabric_op ops[LAYOUT_NODES_MAX];
     uint32_t count = run->catalog->replicas + 1;
@@ -32,9 +32,9 @@ static int replicas_read(struct recover *run, struct fabric_addr addr, void *fir
     return recover_batch(run, ops, count);
 }
 
-static int images_read(struct recover *run, struct fabric_addr addr, const struct schema *schema)
+int recover_images_read(struct recover *run, struct fabric_addr addr, const struct schema *schema)
 {
-    return replicas_read(run, addr, run->memory->images, sizeof run->memory->images[0], schema->record_bytes);
+    return recover_replicas_read(run, addr, run->memory->images, sizeof run->memory->images[0], schema->record_bytes);
 }
 
 /* Is epoch number a the later one of two that are near each other? */
@@ -100,13 +100,13 @@ static uint64_t cell_version(const struct recover *run, const struct schema *sch
 
 /* ---- what the log asks for, not trusted ---- */
 
-static const struct cellar_table *table_of(const struct recover *run, const struct log_write_wire *write)
+const struct cellar_table *recover_table_of(const struct recover *run, const struct log_write_wire *write)
 {
     if (write->table_id == 0 || write->table_id > LAYOUT_CATALOG_TABLES_MAX) return NULL;
     return run->catalog->tables[write->table_id - 1];
 }
 
-static int alien(const struct recover *run, const struct log_write_wire *write, const char *what)
+int recover_alien(const struct recover *run, const struct log_write_wire *write, const char *what)
 {
     return err_set(run->error, CELLAR_ERR_CORRUPT,
                    "the log of compute node %u changes table %u, key %llu at node %u, offset %#llx: %s", run->dead,
@@ -114,16 +114,18 @@ static int alien(const struct recover *run, const struct log_write_wire *write, 
                    (unsigned long long)fabric_addr_offset((struct fabric_addr){write->addr}), what);
 }
 
-static int record_check(const struct recover *run, const struct log_write_wire *write, const struct schema *schema,
-                        uint32_t value_bytes)
+int recover_record_check(const struct recover *run, const struct log_write_wire *write, const struct schema *schema,
+                         uint32_t value_bytes)
 {
     struct fabric_addr addr = {write->addr};
     if (!catalog_in_heap(run->catalog, addr, schema->record_bytes) || addr.bits % LAYOUT_LINE)
-        return alien(run, write, "no record can be there");
-    return write->value_bytes == value_bytes ? 0 : alien(run, write, "its value has another size than the schema says");
+        return recover_alien(run, write, "no record can be there");
+    return write->value_bytes == value_bytes
+               ? 0
+               : recover_alien(run, write, "its value has another size than the schema says");
 }
 
-static bool same_record(const struct recover *run, const struct log_write_wire *write)
+bool recover_same_record(const struct recover *run, const struct log_write_wire *write)
 {
     const struct record_wire *header = record_header(run->memory->images[0]);
     return header->key == write->key && header->table_id == write->table_id;
@@ -133,8 +135,7 @@ static const uint8_t *value_of(const struct log_write_wire *write) { return (con
 
 /* ---- one change of each kind ---- */
 
-/* Is there nothing to be learnt from the lock word? */
-static bool tags_lost(const struct recover *run, struct fabric_addr addr)
+bool recover_tags_lost(const struct recover *run, struct fabric_addr addr)
 {
     return run->home->tags_lost == fabric_addr_node(addr) + 1 && !PLANT(failover_tags_asked);
 }
@@ -152,12 +153,12 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
     struct fabric_addr addr = {write->addr};
     uint8_t *image = run->memory->images[0];
     uint32_t cell = write->cell;
-    if (cell >= schema->cell_count) return alien(run, write, "it has no such cell");
-    int rc = record_check(run, write, schema, schema->cells[cell].padded_bytes);
-    if (rc == 0) rc = images_read(run, addr, schema);
-    if (rc || !same_record(run, write)) return rc;
+    if (cell >= schema->cell_count) return recover_alien(run, write, "it has no such cell");
+    int rc = recover_record_check(run, write, schema, schema->cells[cell].padded_bytes);
+    if (rc == 0) rc = recover_images_read(run, addr, schema);
+    if (rc || !recover_same_record(run, write)) return rc;
     struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
-    if (!recover_owns(run, record_header(image)->lock, schema->tag_bits, cell) && !tags_lost(run, addr) &&
+    if (!recover_owns(run, record_header(image)->lock, schema->tag_bits, cell) && !recover_tags_lost(run, addr) &&
         !PLANT(recover_tags_unasked))
         return 0;
     if (lines.ts_most > ts && !PLANT(recover_ts_ignored)) return 0;
@@ -173,9 +174,8 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
     return recover_write(run, fabric_addr_plus(addr, en), image + en, 2);
 }
 
-/* All of the record but its lock word, with these versions. */
-static int whole_write(struct recover *run, struct fabric_addr addr, const struct schema *schema,
-                       const uint64_t *versions)
+int recover_whole_write(struct recover *run, struct fabric_addr addr, const struct schema *schema,
+                        const uint64_t *versions)
 {
     uint8_t *image = run->memory->images[0];
     for (uint32_t cell = 0; cell < schema->cell_count; cell++) record_version_set(schema, image, cell, versions[cell]);
@@ -183,8 +183,8 @@ static int whole_write(struct recover *run, struct fabric_addr addr, const struc
     return recover_write(run, fabric_addr_plus(addr, 8), image + 8, schema->record_bytes - 8);
 }
 
-static int deleted_set(struct recover *run, struct fabric_addr addr, uint64_t compare, uint64_t compare_mask,
-                       bool deleted)
+int recover_deleted_set(struct recover *run, struct fabric_addr addr, uint64_t compare, uint64_t compare_mask,
+                        bool deleted)
 {
     uint64_t old;
     struct fabric_op op =
@@ -238,9 +238,9 @@ static int bucket_owned(struct recover *run, const struct cellar_table *table, u
     struct fabric_addr addr = index_bucket_addr(&table->index, key);
     struct bucket_wire *buckets = run->memory->buckets;
     struct lines lines = {0};
-    int rc = replicas_read(run, addr, buckets, sizeof *buckets, sizeof *buckets);
+    int rc = recover_replicas_read(run, addr, buckets, sizeof *buckets, sizeof *buckets);
     for (uint32_t i = 0; i <= run->catalog->replicas; i++) lines_meet(&lines, buckets[i].version, ts);
-    *owned = rc == 0 && (tags_lost(run, addr) ? lines.ts_most <= ts : recover_owns(run, buckets[0].lock, 8, 0));
+    *owned = rc == 0 && (recover_tags_lost(run, addr) ? lines.ts_most <= ts : recover_owns(run, buckets[0].lock, 8, 0));
     return rc;
 }
 
@@ -251,23 +251,23 @@ static int redo_insert(struct recover *run, const struct log_write_wire *write, 
     struct fabric_addr addr = {write->addr};
     uint64_t versions[CELLAR_CELLS_MAX];
     bool ours = false;
-    int rc = record_check(run, write, schema, schema->value_bytes);
+    int rc = recover_record_check(run, write, schema, schema->value_bytes);
     if (rc == 0) rc = bucket_owned(run, table, write->key, ts, &ours);
     if (rc || !ours) return rc;
-    rc = images_read(run, addr, schema);
+    rc = recover_images_read(run, addr, schema);
     if (rc) return rc;
     uint64_t lock = record_header(run->memory->images[0])->lock;
     enum insert_found found = insert_find(run, write, schema, ts);
     bool tagged = recover_owned(run, lock, schema->tag_bits, schema->all_cells) == schema->all_cells;
-    tagged = tagged || tags_lost(run, addr); /* then it may lack on a backup what the primary had */
+    tagged = tagged || recover_tags_lost(run, addr); /* then it may lack on a backup what the primary had */
     if (found == INSERT_NEWER) return 0;
     if (found == INSERT_OLDER || tagged) {
         for (uint32_t cell = 0; cell < schema->cell_count; cell++) versions[cell] = cell_version(run, schema, cell, ts);
         insert_build(run, write, schema);
-        rc = whole_write(run, addr, schema, versions);
+        rc = recover_whole_write(run, addr, schema, versions);
     }
     if (rc || !(lock & LOCKWORD_DELETED) || PLANT(recover_deleted_kept)) return rc;
-    return deleted_set(run, addr, LOCKWORD_DELETED, LOCKWORD_DELETED, false);
+    return recover_deleted_set(run, addr, LOCKWORD_DELETED, LOCKWORD_DELETED, false);
 }
 
 static int redo_delete(struct recover *run, const struct log_write_wire *write, const struct schema *schema,
@@ -275,11 +275,12 @@ static int redo_delete(struct recover *run, const struct log_write_wire *write, 
 {
     struct fabric_addr addr = {write->addr};
     uint64_t versions[CELLAR_CELLS_MAX];
-    int rc = record_check(run, write, schema, 0);
-    if (rc == 0) rc = images_read(run, addr, schema);
-    if (rc || !same_record(run, write)) return rc;
+    int rc = recover_record_check(run, write, schema, 0);
+    if (rc == 0) rc = recover_images_read(run, addr, schema);
+    if (rc || !recover_same_record(run, write)) return rc;
     uint64_t lock = record_header(run->memory->images[0])->lock;
-    if (recover_owned(run, lock, schema->tag_bits, schema->all_cells) != schema->all_cells && !tags_lost(run, addr))
+    if (recover_owned(run, lock, schema->tag_bits, schema->all_cells) != schema->all_cells &&
+        !recover_tags_lost(run, addr))
         return 0;
     for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
         struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
@@ -287,10 +288,10 @@ static int redo_delete(struct recover *run, const struct log_write_wire *write, 
         versions[cell] = cell_version(run, schema, cell, ts);
     }
     record_header(run->memory->images[0])->flags |= LAYOUT_RECORD_DELETED;
-    rc = whole_write(run, addr, schema, versions);
+    rc = recover_whole_write(run, addr, schema, versions);
     if (rc || PLANT(recover_deleted_unset)) return rc;
-    return deleted_set(run, addr, lockword_tags(schema->all_ones, run->dead),
-                       lockword_mask(schema->tag_bits, schema->all_ones), true);
+    return recover_deleted_set(run, addr, lockword_tags(schema->all_ones, run->dead),
+                               lockword_mask(schema->tag_bits, schema->all_ones), true);
 }
 
 /* A part of a chain, under the lock and version of its head. */
@@ -301,11 +302,11 @@ static int redo_bucket(struct recover *run, const struct log_write_wire *write, 
     struct lines lines = {0};
     bool fits = catalog_in_heap(run->catalog, addr, LAYOUT_LINE) && catalog_in_heap(run->catalog, head, LAYOUT_LINE);
     if (!fits || (addr.bits | head.bits) % LAYOUT_LINE || write->value_bytes != LAYOUT_BUCKET_CELL_BYTES)
-        return alien(run, write, "no index bucket can be there");
-    int rc = replicas_read(run, head, image, sizeof *image, sizeof *image);
+        return recover_alien(run, write, "no index bucket can be there");
+    int rc = recover_replicas_read(run, head, image, sizeof *image, sizeof *image);
     if (rc) return rc;
     for (uint32_t i = 0; i <= run->catalog->replicas; i++) lines_meet(&lines, run->memory->buckets[i].version, ts);
-    if ((!recover_owns(run, image->lock, 8, 0) && !tags_lost(run, head)) || lines.ts_most > ts) return 0;
+    if ((!recover_owns(run, image->lock, 8, 0) && !recover_tags_lost(run, head)) || lines.ts_most > ts) return 0;
     uint64_t version = version_next(&lines, ts);
     memcpy(image->entries, value_of(write), LAYOUT_BUCKET_CELL_BYTES);
     image->version = version;
@@ -317,10 +318,11 @@ static int redo_bucket(struct recover *run, const struct log_write_wire *write, 
 
 static int redo_write(struct recover *run, const struct log_write_wire *write, uint64_t ts)
 {
-    if (ts > LAYOUT_TS_MAX) return alien(run, write, "no transaction can be so late");
+    if (ts > LAYOUT_TS_MAX) return recover_alien(run, write, "no transaction can be so late");
     if (write->kind == LAYOUT_LOG_BUCKET) return PLANT(recover_buckets_skipped) ? 0 : redo_bucket(run, write, ts);
-    const struct cellar_table *table = table_of(run, write);
-    if (!table) return alien(run, write, "this process knows no such table; recover from one that was opened later");
+    const struct cellar_table *table = recover_table_of(run, write);
+    if (!table)
+        return recover_alien(run, write, "this process knows no such table; recover from one that was opened later");
     if (write->kind == LAYOUT_LOG_CELL) return redo_cell(run, write, &table->schema, ts);
     return write->kind == LAYOUT_LOG_INSERT ? redo_insert(run, write, table, ts)
                                             : redo_delete(run, write, &table->schema, ts);
@@ -348,6 +350,8 @@ int recover_redo(struct recover *run)
 {
     int rc = 0;
     for (uint32_t i = 0; i < run->log.count && rc == 0; i++)
-        if (run->log.entries[i].due) rc = entry_redo(run, run->log.entries[i].wire);
+        if (run->log.entries[i].due)
+            rc = recover_undoes(run->log.entries[i].wire) ? recover_undo(run, &run->log.entries[i])
+                                                          : entry_redo(run, run->log.entries[i].wire);
     return rc;
 }

@@ -9,7 +9,7 @@ static int tags_clear(struct recover *run, struct fabric_addr addr, uint64_t wor
     while ((owned = recover_owned(run, word, tag_bits, cells)) != 0) {
         uint64_t ones = lockword_ones(tag_bits, owned), mask = lockword_mask(tag_bits, ones);
         uint64_t tags = lockword_tags(ones, run->dead), old = 0;
-        struct fabric_op op = fabric_op_masked_cas(addr, &old, tags, mask, 0, mask | LOCKWORD_HIDDEN);
+        struct fabric_op op = fabric_op_masked_cas(addr, &old, tags, mask, 0, mask);
         int rc = recover_batch(run, &op, 1);
         if (rc) return rc;
         bool cleared = ((old ^ tags) & mask) == 0;

@@ -260,8 +260,8 @@ static void tags_take(struct coro *co, struct worker *by, const struct vigil_met
     for (uint32_t cells = met->cells; cells; cells &= cells - 1) {
         uint64_t ones = lockword_ones(met->tag_bits, cells & -cells), mask = lockword_mask(met->tag_bits, ones), old;
         struct fabric_wait wait = {.co = co};
-        struct fabric_op op = fabric_op_masked_cas(met->addr, &old, lockword_tags(ones, (uint32_t)met->cn), mask, 0,
-                                                   mask | LOCKWORD_HIDDEN);
+        struct fabric_op op =
+            fabric_op_masked_cas(met->addr, &old, lockword_tags(ones, (uint32_t)met->cn), mask, 0, mask);
         fabric_post(by->ep, &op, 1, &wait);
         if (fabric_await(co, &wait)) return;
     }

@@ -384,7 +384,9 @@ static void versions_meet(struct logs *logs)
 
     if (!logs->version_count) return;
     versions_take(logs);
-    for (uint64_t i = 0; i < history->final_count; i++) {
+    /* In mode ford what the pool shows of a node that nobody has recovered may yet be undone. */
+    bool decided = history->has_final || !mode_of(logs->db->config.cc)->undo;
+    for (uint64_t i = 0; decided && i < history->final_count; i++) {
         const struct history_final *final = &history->finals[i];
         version_met(logs, final->table_id, final->key, final->cell, final->version, UINT64_MAX);
     }

@@ -10,7 +10,7 @@
  *                          pool exactly; audit and logs must hold, and the workload's own check where every client was told the truth
  *     a compute node left  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
  *                          (sim_judge_locks.h); the history must be serializable as far as it is known; in mode crest the pool may lack any
- *                          of its commits, which are in its log alone
+ *                          of its commits, which are in its log alone; in mode ford it may have what is to be undone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_logs.h"
@@ -174,7 +174,8 @@ static int judge_history(struct sim_state *state)
     int code = history_recorder_close(recorder, &state->history, state->error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
     if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
-    if (mode_of(state->plan->cc)->shares && sim_recover_due(state)) state->history.has_final = false;
+    const struct mode *mode = mode_of(state->plan->cc);
+    if ((mode->shares || mode->undo) && sim_recover_due(state)) state->history.has_final = false;
     code = history_check(&state->history, &options, verdict);
     if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",

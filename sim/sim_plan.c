@@ -218,7 +218,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     prng_seed_stream(&own, seed, STREAM_HOT);
     if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
     prng_seed_stream(&own, seed, STREAM_RIVALS);
-    if (prng_below(&own, RIVALS_ONE_IN) == 0) cc = CELLAR_CC_MOTOR;
+    if (prng_below(&own, RIVALS_ONE_IN) == 0) cc = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);

@@ -186,11 +186,16 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
       .threads = true,
       .words = true}},
     {"record-words", {.cc = CELLAR_CC_RECORD, .seed = 1, .torn = true, .warm = true, .words = true}},
+    {"ford-spread",
+     {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 3, .replicas = 1}},
+    {"ford-words", {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .words = true}},
 /* The rivals, last. */
-#define RIVALS 3
+#define RIVALS 4
     {"motor", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true}},
     {"motor-words", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true, .words = true}},
     {"motor-replicas", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
+    {"ford",
+     {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2, .mns = 2, .replicas = 1}},
 };
 const uint32_t sim_scenarios_variant_count = sizeof sim_scenarios_variants / sizeof *sim_scenarios_variants;
 const uint32_t sim_scenarios_variants_quick = QUICK_VARIANTS;

@@ -1,8 +1,8 @@
 /*
  * lockword.h - the algebra of owner-tagged cell locks (protocol.md section 1): pure functions on a 64-bit word.
  *
- *     63       62    61      60     59 .................. 0
- *     DELETED  HOT   HIDDEN  zero   tag of cell c at bits [c*w, c*w + w),  w = min(8, 60 / cells)
+ *     63       62    61..60   59 .................. 0
+ *     DELETED  HOT   zero     tag of cell c at bits [c*w, c*w + w),  w = min(8, 60 / cells)
  *
  * A tag is 0 when the cell is free, else CN index + 1. One masked CAS takes any set of a record's cells: INV-LOCK-1 (a
  * tag is only set where it was 0, only cleared by its owner).
@@ -13,7 +13,6 @@
 
 #define LOCKWORD_DELETED (1ull << 63)
 #define LOCKWORD_HOT (1ull << 62)
-#define LOCKWORD_HIDDEN (1ull << 61) /* mode `ford`, beside tags: what is in the record may yet be undone */
 
 static inline uint32_t lockword_tag_bits(uint32_t cell_count)
 {

@@ -32,6 +32,7 @@ static const struct api_variant api_variants[] = {
     {"shm_record", "shm", CELLAR_CC_RECORD, true}, {"shm_cell", "shm", CELLAR_CC_CELL, true},
     {"shm_crest", "shm", CELLAR_CC_CREST, true},   {"sim_record", "sim", CELLAR_CC_RECORD, false},
     {"sim_cell", "sim", CELLAR_CC_CELL, false},    {"sim_crest", "sim", CELLAR_CC_CREST, false},
+    {"shm_ford", "shm", CELLAR_CC_FORD, true},     {"sim_ford", "sim", CELLAR_CC_FORD, false},
 #ifdef API_MOTOR /* whose pools hold other bytes, and whose readers cost otherwise: not every test is of it */
     {"shm_motor", "shm", CELLAR_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_CC_MOTOR, false},
 #endif
@@ -150,7 +151,8 @@ static inline void api_open_bare(struct api *api, const struct api_variant *vari
 
 static inline void api_procs(struct api *api)
 {
-    struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
+    struct cellar_proc_def def = {
+        .name = "any", .fn = api_any, .records_max = 64, .writes_max = 64, .log_bytes_max = 32 << 10};
     MUST(&api->error, cellar_proc_register(api->db, &def, &api->any, &api->error));
 }
 

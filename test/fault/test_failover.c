@@ -34,6 +34,8 @@ static const struct sim_scenarios_variant variants[] = {
     {"crest", {.cc = CELLAR_CC_CREST, .seed = 3, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"crest-shared", {.cc = CELLAR_CC_CREST, .seed = 4, .torn = true, .mns = 3, .replicas = 1, .clients_per_cn = 3}},
     {"cell-two-backups", {.cc = CELLAR_CC_CELL, .seed = 5, .torn = true, .warm = true, .mns = 3, .replicas = 2}},
+    {"ford",
+     {.cc = CELLAR_CC_FORD, .seed = 7, .torn = true, .warm = true, .mns = 3, .replicas = 1, .clients_per_cn = 2}},
     {"cell-words", {.cc = CELLAR_CC_CELL, .seed = 6, .torn = true, .words = true, .mns = 2, .replicas = 1}},
     {"motor", {.cc = CELLAR_CC_MOTOR, .seed = 7, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
 };

@@ -340,8 +340,11 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->schedule = SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
     plan->workload = "cells";
-    plan->cc = shape->cellar ? CELLAR_CC_CELLAR : shape->motor ? CELLAR_CC_MOTOR : CELLAR_CC_CREST;
-    if (shape->crest || shape->cellar || shape->motor) fixed |= SIM_FIXED_CC;
+    plan->cc = shape->cellar  ? CELLAR_CC_CELLAR
+               : shape->motor ? CELLAR_CC_MOTOR
+               : shape->ford  ? CELLAR_CC_FORD
+                              : CELLAR_CC_CREST;
+    if (shape->crest || shape->cellar || shape->motor || shape->ford) fixed |= SIM_FIXED_CC;
     plan->en_small = shape->en_small;
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);

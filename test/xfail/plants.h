@@ -50,10 +50,10 @@ struct plants_search {
         const char *faults; /* as of `cellar sim --faults` */
         uint32_t cns, threads, coros, mns, replicas, txns, keys, cells, cell_bytes;
         uint32_t accesses;
-        uint32_t lease_us;    /* 0: losses are told */
-        bool timely;          /* by the schedule `time` */
-        bool en_small, crest; /* crest: that mode; else one of the others */
-        bool cellar, motor;   /* likewise */
+        uint32_t lease_us;        /* 0: losses are told */
+        bool timely;              /* by the schedule `time` */
+        bool en_small, crest;     /* crest: that mode; else one of the others */
+        bool cellar, motor, ford; /* likewise */
     } shape;
 };
 
