@@ -2,6 +2,7 @@
  * test_history_logs.c - the logs of a pool at rest against a history: what an honest run leaves is accepted, however often the rings
  * came around; each way in which they can disagree is told.
  */
+#define API_REDO_LOGS
 #include "api.h"
 #include "history_logs.h"
 #include "history_recorder.h"

@@ -2,6 +2,7 @@
  * test_history_recorder.c - what a recorder takes down: each kind of access with its exact versions, on both fabrics, in both modes; what
  * ends without effect; what nobody knows; and the pool's final versions.
  */
+#define API_REDO_LOGS
 #include "api.h"
 #include "history_digest.h"
 #include "history_recorder.h"
