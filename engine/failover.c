@@ -170,6 +170,7 @@ static int change_end(struct failover *failover)
     struct configuration to = failover->now;
     to.epoch++;
     if (to.state == CONFIGURATION_STEADY) to.away = -1;
+    if (to.state == CONFIGURATION_JOINING && !atomic_load(&failover->home->halt->rejoin)) to.leader = -1;
     if (rc == 0) rc = move(failover, to);
     if (rc) return rc;
     halt_end(failover->home->halt, &to);
@@ -239,6 +240,21 @@ static int lose(struct failover *failover, uint32_t node)
     return rc ? rc : change(failover, CONFIGURATION_LOST, node);
 }
 
+/*
+ * INV-FAILOVER-5: who copies a fresh node's bytes while another one compares them puts old ones back that nobody sees any more. So whoever led
+ * to JOINING fills it, and another one that is asked to does so only if that one is dead, or was not asked.
+ */
+static int filler_pass(struct failover *failover)
+{
+    const struct configuration *now = &failover->now;
+    int32_t own = (int32_t)failover->home->recover.cn;
+    if (now->state != CONFIGURATION_JOINING || now->leader == own || PLANT(failover_fillers_two)) return 0;
+    if (now->leader < 0 || fenced(failover, (uint32_t)now->leader, true))
+        return change(failover, CONFIGURATION_JOINING, (uint32_t)now->away);
+    return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d fills memory node %d", now->leader,
+                   now->away);
+}
+
 static int refill(struct failover *failover, uint32_t node)
 {
     struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = node};
@@ -249,6 +265,7 @@ static int refill(struct failover *failover, uint32_t node)
     if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
         return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
     rc = fabric->ops->control(fabric, &control, failover->run.error);
+    if (rc == 0) rc = filler_pass(failover);
     if (rc == 0 && failover->now.state == CONFIGURATION_LOST) rc = change(failover, CONFIGURATION_JOINING, node);
     if (rc == 0) rc = told(failover, failover_copy(failover), "filling it");
     if (rc == 0 && !PLANT(failover_copy_undrained)) rc = change(failover, CONFIGURATION_JOINING, node);
