@@ -58,6 +58,18 @@ static void the_default_fabric_is_shm(void **state)
         __VA_ARGS__                                                                                                    \
     }
 
+/* It needs memory nodes that listen; a build without libibverbs says first that it has no such fabric. */
+static void verbs_need_more(void **state)
+{
+    struct cellar_config config = {.fabric = "verbs"};
+    struct cellar *db = NULL;
+    struct cellar_error error = {0};
+    (void)state;
+    assert_true(cellar_open(&config, &db, &error) < 0);
+    assert_non_null(strstr(error.text, "verbs fabric"));
+    assert_null(db);
+}
+
 static void configs_that_cannot_be_are_refused(void **state)
 {
     static const struct {
@@ -65,7 +77,6 @@ static void configs_that_cannot_be_are_refused(void **state)
         int code;
         const char *word;
     } bad[] = {
-        {CONFIG(.fabric = "verbs"), CELLAR_ERR_INVALID, "verbs fabric"},
         {CONFIG(.fabric = ""), CELLAR_ERR_INVALID, "no fabric"},
         {CONFIG(.cc = (enum cellar_cc)7), CELLAR_ERR_INVALID, "concurrency control"},
         {CONFIG(.cc = (enum cellar_cc) - 1), CELLAR_ERR_INVALID, "concurrency control"},
@@ -395,6 +406,7 @@ int main(int argc, char **argv)
     const struct api_entry tests[] = {
         API_TEST(a_zero_config_is_usable),
         API_TEST_ONCE(the_default_fabric_is_shm),
+        API_TEST_ONCE(verbs_need_more),
         API_TEST_ONCE(configs_that_cannot_be_are_refused),
         API_TEST(tables_are_made_once),
         API_TEST(another_schema_of_the_same_name_is_a_mismatch),
