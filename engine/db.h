@@ -108,6 +108,8 @@ struct cellar {
 NODISCARD int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
                          struct cellar_error *error);
 struct fabric *db_fabric(struct cellar *db);
+/* Until the count is 0; from outside. */
+void db_wait(struct cellar *db, uint32_t *pending);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
@@ -115,6 +117,13 @@ NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void 
 /* The same as a call from outside: refused with CLOSED when the database is closing. */
 NODISCARD int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error);
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...) CELLAR_PRINTF(3, 4);
+
+/* ---- db_config.c ---- */
+
+/* Puts defaults where nothing is said. INVALID: it cannot be. */
+NODISCARD int db_config_check(struct cellar_config *config, struct cellar_error *error);
+/* The fabric of a checked configuration; whoever opens it closes it. As cellar_open. */
+NODISCARD int db_fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error);
 
 /* ---- coordinator.c ---- */
 

@@ -1,0 +1,153 @@
+/* db_config.c - what a configuration may be, and the fabric that it asks for. */
+#include "db.h"
+
+#include "fabric_shm.h"
+#include "fabric_sim.h"
+#include "fabric_verbs.h"
+#include "layout.h"
+
+#include <string.h>
+
+#define POOL_BYTES_DEFAULT (64ull << 20)
+#define POOL_BYTES_MIN (1ull << 20)
+#define LOG_BYTES_DEFAULT (128ull << 10)
+#define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
+#define LOG_BYTES_MAX (64ull << 20)
+/* Longer than a process that is there may go without the processor on a busy machine. */
+#define LEASE_NS_DEFAULT 1000000000ull
+#define LEASE_NS_MIN 20000ull
+#define LEASE_NS_MAX (LAYOUT_LEASE_US_MAX * 1000ull)
+/* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
+#define STACKS_MAX 21000
+
+static void defaults_set(struct cellar_config *config)
+{
+    config->fabric = config->fabric ? config->fabric : "shm";
+    config->cns = config->cns ? config->cns : 1;
+    config->mns = config->mns ? config->mns : 1;
+    config->threads = config->threads ? config->threads : 1;
+    config->coros = config->coros ? config->coros : 4;
+    config->pool_bytes = config->pool_bytes ? config->pool_bytes : POOL_BYTES_DEFAULT;
+    config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
+    config->seed = config->seed ? config->seed : 1;
+    if (config->lease_ns == 0) config->lease_ns = config->memnodes ? LEASE_NS_DEFAULT : CELLAR_LEASE_NONE;
+}
+
+static int nodes_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    if (config->cns > FABRIC_CNS_MAX || config->cn_index > FABRIC_CNS_MAX - config->cns)
+        return err_set(error, CELLAR_ERR_INVALID, "compute nodes %u..%u: at most %u can exist", config->cn_index,
+                       config->cn_index + config->cns - 1, FABRIC_CNS_MAX);
+    if (config->cn_index && !config->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a compute-node index other than 0 needs memory nodes that others share");
+    if (config->mns > FABRIC_NODES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "%u memory nodes: at most %u", config->mns, FABRIC_NODES_MAX);
+    if (config->replicas >= config->mns && !config->memnodes)
+        return err_set(error, CELLAR_ERR_INVALID, "%u backups need %u memory nodes, there are %u", config->replicas,
+                       config->replicas + 1, config->mns);
+    return 0;
+}
+
+static int lease_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    if (config->lease_ns == CELLAR_LEASE_NONE) return 0;
+    if (config->lease_ns < LEASE_NS_MIN || config->lease_ns > LEASE_NS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "a lease of %llu ns: %llu to %llu",
+                       (unsigned long long)config->lease_ns, (unsigned long long)LEASE_NS_MIN,
+                       (unsigned long long)LEASE_NS_MAX);
+    if (!config->memnodes && strcmp(config->fabric, "shm") == 0)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "leases are for compute nodes of several processes, on memory nodes that they share");
+    return 0;
+}
+
+static int stacks_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
+    if (config->lease_ns != CELLAR_LEASE_NONE) stacks += 2ull * config->cns;
+    if (mode_of(config->cc)->queues) stacks += (HOT_KEEPERS + 1ull) * config->cns;
+    if (stacks <= STACKS_MAX) return 0;
+    return err_set(error, CELLAR_ERR_INVALID,
+                   "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
+                   (unsigned long long)(stacks - workers), (unsigned long long)workers, STACKS_MAX);
+}
+
+static int bytes_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    if (config->pool_bytes < POOL_BYTES_MIN)
+        return err_set(error, CELLAR_ERR_INVALID, "a pool of %llu bytes: at least %llu",
+                       (unsigned long long)config->pool_bytes, (unsigned long long)POOL_BYTES_MIN);
+    if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
+                       (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+    if (config->pool_path && (config->mns != 1 || config->memnodes))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "a pool file holds one memory node of this process: %u were asked for", config->mns);
+    return 0;
+}
+
+int db_config_check(struct cellar_config *config, struct cellar_error *error)
+{
+    defaults_set(config);
+    if (!mode_of(config->cc))
+        return err_set(error, CELLAR_ERR_INVALID, "no such concurrency control: %d", (int)config->cc);
+    int rc = nodes_check(config, error);
+    if (rc == 0 && (config->threads > GATE_WORKERS_MAX || config->coros > 256))
+        rc = err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
+                     config->coros);
+    if (rc == 0) rc = lease_check(config, error);
+    if (rc == 0) rc = stacks_check(config, error);
+    return rc ? rc : bytes_check(config, error);
+}
+
+static int fabric_open_verbs(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    if (config->pool_path || config->rtt_ns)
+        return err_set(error, CELLAR_ERR_INVALID, "the verbs fabric has no pool file and no delay of its own");
+    struct fabric_verbs_config verbs = {.memnodes = config->memnodes,
+                                        .secret_path = config->secret_path,
+                                        .cn_index = config->cn_index,
+                                        .cns = config->cns,
+                                        .fingerprint = layout_fingerprint()};
+    return fabric_verbs_open(&verbs, out, error);
+}
+
+static int fabric_open_shm(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    struct fabric_shm_config shm = {.mn_count = config->mns,
+                                    .cn_count = config->cn_index + config->cns,
+                                    .mn_bytes = config->pool_bytes,
+                                    .pool_path = config->pool_path,
+                                    .memnode_paths = config->memnodes,
+                                    .one_may_miss = config->replicas > 0,
+                                    .cn_index = config->cn_index,
+                                    .cns = config->cns,
+                                    .rtt_ns = config->rtt_ns,
+                                    .seed = config->seed};
+    return fabric_shm_open(&shm, out, error);
+}
+
+static int fabric_open_sim(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    struct fabric_sim_config sim;
+    if (config->pool_path || config->memnodes || config->rtt_ns)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "the sim fabric has no pool file, memory-node processes or --rtt-ns of its own");
+    fabric_sim_config_default(&sim);
+    sim.mn_count = config->mns;
+    sim.cn_count = config->cns;
+    sim.mn_bytes = config->pool_bytes;
+    sim.seed = config->seed;
+    return fabric_sim_open(&sim, out, error);
+}
+
+int db_fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error)
+{
+    if (strcmp(config->fabric, "verbs") == 0) return fabric_open_verbs(config, out, error);
+    if (config->secret_path)
+        return err_set(error, CELLAR_ERR_INVALID, "a secret is for the verbs fabric, not %s", config->fabric);
+    if (strcmp(config->fabric, "shm") == 0) return fabric_open_shm(config, out, error);
+    if (strcmp(config->fabric, "sim") == 0) return fabric_open_sim(config, out, error);
+    return err_set(error, CELLAR_ERR_INVALID, "no fabric \"%s\": shm, sim or verbs", config->fabric);
+}

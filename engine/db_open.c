@@ -1,0 +1,402 @@
+/* db_open.c - opening and closing a database (cellar.h). */
+#include "db.h"
+
+#include "locktable.h"
+#include "plant.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (256u << 10)
+#define ADDRCACHE_ENTRIES_MAX (1u << 20)
+#define ADDRCACHE_ENTRIES_MIN (1u << 14)
+#define ADDRCACHE_BYTES_MAX (4ull << 30) /* of all workers: many only in a simulated cluster */
+#define POOL_BYTES_LARGE (256ull << 20)
+
+struct worker_start {
+    struct worker *worker;
+    struct cellar_error *error;
+};
+
+static int coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    struct cellar *db = worker->db;
+    struct fabric_addr addr;
+    struct logseg log;
+
+    uint32_t node = (worker->cn + coordinator->cn_index) % db->catalog->mn_count;
+    int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
+    if (rc) return rc;
+    logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
+                coordinator->cn_index, worker->incarnation);
+    rc = txn_open(&coordinator->txn, &worker->home, &coordinator->task, &log);
+    return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
+}
+
+static struct addrcache *addrs_make(const struct cellar *db)
+{
+    uint64_t entries = ADDRCACHE_ENTRIES_MAX, bytes = sizeof(struct addrcache_entry) * db->worker_count;
+    while (entries > ADDRCACHE_ENTRIES_MIN && entries * bytes > ADDRCACHE_BYTES_MAX) entries /= 2;
+    return addrcache_new(entries, db->fabric->mn_count * db->fabric->mn_bytes >= POOL_BYTES_LARGE);
+}
+
+/* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
+static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct worker_start *start = arg;
+    struct worker *worker = start->worker;
+    struct cellar *db = worker->db;
+    (void)coordinator;
+
+    worker->home = (struct txn_home){.ep = worker->ep,
+                                     .catalog = db->catalog,
+                                     .gate = &db->gates[worker->index / db->config.threads],
+                                     .halt = &db->halts[worker->index / db->config.threads],
+                                     .gate_worker = worker->index % db->config.threads,
+                                     .sched = &worker->sched,
+                                     .owner = worker->cn,
+                                     .mode = mode_of(db->config.cc),
+                                     .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
+                                     .addrs = addrs_make(db)};
+    if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
+    if (db->hots) worker->home.hot = db->hots[worker->index / db->config.threads];
+    if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+    worker->ep->bulk = true;
+    int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
+                        db->fabric->fresh, &worker->home.space, start->error);
+    if (rc == 0) rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
+        rc = coordinator_open(co, &worker->coordinators[i], start->error);
+    worker->ep->bulk = false;
+    if (rc == 0 && worker->home.hot && worker->agent) rc = hot_start(worker->home.hot, worker, start->error);
+    if (rc == 0 && worker->agent) worker->hot = worker->home.hot;
+    return rc;
+}
+
+struct catalog_start {
+    struct cellar *db;
+    struct cellar_error *error;
+};
+
+/* Refused before the first of them is taken: chunks are never given back. */
+static int logs_fit(const struct cellar *db, struct cellar_error *error)
+{
+    uint64_t chunks = (db->config.log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES;
+    uint64_t per_node = (db->coordinator_count + db->catalog->mn_count - 1) / db->catalog->mn_count * chunks;
+
+    if (per_node <= db->catalog->chunk_count) return 0;
+    return err_set(error, CELLAR_ERR_FULL,
+                   "log segments of %u coordinators take %llu bytes of each memory node, which has %llu for data",
+                   db->coordinator_count, (unsigned long long)per_node * LAYOUT_CHUNK_BYTES,
+                   (unsigned long long)db->catalog->chunk_count * LAYOUT_CHUNK_BYTES);
+}
+
+static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct catalog_start *start = arg;
+    struct cellar *db = start->db;
+    struct catalog_shape shape = {.mn_count = db->fabric->mn_count,
+                                  .replicas = db->config.replicas,
+                                  .cn_count = db->fabric->cn_count,
+                                  .versions = mode_of(db->config.cc)->versions,
+                                  .mn_bytes = db->fabric->mn_bytes};
+    struct fabric_ep *ep = coordinator->worker->ep;
+
+    ep->bulk = true;
+    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, start->error);
+    ep->bulk = false;
+    if (rc == 0 && db->catalog->away >= 0)
+        db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
+    if (rc == 0) rc = logs_fit(db, start->error);
+    if (rc == 0) db_halts_open(db);
+    if (rc == 0) rc = db_join(co, coordinator, start->error);
+    /* A pool of its own may have been left with locks in use. */
+    bool stale = rc == 0 && !db->shared && !db->fabric->fresh;
+    ep->bulk = true;
+    int cleared = stale ? locktable_clear(co, ep, db->catalog) : 0;
+    ep->bulk = false;
+    return cleared ? err_set(start->error, (enum cellar_error_code)(-cleared), "locks could not be cleared: %s",
+                             cellar_error_text(cleared))
+                   : rc;
+}
+
+static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
+{
+    uint32_t thread = index % db->config.threads;
+
+    worker->coordinator_count = db->config.coros;
+    worker->coordinators = calloc(worker->coordinator_count, sizeof *worker->coordinators);
+    if (!worker->coordinators) return -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < worker->coordinator_count; i++) {
+        struct coordinator *coordinator = &worker->coordinators[i];
+        coordinator->worker = worker;
+        coordinator->index = index * db->config.coros + i;
+        coordinator->cn_index = thread * db->config.coros + i;
+        coordinator->task.co = coro_new(STACK_BYTES, coordinator_main, coordinator);
+        if (!coordinator->task.co) return -CELLAR_ERR_NOMEM;
+    }
+    return 0;
+}
+
+static void worker_thread(void *arg)
+{
+    struct worker *worker = arg;
+    struct cellar *db = worker->db;
+
+    worker_main(worker);
+    __atomic_sub_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
+    fabric_wake(db->fabric, NULL);
+}
+
+static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *error)
+{
+    struct worker *worker = &db->workers[index];
+
+    worker->db = db;
+    worker->index = index;
+    worker->cn = db->config.cn_index + index / db->config.threads;
+    worker->queue_tail = &worker->queue;
+    int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
+    if (rc) return rc;
+    db->eps[index] = worker->ep;
+    sched_init(&worker->sched, worker->ep);
+    if (index % db->config.threads == 0) {
+        uint32_t cn = index / db->config.threads;
+        worker->agent = &db->agents[cn];
+        if (agent_open(worker->agent, worker, &db->halts[cn], STACK_BYTES))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
+    }
+    rc = coordinators_make(db, worker, index);
+    if (rc) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
+    rc = db->fabric->ops->spawn(db->fabric, worker->ep, worker_thread, worker);
+    if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
+    __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
+    worker->started = true;
+    return 0;
+}
+
+/* ---- watching other compute nodes ---- */
+
+static struct worker *first_worker(struct cellar *db, uint32_t cn) { return &db->workers[cn * db->config.threads]; }
+
+static int vigil_start(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)coordinator;
+    return vigil_begin(co, arg);
+}
+
+/* An earlier life of this compute node may have promised signs of life. */
+static int promise_none(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    (void)arg;
+    return member_promise(co, &coordinator->worker->db->member, coordinator->worker->ep, 0);
+}
+
+static int promises_end(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+static int vigils_open(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
+    struct vigil **vigils = calloc(db->config.cns, sizeof *vigils);
+    if (!vigils) return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+    db->vigils = vigils;
+    for (uint32_t i = 0; i < db->config.cns; i++)
+        if (!(vigils[i] = vigil_new(first_worker(db, i), db->config.lease_ns)))
+            return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, vigils[i]);
+    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = vigils[i / db->config.threads];
+    for (uint32_t i = 0; i < db->config.cns; i++) db->halts[i].vigil = vigils[i];
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+}
+
+static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    vigil_end(co, arg, &coordinator->task);
+    return 0;
+}
+
+static void vigils_stop(struct cellar *db)
+{
+    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++)
+        if (db->vigils[i]) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, db->vigils[i]);
+}
+
+/* ---- hot records ---- */
+
+static void hots_close(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns && db->hots; i++) hot_close(db->hots[i]);
+    free(db->hots);
+}
+
+static int hots_open(struct cellar *db, struct cellar_error *error)
+{
+    if (!mode_of(db->config.cc)->queues) return 0;
+    db->hots = calloc(db->config.cns, sizeof(struct hot *));
+    int rc = db->hots ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = hot_open(db, db->config.cn_index + i, &db->hots[i], error);
+    return rc;
+}
+
+static int open_all(struct cellar *db, struct cellar_error *error)
+{
+    struct catalog_start start = {db, error};
+    int rc = 0;
+
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
+    if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
+    if (rc == 0) rc = hots_open(db, error);
+    for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
+        struct worker_start worker = {&db->workers[i], error};
+        db->workers[i].incarnation = db->incarnation;
+        rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
+    }
+    return rc ? rc : vigils_open(db, error);
+}
+
+static void worker_free(struct worker *worker)
+{
+    for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
+        txn_close(&worker->coordinators[i].txn);
+        coro_free(worker->coordinators[i].task.co);
+    }
+    free(worker->coordinators);
+    loader_free(worker->loader);
+    space_free(worker->home.space);
+    addrcache_free(worker->home.addrs);
+}
+
+static void locals_close(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns && db->locals; i++) local_close(&db->locals[i]);
+    free(db->locals);
+}
+
+/* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
+static void close_all(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->worker_count; i++) {
+        if (!db->workers[i].started) continue;
+        atomic_store(&db->workers[i].stop, true);
+        fabric_wake(db->fabric, db->workers[i].ep);
+    }
+    db_wait(db, &db->running);
+    for (uint32_t i = 0; i < db->worker_count; i++)
+        if (db->workers[i].ep) fabric_endpoint_close(db->workers[i].ep);
+    if (db->owns_fabric) fabric_close(db->fabric);
+    for (uint32_t i = 0; i < db->worker_count; i++) worker_free(&db->workers[i]);
+    while (db->procs) {
+        struct cellar_proc *proc = db->procs;
+        db->procs = proc->next;
+        free(proc);
+    }
+    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++) vigil_free(db->vigils[i]);
+    free(db->vigils);
+    catalog_free(db->catalog);
+    free(db->recovering);
+    db_halts_free(db);
+    hots_close(db);
+    locals_close(db);
+    free(db->gates);
+    free(db->workers);
+    free(db);
+}
+
+static int locals_open(struct cellar *db, struct cellar_error *error)
+{
+    if (!mode_of(db->config.cc)->shares) return 0;
+    db->locals = aligned_alloc(64, db->config.cns * sizeof *db->locals);
+    if (db->locals) memset(db->locals, 0, db->config.cns * sizeof *db->locals);
+    int rc = db->locals ? 0 : -CELLAR_ERR_NOMEM;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) rc = local_open(&db->locals[i]);
+    return rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for record caches") : 0;
+}
+
+int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
+               struct cellar_error *error)
+{
+    *out = NULL;
+    struct cellar *db = calloc(1, sizeof *db);
+    if (!db) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a database");
+    db->config = *config;
+    int rc = db_config_check(&db->config, error);
+    if (rc) {
+        free(db);
+        return rc;
+    }
+    db->fabric = fabric;
+    db->shared = config->memnodes != NULL;
+    db->worker_count = db->config.cns * db->config.threads;
+    db->coordinator_count = db->worker_count * db->config.coros;
+    atomic_flag_clear(&db->log_busy);
+    db->workers = calloc(db->worker_count, sizeof *db->workers);
+    db->gates = aligned_alloc(64, db->config.cns * sizeof *db->gates);
+    db->recovering = calloc(db->config.cns, sizeof *db->recovering);
+    if (!db->workers || !db->gates || !db->recovering) {
+        free(db->workers);
+        free(db->gates);
+        free(db->recovering);
+        free(db);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
+    }
+    memset(db->gates, 0, db->config.cns * sizeof *db->gates);
+    for (uint32_t i = 0; i < db->config.cns; i++) db->gates[i].worker_count = db->config.threads;
+    rc = locals_open(db, error);
+    if (rc == 0 && db_halts_make(db)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for agents");
+    if (rc == 0) rc = open_all(db, error);
+    if (rc) {
+        vigils_stop(db);
+        if (db->joined) /* or it would look as if this process had crashed */
+            (void)!db_run_on(db, 0, db_leave, db);
+        close_all(db);
+        return rc;
+    }
+    db_log(db, CELLAR_LOG_INFO,
+           "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
+           db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
+    *out = db;
+    return 0;
+}
+
+int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error)
+{
+    struct cellar_config checked = config ? *config : (struct cellar_config){0};
+    struct fabric *fabric = NULL;
+
+    *out = NULL;
+    int rc = db_config_check(&checked, error);
+    if (rc == 0) rc = db_fabric_open(&checked, &fabric, error);
+    if (rc) return rc;
+    rc = db_open_on(fabric, &checked, out, error);
+    if (rc)
+        fabric_close(fabric);
+    else
+        (*out)->owns_fabric = true;
+    return rc;
+}
+
+void cellar_close(struct cellar *db)
+{
+    if (!db) return;
+    atomic_store(&db->closing, true);
+    db_wait(db, &db->calls);
+    while (atomic_load(&db->leaving))
+        ;
+    vigils_stop(db);
+    int rc = db_run_on(db, 0, db_leave, db);
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+    struct fabric_control sync = {.kind = FABRIC_SYNC};
+    rc = db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    close_all(db);
+}
