@@ -237,9 +237,10 @@ static int open_endpoint(struct fabric_verbs *verbs, struct fabric_control *cont
     return 0;
 }
 
-/* Links may be with the linking thread, and nothing is pending on them: it gives them back soon. */
-static void await_links(const struct fabric_verbs_ep *vep)
+/* One link may be with the linking thread, which gives it back soon. */
+static void await_links(struct fabric_verbs_ep *vep)
 {
+    fabric_verbs_links_withdraw(vep);
     for (uint32_t i = 0; i < vep->link_count; i++)
         while (__atomic_load_n(&vep->links[i]->state, __ATOMIC_ACQUIRE) == FABRIC_VERBS_BROKEN) usleep(1000);
 }

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define RESOLVE_MS 2000
+#define GIVE_UP_MS 50  /* who waits looks so often whether it should */
 #define ACK_TIMEOUT 16 /* 4.096 us x 2^16: 0.27 s for a lost packet, and as often as retry_cnt says */
 
 /* ---- small things ---- */
@@ -203,12 +204,18 @@ static int system_failed(struct cellar_error *error, const char *what)
     return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", what, strerror(errno));
 }
 
-static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, int patience_ms)
+static struct rdma_cm_event *next_event(struct rdma_event_channel *channel, const struct fabric_verbs_target *target,
+                                        int patience_ms)
 {
     struct pollfd fd = {.fd = channel->fd, .events = POLLIN};
     struct rdma_cm_event *event = NULL;
-    if (poll(&fd, 1, patience_ms) != 1 || rdma_get_cm_event(channel, &event) != 0) return NULL;
-    return event;
+    int came = 0;
+
+    for (; patience_ms > 0 && came != 1; patience_ms -= GIVE_UP_MS) {
+        if (target->given_up && __atomic_load_n(target->given_up, __ATOMIC_ACQUIRE)) return NULL;
+        came = poll(&fd, 1, patience_ms < GIVE_UP_MS ? patience_ms : GIVE_UP_MS);
+    }
+    return came == 1 && rdma_get_cm_event(channel, &event) == 0 ? event : NULL;
 }
 
 static int no_device_to(const struct fabric_verbs_target *target, const char *why, struct cellar_error *error)
@@ -220,7 +227,7 @@ static int no_device_to(const struct fabric_verbs_target *target, const char *wh
 static int await_event(struct fabric_verbs_cm *cm, enum rdma_cm_event_type wanted,
                        const struct fabric_verbs_target *target, struct cellar_error *error)
 {
-    struct rdma_cm_event *event = next_event(cm->channel, RESOLVE_MS + 500);
+    struct rdma_cm_event *event = next_event(cm->channel, target, RESOLVE_MS + 500);
     if (!event)
         return err_set(error, CELLAR_ERR_UNREACHABLE, "no way to %s was found in time; see: ip route get; ip neigh",
                        target->text);
@@ -286,7 +293,7 @@ static bool copy_reply(const struct rdma_cm_event *event, struct fabric_verbs_re
 static int await_answer(struct fabric_verbs_cm *cm, const struct fabric_verbs_target *target,
                         struct fabric_verbs_reply_wire *reply, struct cellar_error *error)
 {
-    struct rdma_cm_event *event = next_event(cm->channel, FABRIC_VERBS_PATIENCE_MS);
+    struct rdma_cm_event *event = next_event(cm->channel, target, FABRIC_VERBS_PATIENCE_MS);
     if (!event)
         return err_set(error, CELLAR_ERR_UNREACHABLE,
                        "%s did not answer within %d s; see whether it still runs, and try rping to its host",

@@ -229,22 +229,14 @@ static bool answer(struct fabric_verbs *verbs, struct rdma_cm_id *id, const stru
     return false;
 }
 
-/* A sender that is gone. Its id is not destroyed before its event is acknowledged. */
-static bool forget_sender(struct fabric_verbs *verbs, const struct rdma_cm_id *id, struct fabric_verbs_sender *gone)
+/* A sender that is gone. Its queue pair goes under the lock, before the queues of an endpoint that is closed meanwhile. */
+static void forget_sender(struct fabric_verbs *verbs, const struct rdma_cm_id *id)
 {
-    bool found = false;
     pthread_mutex_lock(&verbs->lock);
-    for (struct fabric_verbs_ep *vep = verbs->endpoints; vep && !found; vep = vep->next) {
-        for (uint32_t i = 0; i < FABRIC_VERBS_SENDERS && !found; i++) {
-            struct fabric_verbs_sender *sender = &vep->inbox.senders[i];
-            if (sender->id != id) continue;
-            *gone = *sender;
-            sender->id = NULL;
-            found = true;
-        }
-    }
+    for (struct fabric_verbs_ep *vep = verbs->endpoints; vep; vep = vep->next)
+        for (uint32_t i = 0; i < FABRIC_VERBS_SENDERS; i++)
+            if (vep->inbox.senders[i].id == id) drop_sender(&vep->inbox.senders[i]);
     pthread_mutex_unlock(&verbs->lock);
-    return found;
 }
 
 /* One of our own connections has ended: whoever owns it is told, and looks for himself. */
@@ -262,9 +254,8 @@ static void take_event(struct fabric_verbs *verbs, struct rdma_cm_event *event)
 {
     struct rdma_cm_id *id = event->id;
     struct fabric_verbs_request_wire request = {0};
-    struct fabric_verbs_sender gone = {0};
+    bool gone = false;
     uint32_t bytes = 0;
-    bool drop = false;
 
     switch (event->event) {
     case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -280,19 +271,14 @@ static void take_event(struct fabric_verbs *verbs, struct rdma_cm_event *event)
     case RDMA_CM_EVENT_UNREACHABLE:
     case RDMA_CM_EVENT_REJECTED:
     case RDMA_CM_EVENT_DEVICE_REMOVAL:
-        if (id->context)
-            tell(verbs, id->context);
-        else
-            drop = forget_sender(verbs, id, &gone);
+        gone = !id->context;
+        if (!gone) tell(verbs, id->context); /* its owner cannot destroy it before the event is acknowledged */
         break;
     default:
         break;
     }
     rdma_ack_cm_event(event);
-    if (drop) {
-        gone.id = id;
-        drop_sender(&gone);
-    }
+    if (gone) forget_sender(verbs, id);
 }
 
 static void *listener_main(void *arg)

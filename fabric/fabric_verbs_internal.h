@@ -43,6 +43,7 @@ struct fabric_verbs_cm {
 struct fabric_verbs_target {
     char text[80]; /* as it was named, for messages */
     struct sockaddr_storage address;
+    const uint32_t *given_up; /* atomic; set: nobody waits for it any more. Or NULL */
 };
 
 /* "ADDRESS[:PORT]"; IPv6 in brackets. */
@@ -138,9 +139,9 @@ struct fabric_verbs_link {
     bool asked;    /* what is in flight for it is a READ of the receiver's counter */
     uint16_t life; /* of the queue pair: completions of earlier ones are late */
     bool native;   /* masked atomics are posted as such, those on 16 bytes too, if there are any */
-    int failure;   /* of what was in flight when the link broke */
-    bool broke_in_post;
+    int failure; /* of what was in flight when the link broke; 0: that has its status, and the link may be used again */
     uint32_t broke_tail;       /* what had been posted before it broke */
+    uint64_t cut;              /* the batch of which nothing more may run over it */
     uint32_t head, sent, tail; /* free running: [head, sent) is the device's, [sent, tail) waits */
     uint32_t ring_size;        /* a power of two */
     struct fabric_verbs_loop loop;
@@ -189,10 +190,12 @@ struct fabric_verbs_ep {
     struct fabric_verbs_link **links; /* memory nodes first, then those for messages, as they come */
     uint32_t link_count, links_max;
     struct fabric_verbs_pieces pieces;
+    uint32_t closing;                              /* atomic: nobody needs its links any more */
     struct fabric_wait *answered, **answered_last; /* waits with answers that poll has not told yet */
     struct fabric_wait bulk;                       /* of a post in bulk mode */
     struct fabric_verbs_inbox inbox;
     bool posting;
+    uint64_t batch;                             /* counts the batches posted, from 1 on */
     struct ibv_send_wr wrs[FABRIC_VERBS_CHAIN]; /* of the post under way */
     struct ibv_sge sges[FABRIC_VERBS_CHAIN];
     pthread_t thread;
@@ -246,7 +249,8 @@ struct fabric_verbs {
     struct fabric_verbs_ep *endpoints;
     /* the linking thread: makes connections, one at a time */
     pthread_t linker;
-    bool linking, ending;
+    bool linking;
+    uint32_t ending; /* atomic, written under the lock */
     struct fabric_verbs_link *broken, **broken_last;
     bool suspects;
     /* the listening thread: events of all connections, requests of senders */
@@ -284,6 +288,8 @@ NODISCARD int fabric_verbs_link_open(struct fabric_verbs_link *link, struct cell
 void fabric_verbs_link_free(struct fabric_verbs_link *link);
 /* Gives a link to the linking thread. */
 void fabric_verbs_link_break(struct fabric_verbs_link *link);
+/* Takes all links of an endpoint back that wait for the linking thread; the one that it is at comes back soon. */
+void fabric_verbs_links_withdraw(struct fabric_verbs_ep *vep);
 NODISCARD int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *node,
                                   struct fabric_verbs_reply_wire *reply, struct cellar_error *error);
 NODISCARD int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error);

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NODE_TRIES 2
 #define RECALL_NS 3000000000ull /* between two tries to find a memory node that is away */
@@ -113,11 +114,13 @@ int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *no
                         struct fabric_verbs_reply_wire *reply, struct cellar_error *error)
 {
     struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_ATTACH);
+    struct fabric_verbs_target target = node->target;
     struct fabric_verbs_cm cm;
 
+    target.given_up = &verbs->ending;
     request.other = (uint8_t)verbs->cns;
     request.port = verbs->port;
-    int code = fabric_verbs_ask(&node->target, &verbs->secret, &request, make_attach_qp, verbs, &cm, reply, error);
+    int code = fabric_verbs_ask(&target, &verbs->secret, &request, make_attach_qp, verbs, &cm, reply, error);
     if (code != 0) return code;
     __atomic_store_n(&node->suspect, 0, __ATOMIC_RELEASE);
     if (fabric_verbs_cm_move(&cm, verbs->events, &node->suspect) != 0) {
@@ -140,14 +143,16 @@ static int ask_fence(struct fabric_verbs *verbs, const struct fabric_verbs_node 
                      struct cellar_error *error)
 {
     struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
+    struct fabric_verbs_target target = node->target;
     int code = -CELLAR_ERR_UNREACHABLE;
 
+    target.given_up = &verbs->ending;
     request.other = (uint8_t)cn;
     request.flags = flags;
     for (int i = 0; i < NODE_TRIES && code == -CELLAR_ERR_UNREACHABLE; i++) {
         struct fabric_verbs_reply_wire reply;
         struct fabric_verbs_cm cm;
-        code = fabric_verbs_ask(&node->target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
+        code = fabric_verbs_ask(&target, &verbs->secret, &request, NULL, NULL, &cm, &reply, error);
     }
     return code;
 }
@@ -189,7 +194,8 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, 
 }
 
 /* One READ over an attach connection, by whoever holds directory_lock; in the scratch page. */
-static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn)
+static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn,
+                          const uint32_t *given_up)
 {
     static const uint32_t bytes = sizeof(struct fabric_verbs_directory_wire);
     struct ibv_sge sge = {.addr = (uintptr_t)verbs->scratch, .length = bytes, .lkey = verbs->scratch_mr->lkey};
@@ -203,14 +209,17 @@ static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_
     struct ibv_wc wc;
 
     if (!node->attach.qp || ibv_post_send(node->attach.qp, &wr, &bad) != 0) return -CELLAR_ERR_UNREACHABLE;
-    while (fabric_verbs_now_ns() < end_ns)
-        if (ibv_poll_cq(verbs->attach_cq, 1, &wc) == 1 && wc.wr_id == wr.wr_id)
-            return wc.status == IBV_WC_SUCCESS ? 0 : -CELLAR_ERR_UNREACHABLE;
+    while (fabric_verbs_now_ns() < end_ns && !__atomic_load_n(given_up, __ATOMIC_ACQUIRE)) {
+        int count = ibv_poll_cq(verbs->attach_cq, 1, &wc);
+        if (count == 1 && wc.wr_id == wr.wr_id) return wc.status == IBV_WC_SUCCESS ? 0 : -CELLAR_ERR_UNREACHABLE;
+        if (count == 0) usleep(20);
+    }
     return -CELLAR_ERR_UNREACHABLE;
 }
 
 /* Where that compute node takes messages: any memory node knows. */
-static int find_cn(struct fabric_verbs *verbs, uint32_t cn, struct fabric_verbs_target *target)
+static int find_cn(struct fabric_verbs *verbs, uint32_t cn, const uint32_t *given_up,
+                   struct fabric_verbs_target *target)
 {
     struct fabric_verbs_directory_wire entry = {.port = 0};
     int code = -CELLAR_ERR_UNREACHABLE;
@@ -218,7 +227,7 @@ static int find_cn(struct fabric_verbs *verbs, uint32_t cn, struct fabric_verbs_
     pthread_mutex_lock(&verbs->directory_lock);
     for (uint32_t i = 0; i < verbs->fabric.mn_count && code != 0; i++)
         if (fabric_verbs_presence(&verbs->nodes[i]) == FABRIC_VERBS_THERE)
-            code = read_directory(verbs, &verbs->nodes[i], cn);
+            code = read_directory(verbs, &verbs->nodes[i], cn, given_up);
     if (code == 0) memcpy(&entry, verbs->scratch, sizeof entry);
     pthread_mutex_unlock(&verbs->directory_lock);
     if (entry.port == 0) return -CELLAR_ERR_UNREACHABLE;
@@ -289,18 +298,18 @@ static int link_connect(struct fabric_verbs_link *link, struct cellar_error *err
     struct fabric_verbs *verbs = verbs_of(link);
     struct fabric_verbs_node *node = link->messages ? NULL : &verbs->nodes[link->node];
     struct fabric_verbs_request_wire request = request_of(verbs, node ? FABRIC_VERBS_CONNECT : FABRIC_VERBS_MESSAGES);
+    struct fabric_verbs_target target = {.text = ""};
     struct fabric_verbs_reply_wire reply;
-    struct fabric_verbs_target other;
     struct fabric_verbs_cm cm;
 
     request.cn = (uint8_t)link->vep->ep.cn;
     request.worker = (uint16_t)link->vep->ep.worker;
     request.other = (uint8_t)link->node;
     request.port = link->worker;
-    int code = node ? 0 : find_cn(verbs, link->node, &other);
-    if (code == 0)
-        code = fabric_verbs_ask(node ? &node->target : &other, &verbs->secret, &request, make_link_qp, link, &cm,
-                                &reply, error);
+    if (node) target = node->target;
+    int code = node ? 0 : find_cn(verbs, link->node, &link->vep->closing, &target);
+    target.given_up = &link->vep->closing;
+    if (code == 0) code = fabric_verbs_ask(&target, &verbs->secret, &request, make_link_qp, link, &cm, &reply, error);
     if (code != 0) return code;
     if (node && reply.instance != node->instance)
         code = err_set(error, CELLAR_ERR_MISMATCH, "another memory node is at %s", node->target.text);
@@ -416,6 +425,25 @@ void fabric_verbs_link_break(struct fabric_verbs_link *link)
     pthread_mutex_unlock(&verbs->lock);
 }
 
+void fabric_verbs_links_withdraw(struct fabric_verbs_ep *vep)
+{
+    struct fabric_verbs *verbs = (struct fabric_verbs *)vep->ep.fabric;
+    struct fabric_verbs_link *link;
+
+    pthread_mutex_lock(&verbs->lock);
+    __atomic_store_n(&vep->closing, 1, __ATOMIC_RELEASE);
+    verbs->broken_last = &verbs->broken;
+    while ((link = *verbs->broken_last)) {
+        if (link->vep == vep) {
+            *verbs->broken_last = link->next_broken;
+            __atomic_store_n(&link->state, FABRIC_VERBS_DEAD, __ATOMIC_RELEASE);
+        } else {
+            verbs->broken_last = &link->next_broken;
+        }
+    }
+    pthread_mutex_unlock(&verbs->lock);
+}
+
 static enum fabric_verbs_state mend(struct fabric_verbs_link *link)
 {
     struct fabric_verbs *verbs = verbs_of(link);
@@ -428,14 +456,17 @@ static enum fabric_verbs_state mend(struct fabric_verbs_link *link)
     __atomic_store_n(&link->hung_up, 0, __ATOMIC_RELEASE);
     for (uint32_t i = 0; i < tries; i++) {
         if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
-        if (verbs->ending || (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE)) return FABRIC_VERBS_DEAD;
+        if (__atomic_load_n(&link->vep->closing, __ATOMIC_ACQUIRE) ||
+            (node && fabric_verbs_presence(node) != FABRIC_VERBS_THERE))
+            return FABRIC_VERBS_DEAD;
         code = link_connect(link, NULL);
         if (code == -CELLAR_ERR_FENCED) fabric_verbs_set_fenced(verbs, cn);
         if (code == 0) return FABRIC_VERBS_READY;
     }
     if (fabric_verbs_is_fenced(verbs, cn)) return FABRIC_VERBS_FENCED;
     bool another = code == -CELLAR_ERR_MISMATCH;
-    if (node) fabric_verbs_node_stop(verbs, link->node, another ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
+    if (node && !__atomic_load_n(&link->vep->closing, __ATOMIC_ACQUIRE))
+        fabric_verbs_node_stop(verbs, link->node, another ? FABRIC_VERBS_GONE : FABRIC_VERBS_AWAY);
     return FABRIC_VERBS_DEAD;
 }
 
@@ -464,7 +495,7 @@ static void *linker_main(void *arg)
     struct fabric_verbs *verbs = arg;
 
     pthread_mutex_lock(&verbs->lock);
-    while (!verbs->ending || verbs->broken) {
+    while (!verbs->ending) {
         struct fabric_verbs_link *link = verbs->broken;
         if (verbs->suspects) {
             verbs->suspects = false;
@@ -497,7 +528,7 @@ void fabric_verbs_linker_end(struct fabric_verbs *verbs)
 {
     if (!verbs->linking) return;
     pthread_mutex_lock(&verbs->lock);
-    verbs->ending = true;
+    __atomic_store_n(&verbs->ending, 1, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&verbs->changed);
     pthread_mutex_unlock(&verbs->lock);
     pthread_join(verbs->linker, NULL);

@@ -20,9 +20,16 @@ static struct fabric_verbs *verbs_of(const struct fabric_verbs_ep *vep)
     return (struct fabric_verbs *)vep->ep.fabric;
 }
 
-static enum fabric_verbs_state state_of(const struct fabric_verbs_link *link)
+/* Whose it is: the linking thread may give it back at any moment. */
+static enum fabric_verbs_state given_state(const struct fabric_verbs_link *link)
 {
     return (enum fabric_verbs_state)__atomic_load_n(&link->state, __ATOMIC_ACQUIRE);
+}
+
+/* INV-VERBS-9. A link that was given back stays broken until what it had before is settled: new operations must not run into that. */
+static enum fabric_verbs_state state_of(const struct fabric_verbs_link *link)
+{
+    return link->failure != 0 ? FABRIC_VERBS_BROKEN : given_state(link);
 }
 
 static struct fabric_verbs_entry *entry_at(const struct fabric_verbs_link *link, uint32_t at)
@@ -54,6 +61,7 @@ static void complete(struct fabric_verbs_ep *vep, const struct fabric_verbs_entr
 /* All before `end` were executed. */
 static void complete_until(struct fabric_verbs_link *link, uint32_t end)
 {
+    must(end - link->head <= link->tail - link->head);
     for (; link->head != end; link->head++) {
         const struct fabric_verbs_entry *entry = entry_at(link, link->head);
         if (fabric_is_atomic(entry->op)) memcpy(entry->op->local, slot_at(link, link->head), entry->op->size_bytes);
@@ -63,6 +71,7 @@ static void complete_until(struct fabric_verbs_link *link, uint32_t end)
 
 static void fail_until(struct fabric_verbs_link *link, uint32_t end, int status)
 {
+    must(end - link->head <= link->tail - link->head);
     for (; link->head != end; link->head++) complete(link->vep, entry_at(link, link->head), status);
 }
 
@@ -144,7 +153,7 @@ static void lose(struct fabric_verbs_link *link, int failure)
 {
     link->failure = failure;
     link->broke_tail = link->tail;
-    link->broke_in_post = link->vep->posting;
+    if (link->vep->posting) link->cut = link->vep->batch;
     fabric_verbs_link_break(link);
 }
 
@@ -281,8 +290,9 @@ static void take_completion(struct fabric_verbs_ep *vep, const struct ibv_wc *wc
 /* INV-VERBS-4. A link was given back: its queue pair of then is gone, so what was in flight is done with. */
 static void settle(struct fabric_verbs_link *link)
 {
-    enum fabric_verbs_state state = state_of(link);
+    enum fabric_verbs_state state = given_state(link);
     bool fenced = state == FABRIC_VERBS_FENCED, first = link->failure == -CELLAR_ERR_INVALID;
+    uint32_t head = link->head;
 
     if (state == FABRIC_VERBS_BROKEN || link->failure == 0) return;
     uint32_t in_flight = link->sent + (link->looping && !link->asked);
@@ -293,6 +303,7 @@ static void settle(struct fabric_verbs_link *link)
     /* Never given to the device: of the batches that were under way nothing more runs. */
     uint32_t end = state == FABRIC_VERBS_READY ? link->broke_tail : link->tail;
     fail_until(link, end, fenced ? -CELLAR_ERR_FENCED : -CELLAR_ERR_UNREACHABLE);
+    if (state != FABRIC_VERBS_READY && link->head != head && link->vep->posting) link->cut = link->vep->batch;
     link->sent = link->head;
     link->failure = 0;
     if (state == FABRIC_VERBS_DEAD && link->messages) {
@@ -385,7 +396,10 @@ static struct fabric_verbs_link *message_link(struct fabric_verbs_ep *vep, const
     return fabric_verbs_link_new(vep, cn, (uint16_t)worker, true, &link, NULL) == 0 ? link : NULL;
 }
 
-/* May an operation go into the ring? 0, or what becomes of it at once. A link that cannot be used is mended if there is a way. */
+/*
+ * May an operation go into the ring? 0, or what becomes of it at once. A link that cannot be used is mended if there is a way. Rule 5: when what a
+ * batch had in the ring has failed, the rest of it does not run either.
+ */
 static int usable(struct fabric_verbs_link *link)
 {
     struct fabric_verbs *verbs = verbs_of(link->vep);
@@ -397,17 +411,29 @@ static int usable(struct fabric_verbs_link *link)
         return -CELLAR_ERR_UNREACHABLE;
     }
     enum fabric_verbs_state state = state_of(link);
-    if (state == FABRIC_VERBS_READY && __atomic_load_n(&link->hung_up, __ATOMIC_ACQUIRE)) {
-        lose(link, -CELLAR_ERR_INDETERMINATE);
-        return 0;
-    }
-    if (state == FABRIC_VERBS_READY || state == FABRIC_VERBS_BROKEN) return 0;
+    if (state == FABRIC_VERBS_BROKEN) return 0;
+    if (link->cut == link->vep->batch) return -CELLAR_ERR_UNREACHABLE;
     if (state == FABRIC_VERBS_FENCED) return -CELLAR_ERR_FENCED;
     if (state == FABRIC_VERBS_IDLE && fabric_verbs_now_ns() < link->again_ns) return -CELLAR_ERR_UNREACHABLE;
-    lose(link,
-         -CELLAR_ERR_INDETERMINATE); /* nothing is in flight: a connection is asked for, and the batch waits for it */
-    link->broke_in_post = false;
+    bool hung_up = state == FABRIC_VERBS_READY && __atomic_load_n(&link->hung_up, __ATOMIC_ACQUIRE);
+    if (state == FABRIC_VERBS_READY && !hung_up) return 0;
+    lose(link, -CELLAR_ERR_INDETERMINATE);
+    if (!hung_up) link->cut = 0; /* nothing is in flight: a connection is asked for, and the batch waits for it */
     return 0;
+}
+
+static struct fabric_verbs_link *link_for(struct fabric_verbs_ep *vep, const struct fabric_op *op)
+{
+    return op->kind == FABRIC_SEND ? message_link(vep, op) : vep->links[fabric_addr_node(op->addr)];
+}
+
+static void make_room(struct fabric_verbs_link *link)
+{
+    settle(link);
+    while (link->tail - link->head == link->ring_size) {
+        pump(link);
+        fabric_verbs_reap(link->vep);
+    }
 }
 
 static struct fabric_verbs_link *enqueue(struct fabric_verbs_ep *vep, struct fabric_op *op, struct fabric_wait *wait)
@@ -416,30 +442,18 @@ static struct fabric_verbs_link *enqueue(struct fabric_verbs_ep *vep, struct fab
     int code = check(vep, op);
 
     fabric_count(&vep->ep, op);
-    if (code == 0 && !(link = op->kind == FABRIC_SEND ? message_link(vep, op) : vep->links[fabric_addr_node(op->addr)]))
-        code = -CELLAR_ERR_UNREACHABLE;
-    if (code == 0) settle(link);
+    if (code == 0 && !(link = link_for(vep, op))) code = -CELLAR_ERR_UNREACHABLE;
+    if (code == 0) make_room(link);
     if (code == 0) code = usable(link);
     if (code != 0) {
         op->status = code;
         wait->failed++;
         return NULL;
     }
-    while (link->tail - link->head == link->ring_size) {
-        pump(link);
-        fabric_verbs_reap(vep);
-    }
     wait->pending++;
     *entry_at(link, link->tail++) = (struct fabric_verbs_entry){op, wait};
+    if (link->cut == vep->batch) link->broke_tail = link->tail;
     return link;
-}
-
-/* Rule 5: of a batch that was still being posted when a link broke, the rest does not run either. */
-static void end_post(struct fabric_verbs_link *link)
-{
-    pump(link);
-    if (link->broke_in_post) link->broke_tail = link->tail;
-    link->broke_in_post = false;
 }
 
 static void post_all(struct fabric_verbs_ep *vep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)
@@ -448,6 +462,7 @@ static void post_all(struct fabric_verbs_ep *vep, struct fabric_op *ops, uint32_
     uint32_t touched_count = 0;
 
     vep->posting = true;
+    vep->batch++;
     for (uint32_t i = 0; i < count; i++) {
         struct fabric_verbs_link *link = enqueue(vep, &ops[i], wait);
         bool known = !link;
@@ -457,9 +472,9 @@ static void post_all(struct fabric_verbs_ep *vep, struct fabric_op *ops, uint32_
         touched_count++;
     }
     if (touched_count <= TOUCHED_MAX)
-        for (uint32_t k = 0; k < touched_count; k++) end_post(touched[k]);
+        for (uint32_t k = 0; k < touched_count; k++) pump(touched[k]);
     else
-        for (uint32_t i = 0; i < vep->link_count; i++) end_post(vep->links[i]);
+        for (uint32_t i = 0; i < vep->link_count; i++) pump(vep->links[i]);
     vep->posting = false;
 }
 

@@ -369,6 +369,70 @@ static void test_fence_while_away(void **state)
     contract_after_verbs();
 }
 
+/* ---- the linking thread and the worker ---- */
+
+/* Holds up who looks up local memory, until the linking thread has given a link back. */
+static void *hold_lookups(void *arg)
+{
+    struct fabric_verbs_ep *vep = arg;
+    struct fabric_verbs_local *own = &((struct fabric_verbs *)vep->ep.fabric)->local;
+    pthread_mutex_lock(&own->lock);
+    __atomic_fetch_add(&own->all.version, 1, __ATOMIC_RELEASE);
+    for (int i = 0; i < 10000 && __atomic_load_n(&vep->resolved, __ATOMIC_ACQUIRE) == 0; i++) usleep(1000);
+    pthread_mutex_unlock(&own->lock);
+    return NULL;
+}
+
+/* INV-VERBS-9: the connection that a batch asks for is there before the batch is posted whole. */
+static void test_given_back_early(void **state)
+{
+    (void)state;
+    struct fabric_op ops[] = {{.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(0, 0)},
+                              fabric_op_read(fabric_addr_of(0, 64), local, 8)};
+    struct fabric_message message;
+    struct fabric_wait wait = {0};
+    struct fabric_ep *ep;
+    pthread_t holder;
+    start(1);
+    struct fabric *fabric = join(0, &ep);
+    const struct fabric_verbs_local *own = &((struct fabric_verbs *)fabric)->local;
+    uint32_t version = own->all.version;
+    assert_int_equal(pthread_create(&holder, NULL, hold_lookups, ep), 0);
+    while (__atomic_load_n(&own->all.version, __ATOMIC_ACQUIRE) == version) usleep(1000);
+    fabric_post(ep, ops, 2, &wait);
+    assert_int_equal(pthread_join(holder, NULL), 0);
+    while (wait.pending > 0) fabric_poll(ep);
+    assert_true(ops[0].status == 0 && ops[1].status == 0);
+    while (!fabric_recv(ep, &message)) fabric_poll(ep);
+    assert_int_equal(run(ep, ops[0]), 0);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
+/* A worker is closed at once though the linking thread is busy: with its own link, or with a memory node that does not answer. */
+static void test_closed_amid_linking(void **state)
+{
+    (void)state;
+    struct fabric_op op = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(0, 0)};
+    struct fabric_wait wait = {0};
+    struct fabric_ep *ep;
+    start(1);
+    struct fabric *fabric = join(0, &ep);
+    struct fabric_verbs *verbs = (struct fabric_verbs *)fabric;
+    struct sockaddr_in *address = (struct sockaddr_in *)(void *)&verbs->nodes[0].target.address;
+    address->sin_addr.s_addr = htonl(ntohl(address->sin_addr.s_addr) + 77); /* nobody has it */
+    lose_node(fabric, 0);
+    usleep(100000);
+    uint64_t begin_ns = fabric_verbs_now_ns();
+    verbs->nodes[0].again_ns = 0;
+    fabric_verbs_node_recall(verbs, &verbs->nodes[0]);
+    usleep(100000);
+    fabric_post(ep, &op, 1, &wait);
+    leave(fabric, ep);
+    assert_true(fabric_verbs_now_ns() - begin_ns < 1500000000);
+    contract_after_verbs();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_half_open),         cmocka_unit_test(test_out_of_range),
         cmocka_unit_test(test_after_fence),       cmocka_unit_test(test_registrations),
         cmocka_unit_test(test_comes_back),        cmocka_unit_test(test_fence_while_away),
+        cmocka_unit_test(test_given_back_early),  cmocka_unit_test(test_closed_amid_linking),
     };
     if (!getenv(CONTRACT_VERBS_ADDRESS)) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
