@@ -253,6 +253,7 @@
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
     X(failover_fillers_two, "a fresh node is copied by one while another compares it")                                 \
+    X(failover_filler_named, "who gives up filling a fresh node stays named as the one who does")                      \
     X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \
     X(close_ungated, "a pool is left while the configuration changes")                                                 \
     X(failover_recovery_awaited, "a recovery is finished before its compute node stands still")                        \

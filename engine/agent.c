@@ -156,45 +156,87 @@ static void suspects_judge(struct coro *co, struct agent *agent)
     }
 }
 
-/* False: it is to be tried again. */
-static bool refill(struct coro *co, struct agent *agent)
+static void refilled(struct agent *agent, int rc)
 {
     struct halt *halt = agent->halt;
-    const struct failover_home home = home_of(agent, &agent->task);
-    struct cellar_error error;
-    int rc = failover_refill(co, &home, (uint32_t)atomic_load(&halt->rejoin) - 1, &agent->report, &error);
-    if (rc == -CELLAR_ERR_CLOSED || rc == -CELLAR_ERR_EXISTS) return false;
+    agent->awaits = false;
     halt->rejoined = rc;
     atomic_store(&halt->rejoin, 0);
+}
+
+/* Somebody else fills it. He is watched, as one whose lock is in the way. */
+static void filler_await(struct agent *agent, uint32_t cn)
+{
+    struct vigil *vigil = agent->worker->home.vigil;
+    agent->awaits = true;
+    if (vigil) vigil_watch(vigil, agent->worker, cn);
+}
+
+/* False: it is to be tried again. */
+static bool refill(struct coro *co, struct agent *agent, const struct configuration *now)
+{
+    const struct failover_home home = home_of(agent, &agent->task);
+    uint32_t node = (uint32_t)atomic_load(&agent->halt->rejoin) - 1;
+    struct cellar_error error;
+    int rc = failover_refill(co, &home, node, &agent->report, &error);
+    bool joining = now->state == CONFIGURATION_JOINING && now->leader >= 0;
+    if (rc == -CELLAR_ERR_EXISTS && joining && now->leader != (int32_t)agent->worker->cn)
+        filler_await(agent, (uint32_t)now->leader);
+    if (rc == -CELLAR_ERR_CLOSED || rc == -CELLAR_ERR_EXISTS) return false;
+    refilled(agent, rc == -CELLAR_ERR_NOT_FOUND && agent->awaits ? 0 : rc);
     return true;
+}
+
+/* INV-FAILOVER-7 */
+static bool named_in_vain(const struct agent *agent, const struct configuration *now)
+{
+    return now->state == CONFIGURATION_JOINING && now->leader == (int32_t)agent->worker->cn &&
+           atomic_load(&agent->halt->rejoin) == 0 && !PLANT(failover_filler_named);
+}
+
+static bool filler_yield(struct coro *co, struct agent *agent)
+{
+    const struct failover_home home = home_of(agent, &agent->task);
+    struct cellar_error error;
+    return failover_yield(co, &home, &error) == 0;
+}
+
+/* One look at the word, and what follows from it. False: again. */
+static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
+{
+    struct halt *halt = agent->halt;
+    struct configuration now;
+    atomic_store(&halt->called, false);
+    int rc = look(co, agent, &now);
+    if (rc == -CELLAR_ERR_FENCED) {
+        give_up(agent);
+        return true;
+    }
+    if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
+        stand_still(co, agent, &agent->task, now);
+    } else if (rc == 0 && now.epoch > halt->now.epoch) {
+        go_on(agent, &now);
+    } else if (rc == 0 && atomic_load(&halt->suspects)) {
+        suspects_judge(co, agent);
+    } else if (rc == 0 && named_in_vain(agent, &now)) {
+        if (!filler_yield(co, agent)) pause_for(co, agent, &agent->task, pause_ns);
+    } else if (rc == 0 && atomic_load(&halt->rejoin) == 0) {
+        return true;
+    } else if (rc || !refill(co, agent, &now)) {
+        pause_for(co, agent, &agent->task, pause_ns);
+    }
+    return false;
 }
 
 /* All there is to do just now. */
 static void serve(struct coro *co, struct agent *agent)
 {
-    struct halt *halt = agent->halt;
     uint64_t pause_ns = PAUSE_NS;
-    for (uint32_t looks = 0; looks < LOOKS_MAX && !atomic_load(&agent->worker->stop); looks++) {
-        struct configuration now;
-        atomic_store(&halt->called, false);
-        int rc = look(co, agent, &now);
-        if (rc == -CELLAR_ERR_FENCED) {
-            give_up(agent);
-            break;
-        }
-        if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
-            stand_still(co, agent, &agent->task, now);
-        } else if (rc == 0 && now.epoch > halt->now.epoch) {
-            go_on(agent, &now);
-        } else if (rc == 0 && atomic_load(&halt->suspects)) {
-            suspects_judge(co, agent);
-        } else if (rc == 0 && atomic_load(&halt->rejoin) == 0) {
-            return;
-        } else if (rc || !refill(co, agent)) {
-            pause_for(co, agent, &agent->task, &pause_ns);
-        }
-    }
-    if (atomic_load(&halt->gate->failed) && atomic_exchange(&halt->rejoin, 0)) halt->rejoined = -CELLAR_ERR_FENCED;
+    bool done = false;
+    for (uint32_t looks = 0; looks < LOOKS_MAX && !done && !atomic_load(&agent->worker->stop); looks++)
+        done = serve_once(co, agent, &pause_ns);
+    if (atomic_load(&agent->halt->gate->failed) && atomic_load(&agent->halt->rejoin))
+        refilled(agent, -CELLAR_ERR_FENCED);
 }
 
 static bool wanted(const struct agent *agent)

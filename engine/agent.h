@@ -14,6 +14,7 @@ struct agent {
     struct worker *worker;
     struct halt *halt;
     bool parked;
+    bool awaits;                   /* that somebody else fills the fresh node which it was asked to fill */
     struct failover_report report; /* of what it has led */
 };
 

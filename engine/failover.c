@@ -242,7 +242,8 @@ static int lose(struct failover *failover, uint32_t node)
 
 /*
  * INV-FAILOVER-5: who copies a fresh node's bytes while another one compares them puts old ones back that nobody sees any more. So whoever led
- * to JOINING fills it, and another one that is asked to does so only if that one is dead, or was not asked.
+ * to JOINING fills it, and another one that is asked to does so only if that one is dead, or was not asked. That one is called: it may have given
+ * up, or be a later life that knows of nothing (failover_yield).
  */
 static int filler_pass(struct failover *failover)
 {
@@ -251,6 +252,7 @@ static int filler_pass(struct failover *failover)
     if (now->state != CONFIGURATION_JOINING || now->leader == own || PLANT(failover_fillers_two)) return 0;
     if (now->leader < 0 || fenced(failover, (uint32_t)now->leader, true))
         return change(failover, CONFIGURATION_JOINING, (uint32_t)now->away);
+    call(failover, (uint32_t)now->leader);
     return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d fills memory node %d", now->leader,
                    now->away);
 }
@@ -271,6 +273,21 @@ static int refill(struct failover *failover, uint32_t node)
     if (rc == 0 && !PLANT(failover_copy_undrained)) rc = change(failover, CONFIGURATION_JOINING, node);
     if (rc == 0) rc = told(failover, failover_compare(failover), "comparing it");
     return rc ? rc : change(failover, CONFIGURATION_STEADY, node);
+}
+
+/* To the next even epoch: nothing changes but the name, so nobody needs to stand still. */
+static int yield(struct failover *failover)
+{
+    int rc = look(failover, -1);
+    struct configuration to = failover->now;
+    if (rc || to.state != CONFIGURATION_JOINING || to.leader != (int32_t)failover->home->recover.cn) return rc;
+    to.epoch += 2;
+    to.leader = -1;
+    rc = move(failover, to);
+    if (rc) return rc;
+    halt_end(failover->home->halt, &to);
+    call_all(failover);
+    return 0;
 }
 
 static int take_over(struct failover *failover, const struct configuration *now, bool late)
@@ -304,6 +321,15 @@ int failover_refill(struct coro *co, const struct failover_home *home, uint32_t 
     struct failover failover;
     int rc = run_open(&failover, co, home, report, error);
     if (rc == 0) rc = refill(&failover, node);
+    run_close(&failover);
+    return rc;
+}
+
+int failover_yield(struct coro *co, const struct failover_home *home, struct cellar_error *error)
+{
+    struct failover failover;
+    int rc = run_open(&failover, co, home, NULL, error);
+    if (rc == 0) rc = yield(&failover);
     run_close(&failover);
     return rc;
 }

@@ -7,11 +7,12 @@
  *     fill:     copied, then (everybody has stood still for a moment) compared, while the others run; odd epoch -> everybody stands still -> what differed is copied, words and lock words
  *               as above -> even epoch: the fresh node is primary of what is its own
  *
- * INV-FAILOVER-3: an epoch becomes even only when each compute node stood still in it, or is fenced; where tags change their place, no dead one
+ * INV-FAILOVER-3: an odd epoch ends only when each compute node stood still in it, or is fenced; where tags change their place, no dead one
  *                 is left unredone.
  * INV-FAILOVER-4: a new primary's lock words hold no tag, and DELETED where the flags say so; its count of chunks covers all runs.
  * INV-FAILOVER-5: nothing is copied to a fresh node before all WRITEs reach it, and nothing but WRITEs of the workload since it was last compared.
  * INV-FAILOVER-6: a compute node that goes on while a memory node is not LOST has attached to the one that is there now.
+ * INV-FAILOVER-7: a live compute node whose name stands in the word JOINING fills the fresh node, or takes its name out when it is called.
  */
 #pragma once
 
@@ -41,6 +42,11 @@ NODISCARD int failover_lose(struct coro *co, const struct failover_home *home, u
 /* A fresh one is in its place. As above; NOT_FOUND: it is not away. UNREACHABLE: nothing is there. */
 NODISCARD int failover_refill(struct coro *co, const struct failover_home *home, uint32_t node,
                               struct failover_report *report, struct cellar_error *error);
+/*
+ * The word says that this compute node fills a fresh node, but it has given up, or an earlier life of it was asked: takes its name out, so that
+ * whoever else is asked may (INV-FAILOVER-7). 0 also when its name is not there.
+ */
+NODISCARD int failover_yield(struct coro *co, const struct failover_home *home, struct cellar_error *error);
 /* The leader of the odd epoch *now is dead, or does not get on (`late`): goes on in its place. As failover_lose. */
 NODISCARD int failover_take_over(struct coro *co, const struct failover_home *home, const struct configuration *now,
                                  bool late, struct failover_report *report, struct cellar_error *error);

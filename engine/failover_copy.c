@@ -16,9 +16,6 @@
 
 #define UNIT_BYTES 4096 /* of runs without slots: what is compared as one */
 
-/* A part of a run that lies within its registered buffer: begins with a slot, if it has any. */
-typedef int (*piece_fn)(struct failover *failover, const struct failover_piece *piece);
-
 static uint32_t primary_of(const struct failover *failover, uint32_t area)
 {
     uint32_t count = failover->run.catalog->mn_count;
@@ -83,66 +80,64 @@ static int piece_compare(struct failover *failover, const struct failover_piece 
     return rc;
 }
 
-/* Others may want the configuration changed: the fresh node may be lost, too. */
-static bool called(const struct failover *failover) { return atomic_load(&failover->home->halt->called); }
+/*
+ * Others may want the configuration changed: the fresh node may be lost, too. Whoever waits for this one to fill it calls, too: that alone is
+ * no reason to begin anew.
+ */
+static bool interrupted(struct failover *failover)
+{
+    atomic_bool *called = &failover->home->halt->called;
+    const struct recover *run = &failover->run;
+    struct configuration now;
+    if (!atomic_exchange(called, false)) return false;
+    int rc = configuration_look(run->co, run->ep, run->catalog, -1, &now);
+    if (rc == 0 && now.epoch == failover->now.epoch) return false;
+    atomic_store(called, true);
+    return true;
+}
 
-static int pieces_of(struct failover *failover, struct failover_piece piece, uint64_t end, piece_fn fn)
+static int pieces_of(struct failover *failover, struct failover_piece piece, uint64_t end)
 {
     uint64_t most = LAYOUT_CHUNK_BYTES;
     if (piece.slot_bytes) most -= most % piece.slot_bytes;
     for (; piece.at < end; piece.at += piece.bytes) {
         piece.bytes = end - piece.at < most ? end - piece.at : most;
-        if (called(failover)) return -CELLAR_ERR_CLOSED;
-        int rc = fn(failover, &piece);
+        if (interrupted(failover)) return -CELLAR_ERR_CLOSED;
+        int rc = failover->piece_fn(failover, &piece);
         if (rc) return rc;
     }
     return 0;
 }
 
-struct pass {
-    struct failover *failover;
-    uint32_t area;
-    piece_fn fn;
-};
-
 /* Header and slots; what is left behind the last slot is never used. */
-static int run_pass(const struct pass *pass, const struct heap_walk *walk)
+static int run_pass(struct recover *run, struct heap_walk *walk)
 {
+    struct failover *failover = failover_of(run);
     const struct chunk_wire header = walk->memory->run;
     uint64_t first = walk->offset + sizeof header, bytes = heap_run_bytes(&header) - sizeof header;
-    struct failover_piece head = {.area = pass->area, .at = walk->offset, .bytes = sizeof header};
-    struct failover_piece rest = {.area = pass->area, .slot_bytes = header.slot_bytes, .at = first};
-    int rc = pieces_of(pass->failover, head, first, pass->fn);
+    struct failover_piece head = {.area = failover->area, .at = walk->offset, .bytes = sizeof header};
+    struct failover_piece rest = {.area = failover->area, .slot_bytes = header.slot_bytes, .at = first};
+    int rc = pieces_of(failover, head, first);
     if (header.slot_bytes) bytes -= bytes % header.slot_bytes;
-    return rc ? rc : pieces_of(pass->failover, rest, first + bytes, pass->fn);
+    return rc ? rc : pieces_of(failover, rest, first + bytes);
 }
 
-static int area_pass(const struct pass *pass)
+static int area_pass(struct failover *failover)
 {
-    struct recover *run = &pass->failover->run;
-    uint32_t node = primary_of(pass->failover, pass->area), tries = 0, refusals = 0;
-    struct failover_piece superblock = {.area = pass->area, .at = 0};
-    struct failover_piece catalog = {.area = pass->area, .at = sizeof(struct superblock_wire)};
-    struct heap_walk walk;
-    int rc = pieces_of(pass->failover, superblock, LAYOUT_LINE, pass->fn), more;
-    if (rc == 0 && node == 0) rc = pieces_of(pass->failover, catalog, LAYOUT_MEMBERS_OFFSET, pass->fn);
-    if (rc) return rc;
-    do rc = heap_walk_begin(run->co, &walk, run->ep, run->catalog, node, &run->memory->heap);
-    while (rc && recover_patience(run, rc, &tries, &refusals));
-    while (rc == 0) {
-        more = heap_walk_next(run->co, &walk, run->error);
-        if (more == 0) return 0;
-        if (more < 0 && recover_patience(run, more, &tries, &refusals)) continue;
-        rc = more < 0 ? more : run_pass(pass, &walk);
-    }
-    return rc;
+    uint32_t node = primary_of(failover, failover->area);
+    struct failover_piece superblock = {.area = failover->area, .at = 0};
+    struct failover_piece catalog = {.area = failover->area, .at = sizeof(struct superblock_wire)};
+    int rc = pieces_of(failover, superblock, LAYOUT_LINE);
+    if (rc == 0 && node == 0) rc = pieces_of(failover, catalog, LAYOUT_MEMBERS_OFFSET);
+    return rc ? rc : recover_walk(&failover->run, node, run_pass);
 }
 
-static int pass_over(struct failover *failover, piece_fn fn)
+static int pass_over(struct failover *failover, int (*fn)(struct failover *, const struct failover_piece *))
 {
     int rc = 0;
-    for (uint32_t area = 0; area <= failover->run.catalog->replicas && rc == 0; area++)
-        rc = area_pass(&(struct pass){failover, area, fn});
+    failover->piece_fn = fn;
+    for (failover->area = 0; failover->area <= failover->run.catalog->replicas && rc == 0; failover->area++)
+        rc = area_pass(failover);
     return rc;
 }
 

@@ -3,8 +3,7 @@
  * where their memory node is not any more; a recovery that is under way gives way.
  */
 #include "batch.h"
-#include "db.h"
-#include "fabric_sim.h"
+#include "failover_steps.h"
 #include "plant.h"
 #include "vigil.h"
 
@@ -16,112 +15,23 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CNS 3
-#define MNS 3
-#define COROS 2
-#define POLL_NS 5000ull
-#define STEPS_MAX 4000000
-#define WAIT_MAX_NS 1000000000ull
 #define LEASE_NS 1000000ull
 #define LEASES 40 /* within which a dead node is surely recovered */
+#define CNS FAILOVER_STEPS_CNS
+#define CHECK FAILOVER_STEPS_CHECK
 
 struct steps {
-    struct fabric *fabric;
-    struct cellar *db;
-    struct cellar_error error;
-    bool armed;
-    uint64_t ops;      /* of compute node 1, while armed */
-    uint32_t second;   /* the memory node that is lost once somebody stands still */
-    bool lost;         /* the one that a step waits for */
-    int recovered;     /* what a recovery ended with */
-    const char *wrong; /* found by a client, who must not jump away */
+    struct failover_steps at; /* first */
+    uint64_t ops;             /* of compute node 1, while armed */
+    uint32_t second;          /* the memory node that is lost once somebody stands still */
+    bool lost;                /* the one that a step waits for */
+    int recovered;            /* what a recovery ended with */
 };
-
-#define CHECK(steps, holds)                                                                                            \
-    do {                                                                                                               \
-        if (!(holds) && !(steps)->wrong) (steps)->wrong = #holds;                                                      \
-    } while (0)
-
-static void kill_node(struct fabric *fabric, uint32_t node)
-{
-    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = node};
-    (void)!fabric->ops->control(fabric, &kill, NULL);
-}
 
 static void fence(struct fabric *fabric, uint32_t cn)
 {
     struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn};
     assert_int_equal(fabric->ops->control(fabric, &control, NULL), 0);
-}
-
-static int open_pool(struct steps *steps, const struct cellar_config *shape)
-{
-    struct cellar_config config = *shape;
-    config.fabric = "sim";
-    config.cns = CNS;
-    config.mns = MNS;
-    config.threads = 1;
-    config.coros = COROS;
-    config.replicas = 1;
-    return db_open_on(steps->fabric, &config, &steps->db, &steps->error);
-}
-
-static void begin(struct steps *steps, const struct cellar_config *shape, fabric_sim_fault_fn fault)
-{
-    struct fabric_sim_config sim;
-    *steps = (struct steps){0};
-    fabric_sim_config_default(&sim);
-    sim.mn_count = MNS;
-    sim.cn_count = CNS;
-    sim.mn_bytes = shape->pool_bytes;
-    sim.steps_max = STEPS_MAX;
-    sim.fault = fault;
-    sim.fault_arg = steps;
-    assert_int_equal(fabric_sim_open(&sim, &steps->fabric, &steps->error), 0);
-    assert_int_equal(open_pool(steps, shape), 0);
-}
-
-/* On the first coordinator of each compute node at once. */
-static void run_all(struct steps *steps, db_fn fn)
-{
-    struct db_request requests[CNS];
-    uint32_t pending = CNS;
-    steps->armed = true;
-    for (uint32_t i = 0; i < CNS; i++) {
-        requests[i] = (struct db_request){.fn = fn, .arg = steps, .pending = &pending};
-        requests[i].target = &steps->db->workers[i].coordinators[0];
-        worker_submit(&steps->db->workers[i], &requests[i]);
-    }
-    assert_int_equal(steps->fabric->ops->wait(steps->fabric, &pending), 0);
-    steps->armed = false;
-    if (steps->wrong) fail_msg("%s", steps->wrong);
-}
-
-static void end(struct steps *steps)
-{
-    cellar_close(steps->db);
-    fabric_close(steps->fabric);
-}
-
-/* Until `word` is set; false: never. */
-static bool await(struct coro *co, struct coordinator *coordinator, const atomic_bool *word)
-{
-    struct worker *worker = coordinator->worker;
-    uint64_t begin_ns = fabric_now_ns(worker->ep);
-    while (!atomic_load(word) && fabric_now_ns(worker->ep) - begin_ns < WAIT_MAX_NS)
-        sched_sleep(co, &worker->sched, &coordinator->task, POLL_NS);
-    return atomic_load(word);
-}
-
-/* Until that compute node follows the configuration in which a memory node is away. */
-static bool await_lost(struct coro *co, struct coordinator *coordinator, uint32_t cn)
-{
-    struct worker *worker = coordinator->worker;
-    const struct halt *halt = &worker->db->halts[cn];
-    uint64_t begin_ns = fabric_now_ns(worker->ep);
-    while (halt->now.state != CONFIGURATION_LOST && fabric_now_ns(worker->ep) - begin_ns < WAIT_MAX_NS)
-        sched_sleep(co, &worker->sched, &coordinator->task, POLL_NS);
-    return halt->now.state == CONFIGURATION_LOST;
 }
 
 /* ---- two memory nodes ---- */
@@ -141,8 +51,8 @@ static enum fabric_sim_fault lose_second(void *arg, uint64_t index, const struct
     struct steps *steps = arg;
     (void)index, (void)op;
     bool begun = false;
-    for (uint32_t i = 0; steps->armed && i < CNS; i++) begun = begun || steps->db->halts[i].begun;
-    if (begun && !steps->lost) kill_node(ep->fabric, steps->second);
+    for (uint32_t i = 0; steps->at.armed && i < CNS; i++) begun = begun || steps->at.db->halts[i].begun;
+    if (begun && !steps->lost) failover_steps_kill(&steps->at, steps->second);
     steps->lost = steps->lost || begun;
     return FABRIC_SIM_NONE;
 }
@@ -152,11 +62,11 @@ static int stops(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct steps *steps = arg;
     uint32_t cn = coordinator->worker->cn;
-    if (cn == 0) halt_suspect(&steps->db->halts[0], 1);
-    if (cn != 0) sched_sleep(co, &coordinator->worker->sched, &coordinator->task, LATER_NS);
-    halt_suspect(&steps->db->halts[cn], steps->second);
-    CHECK(steps, await(co, coordinator, &steps->db->gates[cn].failed));
-    CHECK(steps, steps->db->halts[cn].now.state == CONFIGURATION_STEADY);
+    if (cn == 0) halt_suspect(&steps->at.db->halts[0], 1);
+    if (cn != 0) failover_steps_sleep(co, coordinator, LATER_NS);
+    halt_suspect(&steps->at.db->halts[cn], steps->second);
+    CHECK(&steps->at, failover_steps_await(co, coordinator, &steps->at.db->gates[cn].failed));
+    CHECK(&steps->at, steps->at.db->halts[cn].now.state == CONFIGURATION_STEADY);
     return 0;
 }
 
@@ -166,21 +76,21 @@ static void second_loss(enum cellar_cc cc, uint32_t second)
     const struct cellar_proc_def def = {.name = "nothing", .fn = nothing, .records_max = 1};
     const struct cellar_proc *proc;
     struct cellar_result result;
-    struct steps steps;
-    begin(&steps, &shape, lose_second);
-    assert_int_equal(cellar_proc_register(steps.db, &def, &proc, &steps.error), 0);
-    assert_int_equal(cellar_call(steps.db, proc, NULL, NULL, &result), 0);
+    struct steps steps = {0};
+    failover_steps_begin(&steps.at, &shape, lose_second);
+    assert_int_equal(cellar_proc_register(steps.at.db, &def, &proc, &steps.at.error), 0);
+    assert_int_equal(cellar_call(steps.at.db, proc, NULL, NULL, &result), 0);
     steps.second = second;
-    kill_node(steps.fabric, 1);
-    run_all(&steps, stops);
+    failover_steps_kill(&steps.at, 1);
+    failover_steps_run(&steps.at, stops);
     assert_true(steps.lost);
     for (uint32_t i = 0; i < CNS; i++)
-        assert_int_equal(cellar_call(steps.db, proc, NULL, NULL, &result), -CELLAR_ERR_FENCED);
-    cellar_close(steps.db);
-    int rc = open_pool(&steps, &shape);
+        assert_int_equal(cellar_call(steps.at.db, proc, NULL, NULL, &result), -CELLAR_ERR_FENCED);
+    cellar_close(steps.at.db);
+    int rc = failover_steps_open(&steps.at, &shape);
     assert_true(rc < 0);
-    assert_non_null(strstr(steps.error.text, "memory node"));
-    fabric_close(steps.fabric);
+    assert_non_null(strstr(steps.at.error.text, "memory node"));
+    fabric_close(steps.at.fabric);
 }
 
 static void a_second_loss_within_an_odd_epoch_stops_everybody(void **state)
@@ -213,11 +123,11 @@ static void lease_kept(struct coro *co, struct coordinator *coordinator, struct 
 {
     struct worker *worker = coordinator->worker;
     struct members_sign before, after;
-    CHECK(steps, members_sign(co, worker->ep, cn, &before) == 0);
-    sched_sleep(co, &worker->sched, &coordinator->task, LEASE_NS);
-    CHECK(steps, members_sign(co, worker->ep, cn, &after) == 0);
-    CHECK(steps, before.lease_ns == LEASE_NS && after.lease_ns == LEASE_NS);
-    CHECK(steps, before.lease != after.lease);
+    CHECK(&steps->at, members_sign(co, worker->ep, cn, &before) == 0);
+    failover_steps_sleep(co, coordinator, LEASE_NS);
+    CHECK(&steps->at, members_sign(co, worker->ep, cn, &after) == 0);
+    CHECK(&steps->at, before.lease_ns == LEASE_NS && after.lease_ns == LEASE_NS);
+    CHECK(&steps->at, before.lease != after.lease);
 }
 
 static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -227,27 +137,29 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
     struct members_state now = {.state = LAYOUT_MEMBER_LIVE};
     uint64_t old = 0;
     if (worker->cn != 0) return 0;
-    for (uint32_t cn = 0; cn < CNS; cn++) CHECK(steps, promised(co, coordinator, 1, cn) == LEASE_NS); /* the copy */
-    kill_node(steps->fabric, 0);
-    halt_suspect(&steps->db->halts[0], 0);
-    for (uint32_t cn = 0; cn < CNS; cn++) CHECK(steps, await_lost(co, coordinator, cn));
+    for (uint32_t cn = 0; cn < CNS; cn++)
+        CHECK(&steps->at, promised(co, coordinator, 1, cn) == LEASE_NS); /* the copy */
+    failover_steps_kill(&steps->at, 0);
+    halt_suspect(&steps->at.db->halts[0], 0);
+    for (uint32_t cn = 0; cn < CNS; cn++)
+        CHECK(&steps->at, failover_steps_await_state(co, coordinator, cn, CONFIGURATION_LOST));
     for (uint32_t cn = 0; cn < CNS; cn++) lease_kept(co, coordinator, steps, cn);
 
     /* As if there had been no copy yet: whoever renews it promises again. */
-    CHECK(steps, batch_faa(co, worker->ep, lease_at(0, 2), 0, &old) == 0);
-    CHECK(steps, batch_cas(co, worker->ep, lease_at(0, 2), old, 0, &old) == 0);
-    sched_sleep(co, &worker->sched, &coordinator->task, LEASE_NS);
+    CHECK(&steps->at, batch_faa(co, worker->ep, lease_at(0, 2), 0, &old) == 0);
+    CHECK(&steps->at, batch_cas(co, worker->ep, lease_at(0, 2), old, 0, &old) == 0);
+    failover_steps_sleep(co, coordinator, LEASE_NS);
     lease_kept(co, coordinator, steps, 2);
 
     /* And who dies now is found out by it. */
     struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = 2};
-    CHECK(steps, steps->fabric->ops->control(steps->fabric, &control, NULL) == 0);
+    CHECK(&steps->at, steps->at.fabric->ops->control(steps->at.fabric, &control, NULL) == 0);
     vigil_watch(worker->home.vigil, worker, 2);
     for (uint32_t i = 0; i < LEASES && !members_is_free(&now); i++) {
-        sched_sleep(co, &worker->sched, &coordinator->task, LEASE_NS);
-        CHECK(steps, members_look(co, worker->ep, 2, &now) == 0);
+        failover_steps_sleep(co, coordinator, LEASE_NS);
+        CHECK(&steps->at, members_look(co, worker->ep, 2, &now) == 0);
     }
-    CHECK(steps, now.state == LAYOUT_MEMBER_FREE);
+    CHECK(&steps->at, now.state == LAYOUT_MEMBER_FREE);
     return 0;
 }
 
@@ -255,11 +167,11 @@ static void leases_outlive_their_memory_node(void **state)
 {
     const struct cellar_config shape = {
         .cc = CELLAR_CC_CELL, .pool_bytes = 4 << 20, .log_bytes = 64 << 10, .lease_ns = LEASE_NS};
-    struct steps steps;
+    struct steps steps = {0};
     (void)state;
-    begin(&steps, &shape, NULL);
-    run_all(&steps, leases);
-    end(&steps);
+    failover_steps_begin(&steps.at, &shape, NULL);
+    failover_steps_run(&steps.at, leases);
+    failover_steps_end(&steps.at);
 }
 
 /* ---- a recovery that is under way ---- */
@@ -272,8 +184,8 @@ static enum fabric_sim_fault lose_amid(void *arg, uint64_t index, const struct f
 {
     struct steps *steps = arg;
     (void)index, (void)op;
-    if (!steps->armed || ep->cn != 1 || steps->ops++ != RECOVERY_OPS) return FABRIC_SIM_NONE;
-    kill_node(ep->fabric, 2);
+    if (!steps->at.armed || ep->cn != 1 || steps->ops++ != RECOVERY_OPS) return FABRIC_SIM_NONE;
+    failover_steps_kill(&steps->at, 2);
     steps->lost = true;
     return FABRIC_SIM_NONE;
 }
@@ -287,9 +199,9 @@ static int recovers(struct coro *co, struct coordinator *coordinator, void *arg)
     if (worker->cn == 1)
         steps->recovered = db_recover(co, worker, &coordinator->task, 0, 0, RECOVER_SUSPECTED, &report, &error);
     if (worker->cn != 2) return 0;
-    while (!steps->lost) sched_sleep(co, &worker->sched, &coordinator->task, POLL_NS);
-    halt_suspect(&steps->db->halts[2], 2);
-    CHECK(steps, await_lost(co, coordinator, 2));
+    while (!steps->lost) failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
+    halt_suspect(&steps->at.db->halts[2], 2);
+    CHECK(&steps->at, failover_steps_await_state(co, coordinator, 2, CONFIGURATION_LOST));
     return 0;
 }
 
@@ -297,7 +209,7 @@ static int freed(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct steps *steps = arg;
     struct members_state now;
-    CHECK(steps, members_look(co, coordinator->worker->ep, 0, &now) == 0 && now.state == LAYOUT_MEMBER_FREE);
+    CHECK(&steps->at, members_look(co, coordinator->worker->ep, 0, &now) == 0 && now.state == LAYOUT_MEMBER_FREE);
     return 0;
 }
 
@@ -305,17 +217,17 @@ static int freed(struct coro *co, struct coordinator *coordinator, void *arg)
 static bool gives_way(void)
 {
     const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 16 << 20, .log_bytes = 1 << 20};
-    struct steps steps;
-    begin(&steps, &shape, lose_amid);
-    steps.fabric->stall_max_ns = STALL_NS;
-    fence(steps.fabric, 0);
-    run_all(&steps, recovers);
+    struct steps steps = {0};
+    failover_steps_begin(&steps.at, &shape, lose_amid);
+    steps.at.fabric->stall_max_ns = STALL_NS;
+    fence(steps.at.fabric, 0);
+    failover_steps_run(&steps.at, recovers);
     assert_true(steps.lost);
-    bool lives = fabric_sim_cn_lost_ns(steps.fabric, 1) == UINT64_MAX;
+    bool lives = fabric_sim_cn_lost_ns(steps.at.fabric, 1) == UINT64_MAX;
     if (lives) assert_int_equal(steps.recovered, -CELLAR_ERR_EXISTS);
-    assert_int_equal(db_run_on(steps.db, 2 * COROS, freed, &steps), 0);
-    assert_null(steps.wrong);
-    end(&steps);
+    assert_int_equal(db_run_on(steps.at.db, 2 * FAILOVER_STEPS_COROS, freed, &steps), 0);
+    assert_null(steps.at.wrong);
+    failover_steps_end(&steps.at);
     return lives;
 }
 
