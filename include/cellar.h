@@ -182,8 +182,8 @@ CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cella
 
 /*
  * A memory node was lost, its backups have taken over (which happens by itself), and a fresh one, empty, listens in its place: fills it while
- * transactions run, and waits until it has all that the lost one had. Of several compute nodes that are asked one fills it, and all of them wait. NOT_FOUND: that node is not away, or its loss was not noticed yet.
- * UNREACHABLE: no fresh one is there. EXISTS: somebody is at it. FENCED: this compute node has stopped.
+ * transactions run, and waits until it has all that the lost one had. Of several compute nodes that are asked one fills it, and all of them
+ * wait. NOT_FOUND: that node is not away, or its loss was not noticed yet. UNREACHABLE: no fresh one is there. EXISTS: this one is at it. FENCED: this compute node has stopped.
  */
 CELLAR_NODISCARD int cellar_replace(struct cellar *db, uint32_t node, struct cellar_error *error);
 
