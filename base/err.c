@@ -57,6 +57,8 @@ static const char *const abort_names[] = {
     [CELLAR_ABORT_LOG_FULL] = "log_full",
     [CELLAR_ABORT_HOT_WAIT] = "hot_wait",
     [CELLAR_ABORT_SNAPSHOT_GONE] = "snapshot_gone",
+    [CELLAR_ABORT_LOCK_WAIT] = "lock_wait",
+    [CELLAR_ABORT_LOCK_UPGRADE] = "lock_upgrade",
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 

@@ -29,6 +29,12 @@
     X(ford_ts_collides, "mode ford: two workers may choose the same TS")                                               \
     X(ford_log_unawaited, "mode ford: nobody waits for the log where it does not lie on the node that is written")     \
     X(ford_unlock_early, "mode ford: records are unlocked before all replicas have them")                              \
+    X(twopl_shared_for_write, "mode 2pl: a record to write is locked in mode shared")                                  \
+    X(twopl_reads_unlocked, "mode 2pl: a record that is only read is not locked")                                      \
+    X(twopl_upgrade_assumed, "mode 2pl: a shared lock is enough for who writes in a later block")                      \
+    X(twopl_released_early, "mode 2pl: what one block locked is released when the next one begins")                    \
+    X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
+    X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \
     X(lock_mask_wide, "a lock takes its own tags and clears its neighbours'")                                          \

@@ -159,6 +159,7 @@ static json_t *history(const struct outcome *outcome)
 static void add_configuration(json_t *root, const struct outcome *outcome)
 {
     const struct settings *settings = outcome->settings;
+    const char *lock = settings_lock(settings);
     json_object_set_new(root, "cellar", json_string(cellar_version()));
     json_object_set_new(root, "workload", json_string(settings->workload->name));
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
@@ -166,7 +167,7 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "masked_atomics", json_string(outcome->masked_by));
     json_object_set_new(root, "wide_atomics", outcome->wide_atomics ? json_string(outcome->masked_by) : json_null());
     json_object_set_new(root, "cc", json_string(settings->cc));
-    json_object_set_new(root, "lock", json_null());
+    json_object_set_new(root, "lock", lock ? json_string(lock) : json_null());
     json_object_set_new(root, "cns", count(settings->db.cns));
     json_object_set_new(root, "mns", count(settings->db.mns));
     json_object_set_new(root, "process", count(settings->process));

@@ -76,9 +76,6 @@ static int parse_choice(const struct option_def *def, const char *text, const ch
         if (i) append(list, sizeof(list), ", ");
         append(list, sizeof(list), def->choices[i]);
     }
-    for (uint32_t i = 0; def->not_built && def->not_built[i]; i++)
-        if (!strcmp(text, def->not_built[i]))
-            return err_set(error, CELLAR_ERR_UNSUPPORTED, "--%s %s is not built yet; built: %s", def->name, text, list);
     return err_set(error, CELLAR_ERR_INVALID, "--%s knows no '%.60s'; it takes one of: %s", def->name, text, list);
 }
 

@@ -25,13 +25,12 @@ struct option_def {
     const char *help;     /* one line */
     const char *fallback; /* the default, in words; NULL: none is shown */
     enum option_kind kind;
-    size_t offset;                /* of the field, in the struct that is filled */
-    double min, max;              /* of COUNT, NUMBER, SIZE, REAL; max 0: the type's own */
-    const char *const *choices;   /* NULL-terminated: accepted */
-    const char *const *not_built; /* NULL-terminated or NULL: known but refused for now */
-    const char *group;            /* heading in help; NULL: as the one before */
-    uint32_t only;                /* a set whose meaning is the caller's (which workloads know it); 0: all */
-    bool absent;                  /* a name of the contract that is not built yet: refused, not shown */
+    size_t offset;              /* of the field, in the struct that is filled */
+    double min, max;            /* of COUNT, NUMBER, SIZE, REAL; max 0: the type's own */
+    const char *const *choices; /* NULL-terminated: accepted */
+    const char *group;          /* heading in help; NULL: as the one before */
+    uint32_t only;              /* a set whose meaning is the caller's (which workloads know it); 0: all */
+    bool absent;                /* a name of the contract that is not built yet: refused, not shown */
 };
 
 #define OPTIONS_MAX 64

@@ -44,8 +44,19 @@ static const struct option_def defs[] = {
      .fallback = "crest",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
-     .choices = mode_names,
-     .not_built = mode_names_not_built},
+     .choices = mode_names},
+    {.name = "lock",
+     .argument = "NAME",
+     .help = "2pl: the lock algorithm of records (cellar list)",
+     .fallback = "declock",
+     .kind = OPTION_TEXT,
+     .offset = AT(db.lock)},
+    {.name = "policy",
+     .argument = "NAME",
+     .help = "2pl: its policy, if it has several",
+     .fallback = "its first",
+     .kind = OPTION_TEXT,
+     .offset = AT(db.lock_policy)},
 
     {.group = "Cluster",
      .name = "cns",
@@ -296,7 +307,6 @@ static const struct option_def defs[] = {
      .kind = OPTION_TEXT,
      .offset = AT(plant)},
 
-    {.name = "lock", .absent = true},
     {.name = "faults", .absent = true},
 };
 static const struct options options = {
@@ -561,6 +571,13 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (code == 0) code = plant_resolve(settings, error);
     if (code < 0) return code;
     return settings->workload->validate(&settings->workload_config, error);
+}
+
+const char *settings_lock(const struct settings *settings)
+{
+    const struct mode *mode = mode_of(settings->db.cc);
+    if (mode->locks && settings->db.lock) return settings->db.lock;
+    return mode->locks || mode->queues ? "declock" : NULL;
 }
 
 uint64_t settings_coordinators(const struct settings *settings)

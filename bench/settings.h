@@ -41,3 +41,5 @@ NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, 
 void settings_print_help(FILE *out);
 /* All coordinators of one process. */
 uint64_t settings_coordinators(const struct settings *settings);
+/* The algorithm of records, or of hot ones; NULL: the mode has none of the lock manager's. */
+const char *settings_lock(const struct settings *settings);

@@ -4,6 +4,7 @@
 #include "layout.h"
 #include "mode.h"
 #include "style.h"
+#include "twopl.h"
 
 /* Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator in virtual time. */
 #define TXNS_PER_CORE 100000
@@ -38,8 +39,13 @@ static double begun_bytes(const struct settings *settings)
     return (double)settings->db.cns * settings->db.threads * TABLES_ASSUMED * CHUNKS_PER_TABLE * LAYOUT_CHUNK_BYTES;
 }
 
-/* How much larger a record is with its old versions, at most; and what is beside it, as large as ever. */
-static double growth(const struct settings *settings) { return mode_of(settings->db.cc)->versions ? RECORD_GROWTH : 1; }
+/* How much larger a record is with its old versions, at most; and what is beside it, as large as ever. Or with its share of the table of locks. */
+static double growth(const struct settings *settings)
+{
+    const struct mode *mode = mode_of(settings->db.cc);
+    if (mode->locks) return 1 + 2.0 / TWOPL_TABLE_SHARE;
+    return mode->versions ? RECORD_GROWTH : 1;
+}
 
 /* Bytes of each node for so many transactions. */
 static double run_bytes(const struct settings *settings, double txns)

@@ -257,11 +257,18 @@ static void agent_main(struct coro *co, void *arg)
     }
 }
 
+/* False: it is not of a lock. */
+static bool lock_deliver(const struct worker *worker, const struct fabric_message *message)
+{
+    if (worker->locks) return twopl_deliver(worker->locks, message);
+    return worker->hot && hot_deliver(worker->hot, message);
+}
+
 void agent_look(struct agent *agent)
 {
     struct fabric_message message;
     while (fabric_recv(agent->worker->ep, &message))
-        if (!agent->worker->hot || !hot_deliver(agent->worker->hot, &message)) atomic_store(&agent->halt->called, true);
+        if (!lock_deliver(agent->worker, &message)) atomic_store(&agent->halt->called, true);
     if (!agent->parked || !wanted(agent) || atomic_load(&agent->worker->stop)) return;
     agent->parked = false;
     sched_ready(&agent->worker->sched, &agent->task);

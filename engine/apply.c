@@ -443,6 +443,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     if (PLANT(unlock_early)) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
+        if (txn->home->twopl) twopl_leave(co, txn);
     }
     changes_post(co, txn, ts);
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */

@@ -91,6 +91,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
     if (txn->hot.count) hot_leave(txn);
+    if (txn->twopl.held.count) twopl_leave(co, txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
@@ -134,6 +135,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     txn->hot_retries = 0;
+    txn->twopl.learnt.count = 0;
     *result = (struct cellar_result){0};
     if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
     for (;;) {

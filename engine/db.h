@@ -46,6 +46,7 @@ struct worker {
     struct coordinator *coordinators;
     uint32_t coordinator_count;
     struct hot *hot;                        /* of its compute node, mode `cellar`, likewise */
+    struct twopl_worker *locks;             /* mode `2pl` */
     struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked;              /* coordinators without a request */
     struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
@@ -84,6 +85,7 @@ struct cellar {
     struct gate *gates;      /* of each compute node of this process */
     struct local *locals;    /* likewise their record caches, in mode `crest` */
     struct hot **hots;       /* likewise their hot records, in mode `cellar` */
+    struct twopl **twopls;   /* likewise their locks, in mode `2pl` */
     struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);

@@ -67,6 +67,7 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (config->lease_ns != CELLAR_LEASE_NONE) stacks += 2ull * config->cns;
     if (mode_of(config->cc)->queues) stacks += (HOT_KEEPERS + 1ull) * config->cns;
+    if (mode_of(config->cc)->locks) stacks += workers + config->cns;
     if (stacks <= STACKS_MAX) return 0;
     return err_set(error, CELLAR_ERR_INVALID,
                    "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
@@ -81,6 +82,8 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
                        (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+    int locks = twopl_check(config, error);
+    if (locks) return locks;
     if (config->pool_path && (config->mns != 1 || config->memnodes))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a pool file holds one memory node of this process: %u were asked for", config->mns);

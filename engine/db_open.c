@@ -61,6 +61,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                                      .addrs = addrs_make(db)};
     if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
     if (db->hots) worker->home.hot = db->hots[worker->index / db->config.threads];
+    if (db->twopls) worker->home.twopl = db->twopls[worker->index / db->config.threads];
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
@@ -71,6 +72,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
     worker->ep->bulk = false;
     if (rc == 0 && worker->home.hot && worker->agent) rc = hot_start(worker->home.hot, worker, start->error);
     if (rc == 0 && worker->agent) worker->hot = worker->home.hot;
+    if (rc == 0 && worker->home.twopl) rc = twopl_worker_open(worker->home.twopl, worker, &worker->locks, start->error);
     return rc;
 }
 
@@ -100,6 +102,8 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
                                   .replicas = db->config.replicas,
                                   .cn_count = db->fabric->cn_count,
                                   .versions = mode_of(db->config.cc)->versions,
+                                  .locks_bytes =
+                                      twopl_table_bytes(&db->config, db->fabric->mn_bytes / (db->config.replicas + 1)),
                                   .mn_bytes = db->fabric->mn_bytes};
     struct fabric_ep *ep = coordinator->worker->ep;
 
@@ -230,10 +234,13 @@ static void vigils_stop(struct cellar *db)
         if (db->vigils[i]) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, db->vigils[i]);
 }
 
-/* ---- hot records ---- */
+/* ---- hot records, locks ---- */
 
 static void hots_close(struct cellar *db)
 {
+    for (uint32_t i = 0; i < db->worker_count; i++) twopl_worker_close(db->workers[i].locks);
+    for (uint32_t i = 0; i < db->config.cns && db->twopls; i++) twopl_close(db->twopls[i]);
+    free(db->twopls);
     for (uint32_t i = 0; i < db->config.cns && db->hots; i++) hot_close(db->hots[i]);
     free(db->hots);
 }
@@ -248,6 +255,16 @@ static int hots_open(struct cellar *db, struct cellar_error *error)
     return rc;
 }
 
+static int twopls_open(struct cellar *db, struct cellar_error *error)
+{
+    if (!mode_of(db->config.cc)->locks) return 0;
+    db->twopls = calloc(db->config.cns, sizeof(struct twopl *));
+    int rc = db->twopls ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
+    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
+        rc = twopl_open(db, db->config.cn_index + i, &db->gates[i], &db->twopls[i], error);
+    return rc;
+}
+
 static int open_all(struct cellar *db, struct cellar_error *error)
 {
     struct catalog_start start = {db, error};
@@ -256,6 +273,7 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
     if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
     if (rc == 0) rc = hots_open(db, error);
+    if (rc == 0) rc = twopls_open(db, error);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
         db->workers[i].incarnation = db->incarnation;

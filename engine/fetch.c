@@ -373,7 +373,7 @@ static enum verdict unlocked_judge(struct txn *txn, struct cache_object *object,
         foreign_tag(txn, object->addr, header->lock, schema->tag_bits, unlocked);
         return VERDICT_READ_LOCKED;
     }
-    if (!txn->home->local && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
+    if (!txn->home->local && !twopl_keeps(txn) && (object->locked_cells == 0 || !PLANT(behind_lock_unchecked))) {
         txn->check_count += object->check_cells == 0;
         object->check_cells |= unlocked;
         object->check_mask |= mask;
@@ -533,5 +533,7 @@ int txn_fetch_rounds(struct coro *co, struct txn *txn)
 
 int txn_fetch(struct coro *co, struct txn *txn)
 {
-    return txn->home->local ? crest_fetch(co, txn) : txn_fetch_rounds(co, txn);
+    if (txn->home->local) return crest_fetch(co, txn);
+    int rc = txn->home->twopl ? twopl_enter(co, txn) : 0;
+    return rc ? rc : txn_fetch_rounds(co, txn);
 }

@@ -10,7 +10,8 @@
     X(CELLAR_CC_CREST, "crest", .shares = true)                                                                        \
     X(CELLAR_CC_CELLAR, "cellar", .shares = true, .queues = true)                                                      \
     X(CELLAR_CC_FORD, "ford", .whole_records = true, .undo = true)                                                     \
-    X(CELLAR_CC_MOTOR, "motor", .whole_records = true, .versions = true)
+    X(CELLAR_CC_MOTOR, "motor", .whole_records = true, .versions = true)                                               \
+    X(CELLAR_CC_TWOPL, "2pl", .whole_records = true, .locks = true)
 
 static const struct mode modes[] = {
 #define X(cc, text, ...) [cc] = {.name = text, __VA_ARGS__},
@@ -23,8 +24,6 @@ const char *const mode_names[] = {
     MODES(X)
 #undef X
         NULL};
-
-const char *const mode_names_not_built[] = {"2pl", NULL};
 
 const struct mode *mode_of(enum cellar_cc cc)
 {

@@ -17,11 +17,12 @@ struct mode {
     bool undo;          /* changes in place before it is decided, and logs what was there (ford.h) */
     bool queues;        /* hot records have locks to wait in (hot.h) */
     bool versions;      /* records keep old versions, and readers see snapshots (motor.h) */
+    bool locks;         /* records have locks of the lock manager, shared and exclusive (twopl.h) */
 };
 
 /* NULL: there is no such mode. */
 const struct mode *mode_of(enum cellar_cc cc);
 /* The mode of that name, or -1. */
 int mode_find(const char *name);
-/* Their names, NULL behind the last one; and of those that are known but not built yet. */
-extern const char *const mode_names[], *const mode_names_not_built[];
+/* Their names, NULL behind the last one. */
+extern const char *const mode_names[];

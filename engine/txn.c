@@ -39,6 +39,10 @@ int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, co
         txn->locked = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->locked);
         txn->settle_image = map_lazily(LAYOUT_RECORD_BYTES_MAX);
     }
+    if (home->twopl && twopl_set_open(&txn->twopl)) {
+        txn_close(txn);
+        return -CELLAR_ERR_NOMEM;
+    }
     bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked && txn->settle_image;
     if (!txn->log_buffer || !txn->ops || !txn->block || (home->local && !crest)) {
         txn_close(txn);
@@ -67,6 +71,7 @@ void txn_close(struct txn *txn)
     if (txn->parts) munmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
     if (txn->locked) munmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
     if (txn->settle_image) munmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
+    twopl_set_close(&txn->twopl);
     txn->log_buffer = txn->settle_image = NULL;
     txn->ops = NULL;
     txn->block = NULL;

@@ -21,6 +21,7 @@
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
+#include "twopl.h"
 #include "vigil.h"
 
 #include <stdbool.h>
@@ -57,6 +58,7 @@ struct txn_home {
     struct local *local;            /* mode `crest`: the CN's record cache; else NULL */
     struct arena_magazine magazine; /* this worker's, of that cache's arena */
     struct hot *hot;                /* mode `cellar`: the CN's hot records; else NULL */
+    struct twopl *twopl;            /* mode `2pl`: the CN's locks; else NULL */
     struct txn_stats stats;
 };
 
@@ -121,6 +123,9 @@ struct txn {
     struct hot_set hot;   /* locks in use */
     bool hot_again;       /* it ended because a record was found hot: tries again at once */
     uint32_t hot_retries; /* of this call, for that reason */
+
+    /* mode `2pl` */
+    struct twopl_set twopl;
 
     /* mode `motor` */
     uint64_t snapshot_ts;    /* of a reader: it sees what was committed at that TS; 0: it is none */

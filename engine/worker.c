@@ -71,6 +71,7 @@ static bool leaves(struct worker *worker)
 {
     if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || worker->queue) return false;
     if (parked_count(worker) != worker->coordinator_count || (worker->agent && !worker->agent->parked)) return false;
+    if (worker->locks) return twopl_stop(worker->locks);
     return !worker->hot || hot_stop(worker->hot);
 }
 
@@ -78,7 +79,8 @@ static bool leaves(struct worker *worker)
 static uint64_t next_ns(struct worker *worker)
 {
     uint64_t due_ns = sched_next_ns(&worker->sched);
-    if (!worker->hot || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
+    bool serves = worker->hot || worker->locks; /* others, perhaps */
+    if (!serves || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
     uint64_t look_ns = fabric_now_ns(worker->ep) + LEAVE_LOOK_NS;
     return look_ns < due_ns ? look_ns : due_ns;
 }
@@ -94,7 +96,10 @@ void worker_main(void *arg)
         bool any = sched_round(&worker->sched);
         take_inbox(worker);
         if (worker->queue) dispatch_all(worker);
-        if (worker->agent) agent_look(worker->agent);
+        if (worker->agent)
+            agent_look(worker->agent);
+        else if (worker->locks)
+            twopl_receive(worker->locks);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;
         fabric_idle(worker->ep, next_ns(worker));

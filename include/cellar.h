@@ -111,7 +111,9 @@ const char *cellar_version(void);
     X(CACHE_FULL, "the compute node's record cache was exhausted")                                                     \
     X(LOG_FULL, "no space for the redo-log entry")                                                                     \
     X(HOT_WAIT, "a hot record's lock was not granted in time")                                                         \
-    X(SNAPSHOT_GONE, "a version that the snapshot needs is no longer kept")
+    X(SNAPSHOT_GONE, "a version that the snapshot needs is no longer kept")                                            \
+    X(LOCK_WAIT, "a record's lock was not granted in time")                                                            \
+    X(LOCK_UPGRADE, "a record that was read under a shared lock was to be written")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,
@@ -124,7 +126,15 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
-enum cellar_cc { CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR, CELLAR_CC_FORD, CELLAR_CC_MOTOR };
+enum cellar_cc {
+    CELLAR_CC_RECORD,
+    CELLAR_CC_CELL,
+    CELLAR_CC_CREST,
+    CELLAR_CC_CELLAR,
+    CELLAR_CC_FORD,
+    CELLAR_CC_MOTOR,
+    CELLAR_CC_TWOPL
+};
 
 struct cellar;         /* an open database: the compute nodes of this process and their memory */
 struct cellar_table;   /* a table's handle; valid until cellar_close */
@@ -156,7 +166,8 @@ struct cellar_config {
     uint64_t rtt_ns;    /* shm: delay each completion by this much (0) */
     uint64_t lease_ns;  /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
     uint64_t seed;      /* everything random follows from it (1) */
-    cellar_log_fn log;  /* NULL: silent */
+    const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
+    cellar_log_fn log;              /* NULL: silent */
     void *log_arg;
 };
 

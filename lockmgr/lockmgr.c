@@ -421,6 +421,14 @@ static void add_counters(struct lockmgr_stats *sum, const struct lockmgr_stats *
         ((uint64_t *)sum)[word] += ((const uint64_t *)stats)[word];
 }
 
+uint64_t lockmgr_client_ops(const struct lockmgr_client *client)
+{
+    uint64_t sum = 0;
+    for (int kind = 0; kind < FABRIC_KINDS; kind++)
+        sum += client->stats.acquire_ops[kind] + client->stats.release_ops[kind];
+    return sum;
+}
+
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker)
 {
     for (uint32_t i = 0; i < worker->client_count; i++) add_counters(sum, &worker->clients[i].stats);

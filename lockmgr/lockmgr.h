@@ -226,6 +226,8 @@ void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t 
 bool lockmgr_quiet(const struct lockmgr_worker *worker);
 /* The worker's own statistics: those of all its clients. */
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
+/* Operations on memory nodes that this client has posted so far. */
+uint64_t lockmgr_client_ops(const struct lockmgr_client *client);
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
 /* Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so long. */

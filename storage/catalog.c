@@ -119,7 +119,9 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     catalog->versions = shape->versions;
     catalog->mn_bytes = shape->mn_bytes;
     catalog->area_bytes = shape->mn_bytes / (shape->replicas + 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
-    catalog->heap_offset = (LAYOUT_HEAP_OFFSET + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
+    uint64_t locks_bytes = shape->locks_bytes > LAYOUT_LOCKS_BYTES ? shape->locks_bytes : LAYOUT_LOCKS_BYTES;
+    catalog->heap_offset =
+        (LAYOUT_LOCKS_OFFSET + locks_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
     uint64_t least = (catalog->heap_offset + LAYOUT_CHUNK_BYTES) * (shape->replicas + 1);
     if (shape->mn_bytes < least || shape->mn_bytes >= 1ull << 48)
         return err_set(error, CELLAR_ERR_INVALID,

@@ -35,7 +35,8 @@ struct catalog {
 struct catalog_shape {
     uint32_t mn_count, replicas, cn_count;
     uint64_t mn_bytes;
-    bool versions; /* for tables that are made */
+    bool versions;        /* for tables that are made */
+    uint64_t locks_bytes; /* of each area, for locks at least (locktable.h) */
 };
 
 /*

@@ -9,7 +9,7 @@
  *     0          superblock (4 KiB)
  *     4 KiB      catalog: CATALOG_TABLES_MAX entries of 4 KiB (used on node 0 only)
  *     260 KiB    members: one line for each compute node; node 0's are the truth, nodes 1..f follow (members.h)
- *     locks      of hot records (locktable.h), up to the heap
+ *     locks      of hot records, or of all (locktable.h), up to the heap
  *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a
  *                chunk_wire
  *

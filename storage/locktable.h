@@ -1,7 +1,7 @@
 /*
- * locktable.h - locks of hot records in the memory nodes: where they are, and which one a cell has (protocol.md section 6).
+ * locktable.h - locks of hot cells (protocol.md section 6), or of all records (mode `2pl`), in the memory nodes: where they are, and which one a cell has.
  *
- * Each memory node has a table of fixed size between its members and its heap, on its primary only. A cell's lock is named by a hash,
+ * Each memory node has a table between its members and its heap, on its primary only. A cell's lock is named by a hash,
  * on the record's node: cells that share one wait for each other without need, which costs time and nothing else.
  */
 #pragma once

@@ -9,7 +9,6 @@ refused "--workload knows no 'tpcd'" --workload tpcd
 refused "--schedule knows no 'fifo'" --schedule fifo
 refused "--nic knows no 'cx9'; it takes one of: cx" --nic cx9
 refused "--cc knows no 'mvcc'" --cc mvcc
-refused "--cc 2pl is not built yet" --cc 2pl
 refused "--en-bits knows no '5'" --en-bits 5
 refused "unknown option '--history'" --history x
 refused "unexpected argument 'now'" now

@@ -75,7 +75,12 @@ refused "--json needs a value that is not empty" bench smallbank --json ""
 refused "--two-tables takes no value" bench smallbank --two-tables=yes
 
 # bench: what is not built
-for cc in 2pl; do refused "not built yet; built: record, cell, crest, cellar, ford, motor" bench smallbank --cc $cc; done
+refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
+refused "mode cell has locks of its own" bench smallbank --cc cell --lock mcs
+refused "no lock algorithm is called 'nosuch'" bench smallbank --cc 2pl --lock nosuch
+refused "lock algorithm netlock locks in a switch" bench smallbank --cc 2pl --lock netlock
+refused "lock algorithm rpc needs a lock server" bench smallbank --cc 2pl --lock rpc
+refused "lock algorithm declock has no policy 'nix'" bench smallbank --cc 2pl --policy nix
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
 refused "unable to open" bench smallbank --cluster "$folder/none"

@@ -28,19 +28,19 @@ static void impossible_shapes_are_refused(void **state)
 {
     struct pool pool;
     pool_fabric(&pool, *state, 2, 1);
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false}, true, false), CELLAR_ERR_INVALID,
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
           "0 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false}, true, false), CELLAR_ERR_INVALID,
-          "65 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false}, true, false), CELLAR_ERR_INVALID,
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, 0}, true, false),
+          CELLAR_ERR_INVALID, "65 memory nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
           "at least 3");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false}, true, false), CELLAR_ERR_INVALID,
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
           "0 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false}, true, false), CELLAR_ERR_INVALID,
-          "256 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false}, true, false), CELLAR_ERR_INVALID,
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, 0}, true, false),
+          CELLAR_ERR_INVALID, "256 compute nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, 0}, true, false), CELLAR_ERR_INVALID,
           "400000 bytes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false}, true, false), CELLAR_ERR_INVALID,
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, 0}, true, false), CELLAR_ERR_INVALID,
           "possible");
     FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_CORRUPT, "not formatted");
     assert_null(pool.catalog);

@@ -1,0 +1,186 @@
+/*
+ * twopl.c - an attempt's locks in mode `2pl`: taken before the records of a block are read, released when all is over.
+ *
+ * The race it is built around: two attempts that each want what the other one holds. Blocks ask in ascending order, so that within a block, and as long
+ * as each block's locks are above the earlier ones', nobody waits in a cycle. A lock that is not above is asked for, too, since most often it is
+ * free; but not for long. Who gives up then, or would need a lock stronger than he holds it, remembers all that he held and wanted, and the next attempt
+ * of the call asks for it at once, in order.
+ */
+#include "twopl.h"
+
+#include "counter.h"
+#include "lockmgr.h"
+#include "txn.h"
+
+#include "must.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- lists ---- */
+
+/* Where that lock is, or belongs. */
+static uint32_t list_at(const struct twopl_list *list, uint32_t lock)
+{
+    uint32_t low = 0, high = list->count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (list->wants[middle].lock < lock)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct twopl_want *list_find(const struct twopl_list *list, uint32_t lock)
+{
+    uint32_t at = list_at(list, lock);
+    return at < list->count && list->wants[at].lock == lock ? &list->wants[at] : NULL;
+}
+
+/* Once, in the stronger mode; false: there are too many. */
+static bool list_add(struct twopl_list *list, uint32_t lock, bool exclusive)
+{
+    uint32_t at = list_at(list, lock);
+    if (at < list->count && list->wants[at].lock == lock) {
+        list->wants[at].exclusive = list->wants[at].exclusive || exclusive;
+        return true;
+    }
+    if (list->count == TWOPL_LOCKS_MAX) return false;
+    memmove(&list->wants[at + 1], &list->wants[at], (list->count++ - at) * sizeof *list->wants);
+    list->wants[at] = (struct twopl_want){lock, exclusive};
+    return true;
+}
+
+static bool list_join(struct twopl_list *list, const struct twopl_list *more)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < more->count && all; i++)
+        all = list_add(list, more->wants[i].lock, more->wants[i].exclusive);
+    return all;
+}
+
+/* ---- life ---- */
+
+static void *map_lazily(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+int twopl_set_open(struct twopl_set *set)
+{
+    struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
+    set->holds = map_lazily(TWOPL_LOCKS_MAX * sizeof *set->holds);
+    bool all = set->holds;
+    for (uint32_t i = 0; i < 3; i++) {
+        lists[i]->wants = map_lazily(TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+        all = all && lists[i]->wants;
+    }
+    return all ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void twopl_set_close(struct twopl_set *set)
+{
+    struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
+    if (set->holds) munmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
+    for (uint32_t i = 0; i < 3; i++)
+        if (lists[i]->wants) munmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+    *set = (struct twopl_set){0};
+}
+
+/* ---- a block ---- */
+
+bool twopl_keeps(const struct txn *txn)
+{
+    const struct twopl *twopl = txn->home->twopl;
+    return twopl && (!(twopl->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted));
+}
+
+/* What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet. False: too many. */
+static bool gather(struct txn *txn)
+{
+    const struct twopl *twopl = txn->home->twopl;
+    struct twopl_set *set = &txn->twopl;
+    bool all = true;
+
+    set->wanted.count = 0;
+    if (set->held.count == 0) all = list_join(&set->wanted, &set->learnt);
+    for (uint32_t i = 0; i < txn->block_count && all; i++) {
+        const struct cache_object *object = txn->block[i];
+        if (object->kind == CACHE_INSERT)
+            continue; /* its bucket is locked, and nobody can reach it before that is free */
+        bool exclusive = object->write_cells || object->kind == CACHE_DELETE;
+        if (PLANT(twopl_shared_for_write)) exclusive = false;
+        if (PLANT(twopl_reads_unlocked) && !exclusive) continue;
+        uint32_t lock = locktable_find(&twopl->table, object->table, object->key, 0);
+        const struct twopl_want *held = list_find(&set->held, lock);
+        if (!held || (exclusive && !held->exclusive && !PLANT(twopl_upgrade_assumed)))
+            all = list_add(&set->wanted, lock, exclusive);
+    }
+    return all;
+}
+
+/* Ends the attempt; the next one of this call asks first for all that this one held and wanted. */
+static int end_wiser(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
+{
+    struct twopl_set *set = &txn->twopl;
+    if (!list_join(&set->learnt, &set->held) || !list_join(&set->learnt, &set->wanted)) set->learnt.count = 0;
+    return txn_abort(co, txn, reason);
+}
+
+static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
+{
+    struct twopl *twopl = txn->home->twopl;
+    struct twopl_set *set = &txn->twopl;
+    uint64_t before = lockmgr_client_ops(set->client);
+    atomic_fetch_add(&twopl->asked, 1);
+    if (!atomic_load(&twopl->watched)) twopl_watch(twopl, txn->home->sched);
+    int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], locktable_addr(&twopl->table, want->lock),
+                               want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
+    atomic_fetch_sub(&twopl->asked, 1);
+    counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
+    return code;
+}
+
+/* One that was not granted. */
+static int refused(struct coro *co, struct txn *txn, int code, bool late)
+{
+    if (code == -CELLAR_ERR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
+    if (code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
+    if (code == -CELLAR_ERR_INDETERMINATE) gate_fail(txn->home->gate); /* INV-2PL-5 */
+    return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+}
+
+int twopl_enter(struct coro *co, struct txn *txn)
+{
+    struct twopl_set *set = &txn->twopl;
+    if (PLANT(twopl_released_early)) twopl_leave(co, txn);
+    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    for (uint32_t i = 0; i < set->wanted.count; i++)
+        if (list_find(&set->held, set->wanted.wants[i].lock)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
+    for (uint32_t i = 0; i < set->wanted.count; i++) {
+        const struct twopl_want *want = &set->wanted.wants[i];
+        if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
+        uint64_t wait_ns = late && !PLANT(twopl_waits_in_cycles) ? TWOPL_WAIT_LATE_NS : TWOPL_WAIT_NS;
+        int code = ask(co, txn, want, wait_ns);
+        if (code) return refused(co, txn, code, late);
+        must(list_add(&set->held, want->lock, want->exclusive));
+    }
+    return 0;
+}
+
+void twopl_leave(struct coro *co, struct txn *txn)
+{
+    struct twopl_set *set = &txn->twopl;
+    uint64_t before = lockmgr_client_ops(set->client);
+    for (uint32_t i = 0; i < set->held.count; i++) {
+        int code = lockmgr_release(co, &set->holds[i]);
+        bool lost = code == -CELLAR_ERR_FENCED && !twopl_keeps(txn); /* by a lease, and nothing rested on it */
+        if (code && !lost) gate_fail(txn->home->gate);
+    }
+    set->held.count = 0;
+    counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
+}

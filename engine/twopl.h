@@ -1,0 +1,123 @@
+/*
+ * twopl.h - mode `2pl`: strict two-phase locking over any lock of the lock manager whose words are in memory nodes (docs/rivals.md).
+ *
+ *     block ──> its records' locks, in ascending order, one after the other ──> fetch: mark + READ of what is to be written, READ of the rest ... ──> v
+ *     ──> log: acknowledged ──> apply, unmark ──> all locks released
+ *
+ * A record's lock is named by a hash of (table, key), in a table on the record's memory node: shared to read it, exclusive to write or delete it. The tag
+ * on a record is no lock in this mode but a mark: who is writing, for whoever recovers that node. Index buckets are locked and checked as in the
+ * other modes.
+ *
+ * INV-2PL-1: a record is read under its lock, and marked under its lock held exclusively; every lock is held until the attempt has ended, its changes applied.
+ * INV-2PL-2: an attempt that holds locks waits for one that is not above all of them for a bounded time only, so that no wait is part of a
+ *            cycle for long; and a lock that is held shared never becomes exclusive: the attempt ends, and the next one asks for the stronger one first.
+ * INV-2PL-3: of a lock that can be lost while it is held (LOCKMGR_LEASES) nothing is believed: reads under it are checked behind v as in mode `record`.
+ * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
+ * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one.
+ */
+#pragma once
+
+#include "cellar.h"
+#include "fabric.h"
+#include "locktable.h"
+#include "member.h"
+#include "sched.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define TWOPL_LOCKS_MAX 1024 /* of a transaction at once */
+#define TWOPL_WAIT_NS                                                                                                  \
+    10000000 /* for a lock above all that are held: long, since whoever gives up goes to the end of the queue */
+#define TWOPL_WAIT_LATE_NS 200000     /* for one that is not: its holder may wait for us */
+#define TWOPL_TABLE_SHARE 16          /* of a memory node's bytes, one in so many is for locks, */
+#define TWOPL_TABLE_BYTES (16u << 20) /* ... at most so many */
+
+struct cellar;
+struct gate;
+struct lockmgr;
+struct lockmgr_client;
+struct lockmgr_hold;
+struct lockmgr_worker;
+struct txn;
+struct txn_home;
+struct worker;
+
+/* A lock, by its number in the table, and how it is wanted or held. */
+struct twopl_want {
+    uint32_t lock;
+    bool exclusive;
+};
+struct twopl_list {
+    struct twopl_want *wants; /* ascending, each once. TWOPL_LOCKS_MAX */
+    uint32_t count;
+};
+
+/* Of a coordinator. */
+struct twopl_set {
+    struct twopl_list held, wanted;
+    struct twopl_list learnt;   /* by earlier attempts of this call that could not go on: asked for first */
+    struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held, in order of their grants */
+    struct lockmgr_client *client;
+};
+
+/* Of a compute node. */
+struct twopl {
+    struct locktable table;
+    struct lockmgr *lockmgr;
+    uint32_t promises;
+    const struct member *member;
+    uint32_t cn;
+    struct gate *gate;
+    _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */
+    _Atomic uint64_t asked;   /* coordinators of this node that wait for a lock */
+    atomic_bool watched;      /* the watcher looks again by itself */
+    struct twopl_worker *first;
+    atomic_bool stopping, abandons;
+};
+
+/* Of a worker of it. */
+struct twopl_worker {
+    struct twopl *twopl;
+    struct worker *worker;
+    struct lockmgr_worker *lockmgr;
+    struct sched_task tender, watcher;
+    atomic_bool watch;
+    bool tender_busy, watcher_busy; /* in the midst of something */
+    uint64_t stop_ns;               /* since when it wants to leave; 0: it does not */
+};
+
+/* ---- birth and death (twopl_worker.c) ---- */
+
+/* Refuses with a clear line what this mode cannot run: locks that need a server or a switch. Nothing in other modes. */
+NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_error *error);
+/* How many bytes of each area of a pool are for locks; 0 in other modes. */
+uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes);
+/* For that CN of an open pool. */
+NODISCARD int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out,
+                         struct cellar_error *error);
+void twopl_close(struct twopl *twopl);
+/* By each worker, in its thread: its clients are its coordinators. */
+NODISCARD int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_worker **out,
+                                struct cellar_error *error);
+/* NULL is allowed. */
+void twopl_worker_close(struct twopl_worker *worker);
+/* Somebody waits for a lock: the watcher of the node is to look after it. */
+void twopl_watch(struct twopl *twopl, struct sched *from);
+/* A message that came. False: it is not of a lock. */
+bool twopl_deliver(struct twopl_worker *worker, const struct fabric_message *message);
+/* By a worker without an agent: takes what has come. */
+void twopl_receive(struct twopl_worker *worker);
+/* By a worker that wants to leave: true when it has nothing left to do for others. */
+bool twopl_stop(struct twopl_worker *worker);
+
+/* ---- transactions (twopl.c) ---- */
+
+NODISCARD int twopl_set_open(struct twopl_set *set);
+void twopl_set_close(struct twopl_set *set);
+/* Takes the locks of the block's records: 0, or RETRY (released), or an error of the procedure's doing. */
+NODISCARD int twopl_enter(struct coro *co, struct txn *txn);
+/* The attempt is over, its changes applied: releases all. */
+void twopl_leave(struct coro *co, struct txn *txn);
+/* Do its locks alone keep what it has read? */
+bool twopl_keeps(const struct txn *txn);

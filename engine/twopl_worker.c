@@ -1,0 +1,230 @@
+/*
+ * twopl_worker.c - locks of mode `2pl` in a compute node: its lock manager, and in each worker a tender for what nobody waits for; the first one's
+ * watcher looks who is dead, and has those watched who may be in the way, while somebody waits for long.
+ */
+#include "twopl.h"
+
+#include "db.h"
+#include "lockmgr.h"
+#include "must.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (64u << 10)
+#define VIEW_NS 500000    /* between two looks at who is dead, while a lock is waited for */
+#define STOP_NS 4000000   /* so long a node that closes waits for others that may owe it a message */
+#define RTT_NS 2000       /* about: of no known fabric it is much more */
+#define LOCKS_TYPICAL 128 /* of a coordinator: tables of a compute node have room for so many of each */
+
+/* ---- what can be run ---- */
+
+static const char *algorithm_of(const struct cellar_config *config) { return config->lock ? config->lock : "declock"; }
+
+static struct lockmgr_config config_of(const struct cellar_config *config, uint32_t cn_count, struct twopl *twopl);
+
+int twopl_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    const struct mode *mode = mode_of(config->cc);
+    bool queues = mode->queues && config->lock && strcmp(config->lock, "declock") == 0 && !config->lock_policy;
+    if (!mode->locks && !queues && (config->lock || config->lock_policy))
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithms and policies are chosen in mode 2pl; mode %s has %s",
+                       mode->name, mode->queues ? "declock for hot records" : "locks of its own");
+    if (!mode->locks) return 0;
+    const char *name = algorithm_of(config);
+    if (lockmgr_switches_max(name))
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "lock algorithm %s locks in a switch, which a database does not run: `cellar bench lock` does",
+                       name);
+    if (strcmp(name, "rpc") == 0 || strcmp(name, "ncosed") == 0)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "lock algorithm %s needs a lock server, which a database does not run: `cellar bench lock` does",
+                       name);
+    if (config->replicas && config->memnodes)
+        return err_set(
+            error, CELLAR_ERR_UNSUPPORTED,
+            "mode 2pl has locks in one memory node each, and does not outlive it: no backups with --memnodes");
+    struct lockmgr_config lock = config_of(config, config->cn_index + config->cns, NULL);
+    return lockmgr_check(&lock, error);
+}
+
+uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes)
+{
+    if (!mode_of(config->cc)->locks) return 0;
+    uint64_t share = area_bytes / TWOPL_TABLE_SHARE;
+    return share < TWOPL_TABLE_BYTES ? share : TWOPL_TABLE_BYTES;
+}
+
+/* ---- who is dead ---- */
+
+static bool dead(void *arg, uint32_t cn)
+{
+    const struct twopl *twopl = arg;
+    /* A node that closes or has stopped waits for nobody's acknowledgement. */
+    if (cn == twopl->cn) return atomic_load(&twopl->stopping) || atomic_load(&twopl->gate->failed);
+    if (atomic_load_explicit(&twopl->abandons, memory_order_relaxed)) return true;
+    return atomic_load_explicit(&twopl->dead[cn / 64], memory_order_relaxed) >> cn % 64 & 1;
+}
+
+/* Fenced for certain, and its log has had its effect; or there was no such node. */
+static bool is_over(const struct members_state *state)
+{
+    return state->state != LAYOUT_MEMBER_LIVE && state->state != LAYOUT_MEMBER_FENCED;
+}
+
+static void view_renew(struct coro *co, struct twopl_worker *own)
+{
+    struct twopl *twopl = own->twopl;
+    const struct txn_home *home = &own->worker->home;
+    for (uint32_t cn = 0; cn < home->catalog->cn_count; cn++) {
+        struct members_state now;
+        uint64_t bit = 1ull << cn % 64;
+        if (cn == twopl->cn || member_look(co, twopl->member, home->ep, cn, &now)) continue;
+        if (is_over(&now))
+            atomic_fetch_or(&twopl->dead[cn / 64], bit);
+        else
+            atomic_fetch_and(&twopl->dead[cn / 64], ~bit);
+        /* No tag tells who holds a lock: any of them may be the one that does not answer any more. */
+        if (home->vigil && !is_over(&now)) vigil_watch(home->vigil, own->worker, cn);
+    }
+}
+
+static void watcher_main(struct coro *co, void *arg)
+{
+    struct twopl_worker *own = arg;
+    struct twopl *twopl = own->twopl;
+    struct worker *worker = own->worker;
+    bool before = false; /* somebody waited when it looked last */
+    for (;;) {
+        bool asked = atomic_load(&twopl->asked) != 0;
+        own->watcher_busy = true;
+        if (asked && before && !atomic_load(&twopl->gate->failed)) view_renew(co, own);
+        own->watcher_busy = false;
+        atomic_store(&twopl->watched, asked || before);
+        before = asked;
+        bool rests = !atomic_load(&twopl->watched) && atomic_load(&twopl->asked) == 0;
+        uint64_t until_ns = rests ? UINT64_MAX : fabric_now_ns(worker->ep) + VIEW_NS;
+        (void)sched_wait(co, &worker->sched, &own->watcher, &own->watch, until_ns);
+    }
+}
+
+void twopl_watch(struct twopl *twopl, struct sched *from)
+{
+    struct twopl_worker *first = twopl->first;
+    if (first) sched_signal(from, &first->worker->sched, &first->watcher, &first->watch);
+}
+
+/* ---- a worker ---- */
+
+static void tender_main(struct coro *co, void *arg)
+{
+    struct twopl_worker *own = arg;
+    for (;;) {
+        own->tender_busy = true;
+        uint64_t until_ns = lockmgr_tend(co, own->lockmgr);
+        own->tender_busy = false;
+        lockmgr_tend_wait(co, own->lockmgr, until_ns);
+    }
+}
+
+int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_worker **out, struct cellar_error *error)
+{
+    struct twopl_worker *own = *out = calloc(1, sizeof *own);
+    if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
+    own->twopl = twopl;
+    own->worker = worker;
+    own->tender.co = coro_new(STACK_BYTES, tender_main, own);
+    bool first = worker->home.gate_worker == 0;
+    if (first) own->watcher.co = coro_new(STACK_BYTES, watcher_main, own);
+    if (!own->tender.co || (first && !own->watcher.co))
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
+    int rc =
+        lockmgr_worker_open(twopl->lockmgr, worker->home.gate_worker, worker->ep, &worker->sched, &own->lockmgr, error);
+    if (rc) return rc;
+    for (uint32_t i = 0; i < worker->coordinator_count; i++) {
+        struct coordinator *coordinator = &worker->coordinators[i];
+        coordinator->txn.twopl.client = lockmgr_client_of(own->lockmgr, i, &coordinator->task);
+    }
+    sched_ready(&worker->sched, &own->tender);
+    if (first) {
+        sched_ready(&worker->sched, &own->watcher);
+        twopl->first = own;
+    }
+    return 0;
+}
+
+void twopl_worker_close(struct twopl_worker *own)
+{
+    if (!own) return;
+    lockmgr_worker_close(own->lockmgr);
+    coro_free(own->tender.co);
+    coro_free(own->watcher.co);
+    free(own);
+}
+
+bool twopl_deliver(struct twopl_worker *own, const struct fabric_message *message)
+{
+    return own->lockmgr && lockmgr_deliver(own->lockmgr, message);
+}
+
+void twopl_receive(struct twopl_worker *own)
+{
+    struct fabric_message message;
+    while (fabric_recv(own->worker->ep, &message)) (void)twopl_deliver(own, &message);
+}
+
+bool twopl_stop(struct twopl_worker *own)
+{
+    struct twopl *twopl = own->twopl;
+    if (!own->lockmgr) return true;
+    uint64_t now_ns = fabric_now_ns(own->worker->ep);
+    if (!own->stop_ns) own->stop_ns = now_ns;
+    bool abandons = now_ns - own->stop_ns >= STOP_NS;
+    atomic_store(&twopl->stopping, true);
+    if (abandons) atomic_store(&twopl->abandons, true);
+    /* Whatever they have posted is still to come back. */
+    if (own->watcher_busy || own->tender_busy) return false;
+    return lockmgr_quiet(own->lockmgr) || abandons;
+}
+
+/* ---- birth and death ---- */
+
+static struct lockmgr_config config_of(const struct cellar_config *config, uint32_t cn_count, struct twopl *twopl)
+{
+    uint32_t clients = config->threads * config->coros, least = TWOPL_LOCKS_MAX / clients + 1;
+    return (struct lockmgr_config){.algorithm = algorithm_of(config),
+                                   .policy = config->lock_policy,
+                                   .cn_count = cn_count,
+                                   .workers_per_cn = config->threads,
+                                   .clients_per_worker = config->coros,
+                                   .locks_per_client = least > LOCKS_TYPICAL ? least : LOCKS_TYPICAL,
+                                   .rtt_ns = RTT_NS + config->rtt_ns,
+                                   .view = {dead, twopl}};
+}
+
+int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out, struct cellar_error *error)
+{
+    struct twopl *twopl = *out = calloc(1, sizeof *twopl);
+    if (!twopl) return err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
+    twopl->cn = cn;
+    twopl->gate = gate;
+    twopl->member = &db->member;
+    struct lockmgr_config config = config_of(&db->config, db->catalog->cn_count, twopl);
+    int rc = lockmgr_check(&config, error);
+    if (rc) return rc;
+    twopl->promises = lockmgr_promises(&config);
+
+    twopl->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), UINT32_MAX);
+    if (twopl->table.per_node == 0)
+        return err_set(error, CELLAR_ERR_TOO_LARGE,
+                       "a lock of %s takes %llu bytes: more than a memory node has for them", config.algorithm,
+                       (unsigned long long)lockmgr_lock_bytes(&config));
+    return lockmgr_open(&config, db->fabric, cn, &twopl->lockmgr, error);
+}
+
+void twopl_close(struct twopl *twopl)
+{
+    if (!twopl) return;
+    lockmgr_close(twopl->lockmgr);
+    free(twopl);
+}
