@@ -57,6 +57,11 @@ static const struct option_def defs[] = {
      .fallback = "its first",
      .kind = OPTION_TEXT,
      .offset = AT(db.lock_policy)},
+    {.name = "hot",
+     .argument = "NAME=N,...",
+     .help = "rules of mode cellar's hot records (docs/hot-records.md)",
+     .kind = OPTION_TEXT,
+     .offset = AT(db.hot)},
 
     {.group = "Cluster",
      .name = "cns",
@@ -468,6 +473,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         int refused = refuse_sim_conflicts(given, error);
         if (refused < 0) return refused;
     }
+    if (db->hot && !mode_of(db->cc)->queues) CONFLICT("--hot is for --cc cellar, not %s", mode_of(db->cc)->name);
     int code = refuse_history_conflicts(settings, given, error);
     if (code == 0) code = refuse_verbs_conflicts(settings, given, error);
     if (code < 0) return code;

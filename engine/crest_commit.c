@@ -68,6 +68,7 @@ static inline int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
 
 int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
+    txn->attempts = attempts;
     txn->mark = local_attempt(txn->writer);
     txn->sights = atomic_load_explicit(&txn->home->local->sights, memory_order_acquire);
     txn->writer->begin_ns = txn->begin_ns;

@@ -4,6 +4,7 @@
 #include "fabric_shm.h"
 #include "fabric_sim.h"
 #include "fabric_verbs.h"
+#include "hot_policy.h"
 #include "layout.h"
 
 #include <string.h>
@@ -90,6 +91,12 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     return 0;
 }
 
+static int hot_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    struct hot_policy policy;
+    return hot_policy_parse(config->hot, &policy, error);
+}
+
 int db_config_check(struct cellar_config *config, struct cellar_error *error)
 {
     defaults_set(config);
@@ -101,6 +108,7 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
                      config->coros);
     if (rc == 0) rc = lease_check(config, error);
     if (rc == 0) rc = stacks_check(config, error);
+    if (rc == 0) rc = hot_check(config, error);
     return rc ? rc : bytes_check(config, error);
 }
 

@@ -41,9 +41,22 @@ static bool used(const struct txn *txn, uint32_t lock)
     return false;
 }
 
+/* A record that is not entered often any more cools down. */
+static void count_entry(struct txn *txn, struct hot_record *record)
+{
+    uint64_t hits = hot_rule(txn->home->hot, HOT_RULE_COOL_HITS), window_ns = hot_rule(txn->home->hot, HOT_RULE_WINDOW);
+    if (!hits) return;
+    uint64_t now_ns = fabric_now_ns(txn->home->ep);
+    uint64_t since_ns = atomic_load_explicit(&record->entered_since_ns, memory_order_relaxed);
+    uint32_t entered = atomic_fetch_add_explicit(&record->entered, 1, memory_order_relaxed) + 1;
+    if (since_ns && now_ns - since_ns < window_ns) return;
+    if (since_ns) atomic_store_explicit(&record->rare, entered < hits, memory_order_relaxed);
+    atomic_store_explicit(&record->entered_since_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&record->entered, 0, memory_order_relaxed);
+}
+
 /* Of one object: those of the cells that it writes, and of those that it reads and that fail to be read. */
-static void want_cells(struct txn *txn, struct cache_object *object, const struct hot_record *record,
-                       struct wanted *wanted)
+static void want_cells(struct txn *txn, struct cache_object *object, struct hot_record *record, struct wanted *wanted)
 {
     const struct hot *hot = txn->home->hot;
     uint32_t write = crest_cells_to_lock(txn, object);
@@ -55,6 +68,7 @@ static void want_cells(struct txn *txn, struct cache_object *object, const struc
         uint32_t lock = locktable_find(&hot->table, object->table, object->key, cell);
         all = used(txn, lock) || want(wanted, lock, write >> cell & 1);
     }
+    count_entry(txn, record);
     object->heat = all ? CACHE_QUEUED : CACHE_UNQUEUED;
 }
 
@@ -66,7 +80,7 @@ static void gather(struct txn *txn, struct wanted *wanted)
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn->block[i];
         if (object->heat != CACHE_COLD) continue;
-        const struct hot_record *record = hot_find(hot, object->table, object->key);
+        struct hot_record *record = hot_find(hot, object->table, object->key);
         if (record)
             want_cells(txn, object, record, wanted);
         else if (txn->hot_retries > HOT_WAYS) /* its hint is lost again and again */
@@ -86,6 +100,8 @@ static void let_in(struct txn *txn, struct hot_lock *lock, uint32_t number, bool
 {
     lock->users += !(PLANT(hot_reader_uncounted) && !exclusive);
     lock->entered++;
+    uint64_t batch = hot_rule(txn->home->hot, HOT_RULE_BATCH);
+    if (++lock->batch == batch && batch) hot_keeper_call(lock, txn->home->sched);
     txn->hot.uses[txn->hot.count++] = (struct hot_use){number, exclusive};
 }
 
@@ -129,8 +145,9 @@ static bool ask_for(struct txn *txn, struct hot_lock *lock, uint32_t number, boo
 static enum entered give_up(struct txn *txn, struct hot_lock *lock, uint64_t now_ns)
 {
     counter_add(&txn->home->stats.hot[CELLAR_HOT_GIVEN_UP], 1);
+    uint64_t stuck_ns = hot_rule(txn->home->hot, HOT_RULE_STUCK) * txn->home->catalog->cn_count;
     bool theirs = lock->state == HOT_WANTED || lock->state == HOT_RELEASING;
-    if (!theirs || now_ns - lock->since_ns < HOT_STUCK_NS || PLANT(hot_stuck_awaited)) return GIVEN_UP;
+    if (!theirs || now_ns - lock->since_ns < stuck_ns || PLANT(hot_stuck_awaited)) return GIVEN_UP;
     lock->off_until_ns = now_ns + HOT_OFF_NS;
     return PASSED;
 }
@@ -191,9 +208,11 @@ static void cool(struct txn *txn)
         bool alone = cells != 0;
         for (; cells && alone; cells &= cells - 1) {
             uint32_t number = locktable_find(&hot->table, object->table, object->key, (uint32_t)__builtin_ctz(cells));
-            alone = hot->locks[number].turns_alone >= HOT_COOL_TURNS || PLANT(hot_cooled_early);
+            alone = hot->locks[number].turns_alone >= hot_rule(hot, HOT_RULE_COOL_TURNS) || PLANT(hot_cooled_early);
         }
-        object->cools = alone;
+        const struct hot_record *record =
+            object->heat == CACHE_QUEUED ? hot_find(hot, object->table, object->key) : NULL;
+        object->cools = alone || (record && atomic_load_explicit(&record->rare, memory_order_relaxed));
     }
 }
 
@@ -202,11 +221,15 @@ int hot_enter(struct coro *co, struct txn *txn)
     struct txn_home *home = txn->home;
     struct wanted wanted;
     bool first = txn->hot.count == 0 && txn->announced_count == 0;
+    uint64_t behind = hot_rule(home->hot, HOT_RULE_BEHIND);
 
     if (atomic_load_explicit(&home->hot->hot_count, memory_order_relaxed) == 0 && txn->hot_retries == 0) return 0;
+    if (behind && txn->attempts == 1 && first) return 0;
     gather(txn, &wanted);
     if (wanted.count == 0) return 0;
-    uint64_t deadline_ns = fabric_now_ns(home->ep) + (first ? HOT_WAIT_NS : HOT_WAIT_LATER_NS);
+    uint64_t wait_ns =
+        first ? hot_rule(home->hot, HOT_RULE_WAIT) * home->catalog->cn_count : hot_rule(home->hot, HOT_RULE_WAIT_LATER);
+    uint64_t deadline_ns = fabric_now_ns(home->ep) + wait_ns;
     for (uint32_t i = 0; i < wanted.count; i++) {
         if (txn->hot.count == HOT_SET_MAX) break;
         enum entered entered = enter(co, txn, wanted.uses[i].lock, wanted.uses[i].exclusive, deadline_ns);

@@ -24,7 +24,6 @@
 #include <stdint.h>
 
 #define HOT_KEEPERS 64 /* of a CN: locks that it holds or waits for at once; all CNs of a pool have as many */
-#define HOT_LOCKS 1    /* on each memory node: hot cells that move together come sooner (docs/hot-records.md) */
 #define HOT_SET_MAX 48 /* locks that one attempt uses */
 
 struct txn;

@@ -27,14 +27,16 @@ static struct hot_record *look_up(const struct hot *hot, uint64_t name)
     return NULL;
 }
 
-const struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key)
+struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key)
 {
-    const struct hot_record *record = look_up(hot, name_of(table, key));
+    struct hot_record *record = look_up(hot, name_of(table, key));
     return record && atomic_load_explicit(&record->hot, memory_order_relaxed) ? record : NULL;
 }
 
 static void set_hot(struct hot *hot, struct hot_record *record, bool to)
 {
+    atomic_store_explicit(&record->rare, false, memory_order_relaxed);
+    atomic_store_explicit(&record->entered_since_ns, 0, memory_order_relaxed);
     if (atomic_exchange(&record->hot, to) == to) return;
     if (to)
         atomic_fetch_add(&hot->hot_count, 1);
@@ -90,12 +92,15 @@ void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *objec
     if (object->heat == CACHE_QUEUED) counter_add(&txn->home->stats.hot[CELLAR_HOT_MET], 1);
     struct hot_record *record = make(hot, name_of(object->table, object->key), false);
     if (!record) return;
-    if (now_ns - atomic_load_explicit(&record->since_ns, memory_order_relaxed) > HOT_LOSSES_NS) {
+    uint64_t weight = 1 + txn->cache.object_count / hot_rule(hot, HOT_RULE_WORK);
+    if (txn->attempts * weight < hot_rule(hot, HOT_RULE_TRIES)) return;
+    if (now_ns - atomic_load_explicit(&record->since_ns, memory_order_relaxed) > hot_rule(hot, HOT_RULE_WINDOW)) {
         atomic_store_explicit(&record->since_ns, now_ns, memory_order_relaxed);
         atomic_store_explicit(&record->losses, 0, memory_order_relaxed);
     }
-    uint32_t losses = atomic_fetch_add_explicit(&record->losses, 1, memory_order_relaxed) + 1;
-    if (losses < HOT_LOSSES || PLANT(hot_never)) return;
+    uint32_t losses =
+        atomic_fetch_add_explicit(&record->losses, (uint32_t)weight, memory_order_relaxed) + (uint32_t)weight;
+    if (losses < hot_rule(hot, HOT_RULE_LOSSES) || PLANT(hot_never)) return;
     if (read) atomic_fetch_or_explicit(&record->read_cells, cells, memory_order_relaxed);
     if (atomic_load_explicit(&record->hot, memory_order_relaxed)) return;
     heat(co, txn, record, object->addr);

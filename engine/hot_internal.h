@@ -7,6 +7,7 @@
 #pragma once
 
 #include "hot.h"
+#include "hot_policy.h"
 #include "lockmgr.h"
 #include "locktable.h"
 #include "member.h"
@@ -14,18 +15,9 @@
 
 #include <stdatomic.h>
 
-#define HOT_RECORDS 4096         /* hints, */
-#define HOT_WAYS 4               /* so many places for each */
-#define HOT_LOSSES 3             /* make a record hot, */
-#define HOT_LOSSES_NS 1000000    /* if they come within so long */
-#define HOT_HOLD_NS 100000       /* a lock that others wait for is closed when it was open for so long, */
-#define HOT_HOLDS_MAX 4          /* ... or for so many times as long, while */
-#define HOT_BUSY 64              /* ... so many have entered it in the last one */
-#define HOT_WAIT_NS 1000000      /* a wait in the first block, at most */
-#define HOT_WAIT_LATER_NS 100000 /* ... and in later ones */
-#define HOT_STUCK_NS 4000000     /* a lock that is not granted for so long */
-#define HOT_OFF_NS 2000000       /* is left alone for so long */
-#define HOT_COOL_TURNS 8         /* in a row without anybody else: the record is hot no more */
+#define HOT_RECORDS 4096   /* hints, */
+#define HOT_WAYS 4         /* so many places for each */
+#define HOT_OFF_NS 2000000 /* a lock that was not granted for too long is left alone for so long */
 
 enum hot_state { HOT_IDLE, HOT_WANTED, HOT_OPEN, HOT_CLOSING, HOT_RELEASING };
 
@@ -44,7 +36,8 @@ struct hot_lock {
     uint8_t turns_alone;     /* nobody else was met, in so many turns in a row */
     bool shared;             /* OPEN or CLOSING: held in mode shared; WANTED: to be */
     bool refused;            /* the last one who asked for it did not get it */
-    uint32_t users, entered; /* now; in this hold */
+    uint32_t users, entered; /* now; in this hold; */
+    uint32_t batch;          /* ... since it was last seen whether others wait */
     uint32_t holds;          /* since it was granted */
     uint32_t writers_waiting, readers_waiting;
     struct hot_waiter *first;
@@ -58,7 +51,10 @@ struct hot_record {
     _Atomic uint64_t name; /* of table and key, never 0; 0: nobody's */
     _Atomic uint64_t since_ns;
     atomic_uint losses, read_cells;
+    _Atomic uint64_t entered_since_ns; /* a window of its being entered, */
+    atomic_uint entered;               /* ... and how often that was */
     atomic_bool hot;
+    atomic_bool rare; /* it was too seldom: to cool down */
 };
 
 struct hot_keeper {
@@ -75,6 +71,7 @@ struct hot_keeper {
 
 /* Of one CN. */
 struct hot {
+    struct hot_policy policy;
     struct locktable table;
     struct hot_lock *locks;
     struct hot_record *records;
@@ -103,5 +100,7 @@ void hot_keeper_call(struct hot_lock *lock, struct sched *from);
 NODISCARD bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home);
 void hot_wake_waiters(struct hot_lock *lock, struct sched *from);
 
+static inline uint64_t hot_rule(const struct hot *hot, enum hot_rule rule) { return hot->policy.rules[rule]; }
+
 /* NULL: it is not hot, as far as this CN knows. */
-const struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key);
+struct hot_record *hot_find(const struct hot *hot, const struct cellar_table *table, uint64_t key);

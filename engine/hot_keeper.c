@@ -151,26 +151,34 @@ static void open_lock(struct hot_keeper *keeper)
     struct hot_lock *lock = &hot->locks[keeper->lock];
     lock_word(hot, lock);
     lock->state = HOT_OPEN;
-    lock->entered = lock->holds = 0;
+    lock->entered = lock->holds = lock->batch = 0;
     if (!PLANT(hot_grant_untold)) hot_wake_waiters(lock, hot->sched);
     local_unlock_word(&lock->word);
     counter_add(&hot->home->stats.hot[CELLAR_HOT_TURNS], 1);
 }
 
 /* Under the word: a turn, or as much time as one takes, with others or without. */
-static void turn_count(struct hot_lock *lock, bool alone)
+static void turn_count(const struct hot *hot, struct hot_lock *lock, bool alone)
 {
     if (!alone)
         lock->turns_alone = 0;
-    else if (lock->turns_alone < HOT_COOL_TURNS)
+    else if (lock->turns_alone < hot_rule(hot, HOT_RULE_COOL_TURNS))
         lock->turns_alone++;
 }
 
-/* Under the word, at the end of a hold: many have come, so closing and opening again would cost more than the wait of others. */
-static bool goes_on(struct hot_lock *lock)
+static bool batch_full(const struct hot *hot, const struct hot_lock *lock)
 {
-    bool busy = lock->entered >= HOT_BUSY && ++lock->holds < HOT_HOLDS_MAX;
+    uint64_t batch = hot_rule(hot, HOT_RULE_BATCH);
+    return batch && lock->batch >= batch;
+}
+
+/* Under the word, at the end of a hold: many have come, so closing and opening again would cost more than the wait of others. */
+static bool goes_on(const struct hot *hot, struct hot_lock *lock)
+{
+    bool busy = lock->entered >= hot_rule(hot, HOT_RULE_BUSY) && ++lock->holds < hot_rule(hot, HOT_RULE_HOLDS);
     lock->entered = 0;
+    if (batch_full(hot, lock)) busy = false;
+    lock->batch = 0;
     return busy || PLANT(hot_never_closes);
 }
 
@@ -178,8 +186,8 @@ static bool goes_on(struct hot_lock *lock)
 static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
 {
     lock_word(hot, lock);
-    if (looked) turn_count(lock, !followed);
-    if (looked && followed && !goes_on(lock)) lock->state = HOT_CLOSING;
+    if (looked) turn_count(hot, lock, !followed);
+    if (looked && followed && !goes_on(hot, lock)) lock->state = HOT_CLOSING;
     bool idle = !wanted(lock) && (stopped(hot) || !PLANT(hot_unwanted_kept));
     bool over = lock->users == 0 && (lock->state == HOT_CLOSING || idle);
     if (over || (lock->state == HOT_CLOSING && PLANT(hot_given_early))) {
@@ -191,22 +199,33 @@ static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool looked, 
     return state;
 }
 
+/* As many have come in as may when others wait. */
+static bool full(struct hot *hot, struct hot_lock *lock)
+{
+    if (!hot_rule(hot, HOT_RULE_BATCH)) return false;
+    lock_word(hot, lock);
+    bool full = batch_full(hot, lock);
+    local_unlock_word(&lock->word);
+    return full;
+}
+
 /* Until it is to be released. */
 static void hold(struct coro *co, struct hot_keeper *keeper)
 {
     struct hot *hot = keeper->hot;
     struct hot_lock *lock = &hot->locks[keeper->lock];
-    uint64_t due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
+    uint64_t hold_ns = hot_rule(hot, HOT_RULE_HOLD);
+    uint64_t due_ns = fabric_now_ns(hot->home->ep) + hold_ns;
     bool looked = false, followed = false;
 
     for (;;) {
         enum hot_state state = look(hot, lock, looked, followed);
         if (state == HOT_RELEASING) return;
         (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, state == HOT_OPEN ? due_ns : UINT64_MAX);
-        looked = state == HOT_OPEN && fabric_now_ns(hot->home->ep) >= due_ns;
+        looked = state == HOT_OPEN && (fabric_now_ns(hot->home->ep) >= due_ns || full(hot, lock));
         if (!looked) continue;
         followed = lockmgr_followed(co, &keeper->hold);
-        due_ns = fabric_now_ns(hot->home->ep) + HOT_HOLD_NS;
+        due_ns = fabric_now_ns(hot->home->ep) + hold_ns;
     }
 }
 
@@ -220,7 +239,7 @@ static bool again(struct hot_keeper *keeper, bool granted)
     lock->state = more ? HOT_WANTED : HOT_IDLE;
     if (granted) lock->since_ns = fabric_now_ns(hot->home->ep);
     lock->refused = !granted;
-    turn_count(lock, granted && keeper->hold.at_once && !keeper->hold.handed);
+    turn_count(hot, lock, granted && keeper->hold.at_once && !keeper->hold.handed);
     if (more) {
         lock->shared = lock->writers_waiting == 0;
     } else {
@@ -282,6 +301,7 @@ bool hot_deliver(struct hot *hot, const struct fabric_message *message)
 static struct lockmgr_config config_of(const struct cellar *db, struct hot *hot)
 {
     return (struct lockmgr_config){.algorithm = "declock",
+                                   .policy = hot_rule(hot, HOT_RULE_PHASE_FAIR) ? "ts-pf" : "ts-tf",
                                    .cn_count = db->catalog->cn_count,
                                    .workers_per_cn = 1,
                                    .clients_per_worker = HOT_KEEPERS,
@@ -313,12 +333,14 @@ int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_err
 {
     struct hot *hot = *out = calloc(1, sizeof *hot);
     if (!hot) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
+    int rc = hot_policy_parse(db->config.hot, &hot->policy, error);
+    if (rc) return rc;
     hot->cn = cn;
     hot->member = &db->member;
     struct lockmgr_config config = config_of(db, hot);
-    int rc = lockmgr_check(&config, error);
+    rc = lockmgr_check(&config, error);
     if (rc) return rc;
-    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), HOT_LOCKS);
+    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), (uint32_t)hot_rule(hot, HOT_RULE_LOCKS));
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
     if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
     return lockmgr_open(&config, db->fabric, cn, &hot->lockmgr, error);

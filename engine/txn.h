@@ -123,6 +123,7 @@ struct txn {
     struct hot_set hot;   /* locks in use */
     bool hot_again;       /* it ended because a record was found hot: tries again at once */
     uint32_t hot_retries; /* of this call, for that reason */
+    uint32_t attempts;    /* of this call, with this one */
 
     /* mode `2pl` */
     struct twopl_set twopl;

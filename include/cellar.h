@@ -165,6 +165,7 @@ struct cellar_config {
     uint64_t log_bytes; /* redo-log segment of each coordinator (128 KiB) */
     uint64_t rtt_ns;    /* shm: delay each completion by this much (0) */
     uint64_t lease_ns;  /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    const char *hot;    /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
     uint64_t seed;      /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */

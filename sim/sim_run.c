@@ -107,6 +107,20 @@ static uint32_t choose(void *arg, const struct fabric_sim_choice *choices, uint3
     return state->choosing ? state->schedule.choose(&state->schedule, choices, count) : 0;
 }
 
+/* Rules of mode `cellar`: usual ones find nothing hot in clusters as small as these. */
+static const char *hot_rules(const struct sim_plan *plan)
+{
+    static const char *const rules[] = {"tries=1,losses=3",
+                                        "tries=1,losses=3,work=1",
+                                        "tries=1,losses=3,behind=1",
+                                        "tries=1,losses=3",
+                                        "tries=2,losses=2,cool-hits=3,window-ns=100000,locks=16",
+                                        "tries=1,losses=1,hold-ns=5000,batch=3,cool-turns=2",
+                                        "tries=1,losses=3",
+                                        "tries=1,losses=2,phase-fair=1,wait-ns=20000,stuck-ns=200000"};
+    return rules[plan->seed % (sizeof rules / sizeof rules[0])];
+}
+
 static int open_cluster(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
@@ -121,6 +135,7 @@ static int open_cluster(struct sim_state *state)
                                    .pool_bytes = plan->pool_bytes,
                                    .log_bytes = plan->log_bytes,
                                    .lease_ns = plan->lease_ns,
+                                   .hot = hot_rules(plan),
                                    .seed = seed};
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);

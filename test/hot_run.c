@@ -131,7 +131,7 @@ static int locks_idle(struct coro *co, struct coordinator *coordinator, void *ar
     const struct catalog *catalog = worker->home.catalog;
     const struct lockmgr_config config = {
         .algorithm = "declock", .cn_count = catalog->cn_count, .workers_per_cn = 1, .clients_per_worker = HOT_KEEPERS};
-    struct locktable table = locktable_of(catalog, lockmgr_lock_bytes(&config), HOT_LOCKS);
+    struct locktable table = locktable_of(catalog, lockmgr_lock_bytes(&config), 1);
     static uint64_t words[LOCK_BYTES_MAX / 8];
     sched_sleep(co, &worker->sched, &coordinator->task, REST_NS);
     int rc = fabric_register_local(worker->ep->fabric, words, sizeof words);
@@ -221,7 +221,8 @@ bool hot_run(const struct hot_run_plan *plan, struct hot_run_report *report)
                                    .cns = HOT_RUN_CNS,
                                    .mns = 4,
                                    .coros = CLIENTS_PER_CN,
-                                   .pool_bytes = 8 << 20};
+                                   .pool_bytes = 8 << 20,
+                                   .hot = plan->hot ? plan->hot : "tries=1,losses=3"};
     struct cellar_error error = {0};
     struct crowd crowd = {.plan = plan, .report = report};
     memset(report, 0, sizeof *report);

@@ -10,6 +10,7 @@
 
 struct hot_run_plan {
     const char *name;
+    const char *hot;      /* rules; NULL: records are hot early, since these crowds are small */
     uint32_t records;     /* each transaction updates all of them */
     uint32_t reader_cns;  /* nodes, the last ones, that only read them */
     uint32_t more_blocks; /* each then reads so many records of its own, one after the other */

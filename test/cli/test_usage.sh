@@ -82,6 +82,8 @@ refused "lock algorithm netlock locks in a switch" bench smallbank --cc 2pl --lo
 refused "lock algorithm rpc needs a lock server" bench smallbank --cc 2pl --lock rpc
 refused "lock algorithm declock has no policy 'nix'" bench smallbank --cc 2pl --policy nix
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
+refused "hot records have no rule 'warm'" bench smallbank --cc cellar --hot warm=1
+refused "--hot is for --cc cellar, not crest" bench smallbank --cc crest --hot tries=1
 refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
 refused "unable to open" bench smallbank --cluster "$folder/none"
 refused "exclude each other" bench smallbank --cluster "$folder/none" --memnodes 10.0.0.1
