@@ -40,9 +40,9 @@ build "release, clang, planted bugs" build-clang-planted -DCMAKE_BUILD_TYPE=Rele
     -DTEST_PREFIX=clang: "-DTEST_MATCH=^(unit|contract|interleave|sim|xfail)/"
 build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DASAN=ON -DUBSAN=ON \
     -DTEST_PREFIX=asan: "-DTEST_MATCH=^(unit|contract|interleave|fault|cli|sim|example)/"
-# It is also the build of a machine without libibverbs: nothing here that TSan watches needs a device.
+# Of what has threads. It is also the build of a machine without libibverbs: nothing here that TSan watches needs a device.
 build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DTSAN=ON -DWITH_VERBS=OFF \
-    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(unit|contract|sim|example)/|stress|without_verbs"
+    -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(contract|example)/|^unit/test_(coro|smallbank|tpcc_|ycsb)|^sim/seeds_cells_crest|stress|without_verbs"
 
 mkdir -p build-all
 for folder in build build-clang-planted build-asan build-tsan; do

@@ -16,10 +16,14 @@ cellar=${1:-${CELLAR_BUILD:-build}/cellar}
 match=${2:-.}
 fresh=$(mktemp) && json=$(mktemp) && said=$(mktemp) || exit 2
 trap 'rm -f "$fresh" "$json" "$said"' EXIT
-count=0 changed=0 failed=0
+count=0 changed=0 failed=0 line=0
+# Sanitizers are slow, and what they see in one line they see in the others: each eighth.
+every=1
+[ -n "$update" ] || [ "${CELLAR_SHARE:-100}" -ge 40 ] || every=8
 
 while read -r hash arguments; do
-    if [ "$hash" = "#" ] || ! [[ $arguments =~ $match ]]; then
+    line=$((line + 1))
+    if [ "$hash" = "#" ] || [ $((line % every)) -ne 0 ] || ! [[ $arguments =~ $match ]]; then
         echo "$hash $arguments" >>"$fresh"
         continue
     fi

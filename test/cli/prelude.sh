@@ -2,6 +2,8 @@
 #
 #   $folder      for files; removed in the end, when the processes in `started` have been killed
 #   fail TEXT    counts a failure; a test ends with: [ $failures -eq 0 ]
+#   until_true SECONDS COMMAND...   waits for the command to succeed, at most so long: a loaded machine keeps live processes waiting, so be generous
+#   works PID    has that process attached to its memory nodes, and begun to work?
 #   refused TEXT ARGUMENTS...   the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that contains TEXT
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 folder=$(mktemp -d) || exit 2
@@ -20,10 +22,21 @@ fail() {
     failures=$((failures + 1))
 }
 
+until_true() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -ge $end ] && return 1
+        sleep 0.05
+    done
+}
+
+works() { grep -qsx "cn[0-9]*-worker0" /proc/"$1"/task/*/comm; }
+
 refused() {
     local text=$1
     shift
-    timeout -k 5 120 "$cellar" "${subcommand[@]}" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" "${subcommand[@]}" "$@" >"$folder/out" 2>"$folder/err" </dev/null
     local status=$?
     if [ $status -ne 2 ] || [ -s "$folder/out" ] || [ "$(wc -l <"$folder/err")" -ne 1 ] || ! grep -qF -- "$text" "$folder/err"; then
         fail "cellar ${subcommand[*]} $*: exit $status, wanted 2 and one line with '$text', got:"

@@ -5,7 +5,7 @@ source "$(dirname "$0")/prelude.sh"
 
 # runs ARGUMENTS...: a run that ends well; its JSON report is left in $folder/json.
 runs() {
-    timeout -k 5 120 "$cellar" bench "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" bench "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
     local status=$?
     if [ $status -ne 0 ] || [ -s "$folder/err" ]; then
         fail "cellar bench $*: exit $status:"
@@ -49,7 +49,7 @@ done
     runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1
     grep -q '"elapsed_s": 0.3' "$folder/json" || fail "a run of 0.3 s lasted $(grep elapsed_s "$folder/json")"
     runs $small_bank --pool "$folder/pool"
-    timeout -k 5 60 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
+    timeout -k 5 240 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
 }
 
@@ -70,15 +70,15 @@ done
 
 # With --json -, stdout is the JSON alone and people read stderr.
 # shellcheck disable=SC2086
-timeout -k 5 60 "$cellar" bench $small_bank --json - >"$folder/out" 2>"$folder/err" || fail "--json - failed"
+timeout -k 5 240 "$cellar" bench $small_bank --json - >"$folder/out" 2>"$folder/err" || fail "--json - failed"
 [ "$(head -c 1 "$folder/out")" = "{" ] && [ "$(tail -n 1 "$folder/out")" = "}" ] || fail "--json - put more than JSON on stdout"
 grep -q "checks hold" "$folder/err" || fail "--json - printed no report on stderr"
 # shellcheck disable=SC2086
-timeout -k 5 60 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
+timeout -k 5 240 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && grep -q "cannot write" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
 
 # A table that fills up ends the run with one line.
-timeout -k 5 60 "$cellar" bench tpcc --warehouses 1 --scale small --pool-bytes 48M --seconds 60 --warmup 0 --threads 1 \
+timeout -k 5 240 "$cellar" bench tpcc --warehouses 1 --scale small --pool-bytes 48M --seconds 60 --warmup 0 --threads 1 \
     >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "no space left.*--pool-bytes" "$folder/err" ||
     fail "a full pool: $(tail -3 "$folder/out" "$folder/err")"

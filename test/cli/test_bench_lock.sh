@@ -7,7 +7,7 @@ subcommand=(bench lock)
 
 # runs ARGUMENTS...: exit 0, and the JSON report in $folder/json.
 runs() {
-    timeout -k 5 120 "$cellar" bench lock "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" bench lock "$@" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
     local status=$?
     [ $status -eq 0 ] && [ ! -s "$folder/err" ] && return 0
     fail "cellar bench lock $*: exit $status"

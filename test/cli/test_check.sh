@@ -6,7 +6,7 @@ source "$(dirname "$0")/prelude.sh"
 
 # check FILE...: its exit status is left in $status.
 check() {
-    timeout -k 5 60 "$cellar" check --history "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" check --history "$@" >"$folder/out" 2>"$folder/err" </dev/null
     status=$?
 }
 
@@ -98,7 +98,7 @@ END
 # records ARGUMENTS...: a run that ends well, with its history judged in it and once more out of the file $folder/h.
 records() {
     name="bench $*"
-    timeout -k 5 120 "$cellar" bench "$@" --history "$folder/h" --json "$folder/json" >"$folder/bench" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" bench "$@" --history "$folder/h" --json "$folder/json" >"$folder/bench" 2>"$folder/err" </dev/null
     status=$?
     [ $status -eq 0 ] && [ ! -s "$folder/err" ] || fail "$name: exit $status: $(tail -5 "$folder/bench" "$folder/err")"
     for check in "history strictly serializable" "redo logs as the history has it"; do
@@ -124,7 +124,7 @@ records smallbank --accounts 300 --history-max 1000 --seconds 60 --threads 2
 grep -q '"full": true' "$folder/json" && [ "$recorded" -ge 1000 ] && [ "$recorded" -le 1008 ] ||
     fail "--history-max 1000 recorded $recorded"
 grep -q "ended when --history-max 1,000 was reached" "$folder/bench" || fail "nothing says that the history was full"
-timeout -k 5 60 "$cellar" bench smallbank --accounts 300 --txns 100 --json "$folder/json" >"$folder/out" && grep -q '"history": null' "$folder/json" ||
+timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --json "$folder/json" >"$folder/out" && grep -q '"history": null' "$folder/json" ||
     fail "without --history the JSON has one"
 
 # ---- one of several processes ----
@@ -133,7 +133,7 @@ timeout -k 5 60 "$cellar" bench smallbank --accounts 300 --txns 100 --json "$fol
 started+=($!)
 for _ in $(seq 100); do [ -S "$folder/mn" ] || sleep 0.1; done
 for process in 1 0; do
-    timeout -k 5 100 "$cellar" bench smallbank --accounts 100 --txns 1000 --threads 1 --memnodes "$folder/mn" --process $process/2 \
+    timeout -k 5 240 "$cellar" bench smallbank --accounts 100 --txns 1000 --threads 1 --memnodes "$folder/mn" --process $process/2 \
         --history "$folder/part$process" --json "$folder/json$process" >"$folder/bench$process" 2>&1 &
     processes[process]=$!
 done

@@ -11,7 +11,7 @@ browser=$(command -v chromium || command -v chromium-browser) || { echo "no chro
 look() {
     local page=$1
     shift
-    timeout -k 5 60 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking \
+    timeout -k 5 240 "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-background-networking \
         --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir="$folder/profile" --enable-logging=stderr --log-level=0 \
         --virtual-time-budget=10000 --window-size=1240,9000 --hide-scrollbars "$@" "file://$page" 2>"$folder/log"
 }

@@ -15,7 +15,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-timeout -k 5 60 cmake --install "$build" --prefix "$folder/usr" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
+timeout -k 5 240 cmake --install "$build" --prefix "$folder/usr" >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 pc=$(find "$folder/usr" -name cellar.pc)
 [ -n "$pc" ] || { fail "no cellar.pc was installed"; exit 1; }
 export PKG_CONFIG_PATH=${pc%/*}
@@ -35,12 +35,12 @@ warnings="-Wall -Wextra -Wpedantic -Werror"
 embeds() {
     local what=$1
     shift
-    if ! timeout -k 5 60 "$@" -o "$folder/program" >"$folder/log" 2>&1; then
+    if ! timeout -k 5 240 "$@" -o "$folder/program" >"$folder/log" 2>&1; then
         fail "$what does not build: $*"
         cat "$folder/log"
         return
     fi
-    (cd "$folder" && LD_LIBRARY_PATH=$libraries timeout -k 5 60 ./program >"$folder/out" 2>"$folder/err") ||
+    (cd "$folder" && LD_LIBRARY_PATH=$libraries timeout -k 5 240 ./program >"$folder/out" 2>"$folder/err") ||
         fail "$what: exit $?: $(cat "$folder/out" "$folder/err")"
     [ -s "$folder/err" ] && fail "$what wrote: $(cat "$folder/err")"
 }
@@ -113,7 +113,7 @@ for cxx in g++ clang++; do
     embeds "C++ with $cxx" $cxx -std=c++11 $warnings -Wno-missing-field-initializers $sanitizers "$folder/embed.cc" $(flags --cflags --libs)
 done
 
-timeout -k 5 60 "$folder/usr/bin/cellar" bench smallbank --accounts 100 --txns 200 >"$folder/out" 2>&1 ||
+timeout -k 5 240 "$folder/usr/bin/cellar" bench smallbank --accounts 100 --txns 200 >"$folder/out" 2>&1 ||
     fail "the installed program: $(cat "$folder/out")"
 
 [ $failures -eq 0 ] && echo "what is installed is enough to embed"

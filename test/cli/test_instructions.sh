@@ -14,7 +14,7 @@ if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' 
 fi
 
 total() { # MODE TRANSACTIONS: instructions of the run, without its load (the program's first cellar_run) and its checks (the third)
-    timeout -k 5 140 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" --dump-before='cellar_run*' \
+    timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" --dump-before='cellar_run*' \
         "$cellar" bench smallbank --accounts $TXNS --threads 2 --cc "$1" --txns "$2" >"$folder/log" 2>&1 ||
         { tail -n 5 "$folder/log" >&2; return 1; }
     awk '/^(summary|totals):/ { print $2; exit }' "$folder/$1.$2.3"

@@ -10,10 +10,7 @@ memnode() {
     shift
     "$cellar" memnode --socket "$folder/$name" --bytes 16M "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
     started+=("$!")
-    for _ in $(seq 100); do
-        [ -S "$folder/$name" ] && return
-        sleep 0.1
-    done
+    until_true 60 test -S "$folder/$name" && return
     fail "no socket of $name: $(cat "$folder/$name.err")"
 }
 
@@ -21,7 +18,7 @@ memnode() {
 starts() {
     local name=$1
     shift
-    timeout -k 5 60 "$cellar" bench lock --fabric shm --cns 1 --threads 1 --clients 3 "$@" --json "$folder/$name.json" \
+    timeout -k 5 200 "$cellar" bench lock --fabric shm --cns 1 --threads 1 --clients 3 "$@" --json "$folder/$name.json" \
         >"$folder/$name.out" 2>"$folder/$name.err" </dev/null &
     pid=$!
     started+=("$pid")
@@ -79,7 +76,8 @@ memnode cut --cns 6
 starts cut0 --lock mcs --locks 40 --seconds 30 --memnodes "$folder/cut" --process 0/2
 one=$pid
 starts cut1 --lock mcs --locks 40 --seconds 30 --memnodes "$folder/cut" --process 1/2
-sleep 1
+until_true 60 works "$(pgrep -P "$pid")" && until_true 60 works "$(pgrep -P "$one")"
+sleep 0.5
 pkill -INT -P "$pid"
 pkill -INT -P "$one"
 ends "$pid" 0 cut1

@@ -10,20 +10,15 @@ memnode() {
     "$cellar" memnode --socket "$folder/$name" --bytes 64M "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
     pid=$!
     started+=("$pid")
-    for _ in $(seq 100); do
-        [ -S "$folder/$name" ] && return
-        sleep 0.1
-    done
+    until_true 60 test -S "$folder/$name" && return
     fail "no socket of $name: $(cat "$folder/$name.err")"
 }
 
-# ends PID STATUS WHAT: waits (at most 20 s) for an end with that status.
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# ends PID STATUS WHAT: waits for an end with that status.
 ends() {
-    for _ in $(seq 200); do
-        kill -0 "$1" 2>/dev/null || break
-        sleep 0.1
-    done
-    kill -0 "$1" 2>/dev/null && fail "$3 did not end" && kill -9 "$1"
+    until_true 120 ended "$1" || { fail "$3 did not end" && kill -9 "$1"; }
     wait "$1" 2>/dev/null
     local status=$?
     [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2"
@@ -41,13 +36,13 @@ memnode a --node 0 --mns 2
 first=$pid
 memnode b --node 1 --mns 2
 second=$pid
-timeout -k 5 60 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
     >"$folder/out" 2>"$folder/err" || fail "a run over two memory nodes failed: $(cat "$folder/err")"
 grep -q "checks hold" "$folder/out" || fail "no verdict of a run over two memory nodes"
-timeout -k 5 60 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
     >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "memory nodes with data were accepted: $(cat "$folder/err")"
-timeout -k 5 60 "$cellar" memnode --socket "$folder/a" --bytes 64M >"$folder/out" 2>"$folder/err"
+timeout -k 5 240 "$cellar" memnode --socket "$folder/a" --bytes 64M >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a second memory node took a live socket: $(cat "$folder/err")"
 kill -INT "$first"
 kill -TERM "$second"
@@ -61,7 +56,8 @@ memnode c
 "$cellar" bench smallbank --accounts 500 --seconds 30 --memnodes "$folder/c" >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
-sleep 2
+until_true 60 works $run
+sleep 0.5
 nameless "$pid" "a memory node"
 nameless $run "a run over a memory node"
 kill -9 "$pid"
@@ -70,8 +66,11 @@ ends $run 2 "a run whose memory node was killed"
     fail "a killed memory node gave: $(cat "$folder/err")"
 
 # a dead socket is replaced
+dead=$(stat -c "%i %z" "$folder/c")
+replaced() { local now && now=$(stat -c "%i %z" "$folder/c" 2>/dev/null) && [ "$now" != "$dead" ]; }
 memnode c
-sleep 1 # the socket that memnode waits for was there before
+until_true 60 replaced # the socket that memnode waits for was there before
+sleep 0.2
 kill -INT "$pid"
 ends "$pid" 0 "a memory node at a dead socket"
 
@@ -79,7 +78,8 @@ ends "$pid" 0 "a memory node at a dead socket"
 "$cellar" bench smallbank --accounts 500 --seconds 60 --json "$folder/json" >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
-sleep 2
+until_true 60 works $run
+sleep 0.5
 nameless $run "an embedded run"
 kill -INT $run
 ends $run 0 "an interrupted run"
@@ -90,7 +90,7 @@ grep -q '"interrupted": true' "$folder/json" && grep -q '"consistent": true' "$f
 "$cellar" bench ycsb --records 4000000 >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
-sleep 0.3
+until_true 60 works $run
 kill -INT $run
 ends $run 2 "a run interrupted while loading"
 [ "$(cat "$folder/err")" = "cellar bench: interrupted" ] || fail "an interrupt while loading gave: $(cat "$folder/err")"

@@ -11,10 +11,7 @@ memnode() {
     "$cellar" memnode --socket "$folder/$name" --bytes 96M "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
     pid=$!
     started+=("$pid")
-    for _ in $(seq 100); do
-        [ -S "$folder/$name" ] && return
-        sleep 0.1
-    done
+    until_true 60 test -S "$folder/$name" && return
     fail "no socket of $name: $(cat "$folder/$name.err")"
 }
 
@@ -27,13 +24,11 @@ starts() {
     started+=("$pid")
 }
 
-# ends PID STATUS NAME [TEXT]: waits (at most 40 s) for that exit status; if it is 2, for one line with TEXT on stderr, else for none.
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# ends PID STATUS NAME [TEXT]: waits for that exit status; if it is 2, for one line with TEXT on stderr, else for none.
 ends() {
-    for _ in $(seq 400); do
-        kill -0 "$1" 2>/dev/null || break
-        sleep 0.1
-    done
-    kill -0 "$1" 2>/dev/null && fail "$3 did not end" && kill -9 "$1"
+    until_true 120 ended "$1" || { fail "$3 did not end" && kill -9 "$1"; }
     wait "$1" 2>/dev/null
     local status=$?
     [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2: $(cat "$folder/$3.err")"
@@ -68,23 +63,15 @@ together() {
 # A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever. Leases are off: the
 # survivor must not recover it before the operator does.
 memnode killed
-starts k1 ycsb --records 2000 --seconds 2 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
+starts k1 ycsb --records 2000 --seconds 6 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
 victim=$pid
 disown "$victim" # its end is no news for the shell
-starts k0 ycsb --records 2000 --seconds 2 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
+starts k0 ycsb --records 2000 --seconds 6 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
 survivor=$pid
-works() { grep -qx "cn$2-worker0" /proc/"$1"/task/*/comm 2>/dev/null; } # it has attached, and begun to work
-for _ in $(seq 100); do
-    works $victim 1 && works $survivor 0 && break
-    sleep 0.1
-done
+until_true 60 works $victim && until_true 60 works $survivor
 sleep 0.7
 kill -9 $victim
-for _ in $(seq 50); do
-    grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" && break
-    sleep 0.1
-done
-grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" || fail "the memory node says: $(cat "$folder/killed.err")"
+until_true 60 grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" || fail "the memory node says: $(cat "$folder/killed.err")"
 
 # Its place is alive no more, and can be recovered; the survivor's is not, and cannot.
 "$cellar" recover --memnodes "$folder/killed" --cn 1 >"$folder/recover.out" 2>&1 || fail "recover: $(cat "$folder/recover.out")"
@@ -117,6 +104,7 @@ together tpcc 2 tpcc --warehouses 2 --scale small --txns 400 --memnodes "$folder
 memnode e --cns 2
 starts waiting smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 0/2
 waiting=$pid
+until_true 60 works $waiting
 sleep 0.5
 starts same smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 0/2
 ends "$pid" 2 same

@@ -11,10 +11,7 @@ memnode() {
     memnodes[$1]=$!
     started+=("$!")
     disown $!
-    for _ in $(seq 100); do
-        [ -S "$folder/$1" ] && return
-        sleep 0.1
-    done
+    until_true 60 test -S "$folder/$1" && return
     fail "no socket of memory node $1: $(cat "$folder/$1.err")"
 }
 

@@ -66,12 +66,12 @@ refused "/no/such/folder/x cannot be written" --trace-hashes /no/such/folder/x
 refused "cannot both go to '-'" --json - --trace-hashes -
 
 # ---- a seed, and what is reported of it
-timeout -k 5 120 "$cellar" sim --workload cells --seed 1 --en-bits 16 --json - >"$folder/json" 2>"$folder/err" </dev/null ||
+timeout -k 5 240 "$cellar" sim --workload cells --seed 1 --en-bits 16 --json - >"$folder/json" 2>"$folder/err" </dev/null ||
     fail "seed 1: exit $?: $(cat "$folder/err")"
 for name in workload first last seeds failed committed without_effect indeterminate verbs elapsed_s virtual_s faults failures interrupted trace_hash; do
     grep -q "^  \"$name\": " "$folder/json" || fail "the JSON summary lacks $name"
 done
-timeout -k 5 120 "$cellar" sim --workload cells --seed 1 --en-bits 16 --trace-hashes "$folder/hashes" >"$folder/out" 2>&1 </dev/null
+timeout -k 5 240 "$cellar" sim --workload cells --seed 1 --en-bits 16 --trace-hashes "$folder/hashes" >"$folder/out" 2>&1 </dev/null
 hash=$(sed 's/^1 //' "$folder/hashes")
 grep -q "^  \"trace_hash\": \"$hash\"" "$folder/json" && grep -q "^trace hash    $hash$" "$folder/out" ||
     fail "three trace hashes of one seed: $hash, $(grep trace "$folder/json" "$folder/out")"
@@ -90,11 +90,9 @@ start() { # ARGUMENTS...: in the background; its process is $pid, one of its chi
     sleep 1
     [ -n "$child" ] || fail "no child process was started"
 }
+ended() { ! kill -0 "$1" 2>/dev/null; }
 gone() {
-    for _ in $(seq 50); do
-        kill -0 "$1" 2>/dev/null || return 0
-        sleep 0.1
-    done
+    until_true 60 ended "$1" && return
     fail "process $1 outlives cellar sim"
     kill -9 "$1"
 }

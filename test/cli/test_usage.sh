@@ -7,7 +7,7 @@ source "$(dirname "$0")/prelude.sh"
 accepted() {
     local text=$1
     shift
-    timeout -k 5 60 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+    timeout -k 5 240 "$cellar" "$@" >"$folder/out" 2>"$folder/err" </dev/null
     local status=$?
     if [ $status -ne 0 ] || [ -s "$folder/err" ] || ! grep -qF -- "$text" "$folder/out"; then
         echo "cellar $*: exit $status, wanted 0 and '$text', got:"

@@ -9,5 +9,5 @@ refused "$what" memnode --fabric verbs --address 10.0.0.1 --bytes 1M
 refused "$what" bench smallbank --fabric verbs --memnodes 10.0.0.1 --txns 10
 refused "$what" bench lock --lock cas --fabric verbs --memnodes 10.0.0.1 --ops 10
 refused "$what" recover --fabric verbs --memnodes 10.0.0.1 --cn 0
-timeout -k 5 100 "$cellar" bench smallbank --accounts 50 --txns 100 --threads 1 >"$folder/out" 2>"$folder/err" || fail "shm: $(cat "$folder/err")"
+timeout -k 5 240 "$cellar" bench smallbank --accounts 50 --txns 100 --threads 1 >"$folder/out" 2>"$folder/err" || fail "shm: $(cat "$folder/err")"
 [ $failures -eq 0 ]

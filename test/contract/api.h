@@ -12,6 +12,7 @@
 #include "db.h"
 #include "index.h"
 #include "record.h"
+#include "share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -383,6 +384,7 @@ static inline int api_main(const char *group, const struct api_entry *tests, siz
     for (size_t v = 0; v < API_VARIANTS; v++) {
         for (size_t t = 0; t < count && t < API_TESTS_MAX; t++) {
             if ((tests[t].shm_only && !api_variants[v].threads) || (tests[t].once && v > 0)) continue;
+            if (share_threads_only() && !api_variants[v].threads) continue;
             if (tests[t].epochs && api_variants[v].cc == CELLAR_CC_CREST) continue;
             snprintf(names[size], sizeof names[size], "%s/%s", api_variants[v].name, tests[t].name);
             suite[size] = (struct CMUnitTest){

@@ -6,6 +6,7 @@
 
 #include "contract.h"
 #include "contract_shm.h"
+#include "share.h"
 #include "contract_verbs.h"
 #include "fabric_sim.h"
 
@@ -93,6 +94,7 @@ static inline int contract_main(const char *group, const struct contract_entry *
 
     for (size_t b = 0; b < CONTRACT_BACKENDS; b++) {
         if (contract_backends[b].open == contract_open_verbs && !getenv(CONTRACT_VERBS_ADDRESS)) continue;
+        if (share_threads_only() && !contract_backends[b].threads) continue;
         for (size_t t = 0; t < count; t++, size++) {
             snprintf(names[size], sizeof names[size], "%s/%s", contract_backends[b].name, tests[t].name);
             suite[size] = (struct CMUnitTest){.name = names[size],
