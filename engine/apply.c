@@ -471,7 +471,7 @@ int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
 
 void txn_apply_last(struct coro *co, struct txn *txn)
 {
-    unlock_all(co, txn);
+    if (!PLANT(ford_unlock_early)) unlock_all(co, txn);
     if (txn_await(co, txn)) apply_settle(co, txn, true);
     remember(txn);
 }

@@ -316,6 +316,9 @@ int loader_record_check(const struct cellar_table *table, struct fabric_addr add
             return bad_record(table, addr, header, "INV-STORE-3", "versions (EN, TS) of a cell against the header's EN",
                               record_version(&table->schema, image, cell), (uint64_t)header->en[cell] << LAYOUT_TS_BITS,
                               error);
+    struct versions_flaw flaw;
+    if (versions_kept(&table->schema) && !versions_sound(&table->schema, image, &flaw))
+        return bad_record(table, addr, header, "INV-STORE-9", flaw.what, flaw.found, flaw.expected, error);
     if (deleted) return 0;
     uint32_t home = fabric_addr_node(index_bucket_addr(&table->index, header->key));
     if (home != fabric_addr_node(addr))

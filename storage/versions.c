@@ -111,3 +111,70 @@ void versions_undo(const struct schema *schema, const struct tuple_wire *tuple, 
         packed += 8u + schema->cells[cell].padded_bytes;
     }
 }
+
+/* ---- a record at rest ---- */
+
+static bool flawed(struct versions_flaw *flaw, const char *what, uint64_t found, uint64_t expected)
+{
+    *flaw = (struct versions_flaw){what, found, expected};
+    return false;
+}
+
+/* The version of that cell, one of the tuple's, that it displaced. */
+static uint64_t displaced_ts(const struct schema *schema, const struct tuple_wire *tuple, const uint8_t *image,
+                             uint32_t cell)
+{
+    uint32_t before = versions_bytes(schema, tuple->cells & ((1u << cell) - 1));
+    return layout_version_ts(record_word(image, schema->cells_end + tuple_start(tuple) + before));
+}
+
+/* Against those in front of it in the line. */
+static bool tuple_alone(const struct versions_wire *versions, uint32_t number, struct versions_flaw *flaw)
+{
+    const struct tuple_wire *tuple = &versions->tuples[number];
+    uint32_t start = tuple_start(tuple), end = start + 8u * tuple->words;
+    for (uint32_t i = 0; i < number; i++) {
+        const struct tuple_wire *other = &versions->tuples[i];
+        uint32_t other_start = tuple_start(other), other_end = other_start + 8u * other->words;
+        if (tuple_ts(other) == tuple_ts(tuple)) return flawed(flaw, "two tuples of one TS", tuple_ts(tuple), 0);
+        if (start < other_end && other_start < end)
+            return flawed(flaw, "a tuple's place in the bar, where another one's ends", start, other_end);
+    }
+    return true;
+}
+
+static bool tuple_ordered(const struct schema *schema, const struct versions_wire *versions,
+                          const struct tuple_wire *tuple, const uint8_t *image, struct versions_flaw *flaw)
+{
+    for (uint32_t cells = tuple->cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        uint64_t newest = layout_version_ts(record_version(schema, image, cell));
+        uint64_t before = displaced_ts(schema, tuple, image, cell);
+        if (newest < tuple_ts(tuple))
+            return flawed(flaw, "the newest TS of a cell, which a tuple's writer wrote", newest, tuple_ts(tuple));
+        if (before >= tuple_ts(tuple))
+            return flawed(flaw, "the TS of what a tuple's writer displaced", before, tuple_ts(tuple) - 1);
+        for (uint32_t i = 0; i < LAYOUT_TUPLES; i++) {
+            const struct tuple_wire *other = &versions->tuples[i];
+            if ((other->cells >> cell & 1) && tuple_ts(other) < tuple_ts(tuple) && tuple_ts(other) > before)
+                return flawed(flaw, "the TS of what was displaced, behind an earlier tuple", before, tuple_ts(other));
+        }
+    }
+    return true;
+}
+
+bool versions_sound(const struct schema *schema, const uint8_t *image, struct versions_flaw *flaw)
+{
+    const struct versions_wire *versions = (const struct versions_wire *)(const void *)(image + LAYOUT_LINE);
+    static const struct tuple_wire unused;
+    for (uint32_t i = 0; i < LAYOUT_TUPLES; i++) {
+        const struct tuple_wire *tuple = &versions->tuples[i];
+        if (tuple_ts(tuple) == 0 && memcmp(tuple, &unused, sizeof unused) == 0) continue;
+        if (tuple_ts(tuple) == 0 || tuple->pad || !plausible(schema, tuple))
+            return flawed(flaw, "a tuple that cannot be; its cells", tuple->cells, schema->all_cells);
+        if (!tuple_alone(versions, i, flaw)) return false;
+    }
+    for (uint32_t i = 0; i < LAYOUT_TUPLES; i++)
+        if (!tuple_ordered(schema, versions, &versions->tuples[i], image, flaw)) return false;
+    return true;
+}

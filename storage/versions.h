@@ -32,6 +32,15 @@ void versions_pack(const struct schema *schema, const uint8_t *image, uint32_t c
 const struct tuple_wire *versions_find(const struct schema *schema, const struct versions_wire *versions, uint64_t ts);
 /* The largest TS of all tuples; 0: there is none. */
 uint64_t versions_newest(const struct versions_wire *versions);
+/*
+ * INV-STORE-9, of a record at rest: a tuple that is used has its place in the bar and its TS for itself; of each of its cells the newest version is not older,
+ * and what it displaced is older, but not than an earlier tuple of that cell. False: *flaw tells.
+ */
+struct versions_flaw {
+    const char *what;
+    uint64_t found, expected;
+};
+NODISCARD bool versions_sound(const struct schema *schema, const uint8_t *image, struct versions_flaw *flaw);
 /* What the tuple displaced is put back into the image, of those cells whose version is the tuple's writer's. `bar`: the record's, whole. */
 void versions_undo(const struct schema *schema, const struct tuple_wire *tuple, const uint8_t *bar, uint8_t *image,
                    uint32_t cells);

@@ -5,7 +5,7 @@
  *
  *     test_crash [all [NAME]]                 every scenario and variant, or those of one variant; else a part of them
  *     test_crash pairs [NAME]                 likewise, of the first thirty scenarios with two transactions
- *     test_crash pairs NAME I/N               the I-th of N parts of them, from 1 on
+ *     test_crash all|pairs NAME I/N           the I-th of N parts of them, from 1 on
  */
 #include "share.h"
 #include "sim_scenarios.h"
@@ -133,13 +133,14 @@ static const struct sim_scenarios_variant *variant_at(uint32_t v)
 
 static bool wanted(uint32_t v) { return !only || strcmp(only, variant_at(v)->name) == 0; }
 
-/* Those of two transactions, up to a number. */
+/* Of pairs: those of two transactions, up to a number. */
 static bool chosen(uint32_t scenario)
 {
     uint32_t before = 0;
+    if (!only_pairs) return scenario % parts == part;
     for (uint32_t i = 0; i < scenario; i++) before += sim_scenario_txn_count(&sim_scenarios_all[i]) == 2;
     bool pair = before < PAIRS && sim_scenario_txn_count(&sim_scenarios_all[scenario]) == 2;
-    return !only_pairs || (pair && before % parts == part);
+    return pair && before % parts == part;
 }
 
 static void a_node_dies_at_each_operation(void **state)

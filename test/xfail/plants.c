@@ -241,6 +241,35 @@ static void run_supplanted(const struct plants_search *search, uint64_t seed, st
     if (verdict) find(found, checker_of(verdict), verdict);
 }
 
+static void run_outlasted(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct plants_outlasting outlasting;
+    options.spares = 1;
+    plants_outlast(&outlasting, seed);
+    options.fault = plants_outlasting_fault;
+    options.fault_arg = &outlasting;
+    run_held(&template, &options, &outlasting.holding, found);
+}
+
+static void run_lagging(const struct plants_search *search, uint64_t seed, struct found *found)
+{
+    struct sim_template template = template_of(search);
+    struct sim_scenario_options options = template.variant->options;
+    struct sim_scenario_report report;
+    struct plants_lagging lagging;
+    plants_lag(&lagging, seed);
+    options.seed = seed;
+    options.fault = plants_lagging_fault;
+    options.fault_arg = &lagging;
+    options.history = options.refill = true;
+    options.spares = 1;
+    options.steps_max = BOTH_STEPS_MAX;
+    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 /* Node 0 is taken for dead while it is alive. */
 static void run_suspected(const struct plants_search *search, uint64_t seed, struct found *found)
 {
@@ -508,6 +537,12 @@ static void run_seed(const struct plants_search *search, uint64_t seed, struct f
     case PLANTS_SUPPLANTED:
         run_supplanted(search, seed, found);
         break;
+    case PLANTS_OUTLASTED:
+        run_outlasted(search, seed, found);
+        break;
+    case PLANTS_LAGGING:
+        run_lagging(search, seed, found);
+        break;
     case PLANTS_REUSED:
         run_reused(search, seed, found);
         break;
@@ -537,6 +572,7 @@ static void run_seeds(const struct plants_search *search, uint64_t last, struct 
     for (uint64_t seed = 1; one_by_one && seed <= last && !found->caught; seed++) {
         found->seed = seed;
         run_seed(search, seed, found);
+        if (search->checker && strcmp(found->checker, search->checker) != 0) found->caught = false;
     }
 }
 
@@ -631,6 +667,8 @@ static int print_table(const struct plants_search *searches, uint32_t count)
         [PLANTS_MET_AGAIN] = "an old address in use, replies lost",
         [PLANTS_PASSING] = "its WRITEs ahead of its tag",
         [PLANTS_SUPPLANTED] = "its recovery taken over",
+        [PLANTS_OUTLASTED] = "one stands still, a node dies",
+        [PLANTS_LAGGING] = "a clock's backup misses additions",
         [PLANTS_REUSED] = "log space used again",
         [PLANTS_SUSPECTED] = "taken for dead",
         [PLANTS_RING] = "two incarnations",

@@ -26,6 +26,8 @@ enum plants_method {
     PLANTS_MET_AGAIN,  /* slot_met_again: worker 1 of node 0 locks by an old address what worker 0 has no reply about */
     PLANTS_PASSING,    /* a template in which node 0 inserts, and what may pass the tag of the new record does */
     PLANTS_SUPPLANTED, /* a template in which node 1 dies, and its recoverer stands still until another one is done */
+    PLANTS_OUTLASTED,  /* a template in which node 0 stands still while node 1 dies and is recovered */
+    PLANTS_LAGGING,    /* a template in which the clock's backup misses additions, and its memory node is lost */
     PLANTS_REUSED, /* a template of four workers, one of which writes its log over an entry that another one rests on */
     PLANTS_SUSPECTED, /* likewise, and node 0 is recovered while it is alive */
     PLANTS_RING,      /* each seed is a ring of log that two incarnations of a node wrote to */
@@ -37,6 +39,7 @@ struct plants_search {
     const char *plant;
     enum plants_method method;
     const char *template; /* of sim_templates.h, or of plants_scenarios.h */
+    const char *checker;  /* the one that is to complain: what others say does not count; NULL: any */
     uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
     uint32_t
         torn_log; /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */

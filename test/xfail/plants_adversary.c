@@ -7,13 +7,16 @@
 #define REUSING_CHOICES 2000
 #define OVERTAKING_NS 60000
 #define STANDING_NS 5000000
-#define HOLD_NS 4000    /* two round trips */
-#define HOLD_NS_BITS 12 /* far below the deadline of a call */
-#define MUTED_FROM 6    /* log WRITEs of a worker in a small scenario */
-#define REFUSED 16      /* in a row: a memory node that does so counts as lost */
-#define CHANGES 4       /* unlocks of a delete and an insert: record and bucket each */
-#define PASSING 2       /* WRITEs of an insert to one replica: record and bucket */
-#define APPLIES 4       /* WRITEs of one */
+#define OUTLASTED_OPS 64 /* of three small transactions of one client */
+#define LAGS 3           /* additions */
+#define LAG_OPS 32       /* of a small transaction or two */
+#define HOLD_NS 4000     /* two round trips */
+#define HOLD_NS_BITS 12  /* far below the deadline of a call */
+#define MUTED_FROM 6     /* log WRITEs of a worker in a small scenario */
+#define REFUSED 16       /* in a row: a memory node that does so counts as lost */
+#define CHANGES 4        /* unlocks of a delete and an insert: record and bucket each */
+#define PASSING 2        /* WRITEs of an insert to one replica: record and bucket */
+#define APPLIES 4        /* WRITEs of one */
 
 static uint32_t client_count(const struct sim_scenario *scenario)
 {
@@ -155,6 +158,52 @@ uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choice
     for (uint32_t i = 0; i < holding->count; i++)
         holding->holds[i].events += is_of(&holding->holds[i], &choices[chosen]);
     return chosen;
+}
+
+/* ---- somebody outlasts a recovery ---- */
+
+void plants_outlast(struct plants_outlasting *outlasting, uint64_t seed)
+{
+    struct prng *prng = &outlasting->holding.prng;
+    *outlasting = (struct plants_outlasting){.holding = {.count = 1}};
+    prng_seed(prng, seed);
+    outlasting->at = prng_below(prng, OUTLASTED_OPS);
+    outlasting->how = FABRIC_SIM_CRASH_AMID + (enum fabric_sim_fault)prng_below(prng, 2);
+    outlasting->holding.holds[0] =
+        (struct plants_hold){.wires = true, .from = prng_below(prng, HOLD_EVENTS), .until_ns = 2 * STANDING_NS};
+}
+
+enum fabric_sim_fault plants_outlasting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op)
+{
+    struct plants_outlasting *outlasting = arg;
+    (void)index, (void)op;
+    if (ep->cn != 1) return FABRIC_SIM_NONE;
+    return outlasting->asked++ == outlasting->at ? outlasting->how : FABRIC_SIM_NONE;
+}
+
+/* ---- a backup's clock lags behind ---- */
+
+void plants_lag(struct plants_lagging *lagging, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed(&prng, seed);
+    *lagging = (struct plants_lagging){.missed = 1 + (uint32_t)prng_below(&prng, LAGS)};
+    lagging->left = 1 + (uint32_t)prng_below(&prng, LAG_OPS);
+}
+
+enum fabric_sim_fault plants_lagging_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op)
+{
+    struct plants_lagging *lagging = arg;
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 0};
+    bool adds = op->kind == FABRIC_FAA && op->phase == CELLAR_PHASE_VALIDATE && fabric_addr_node(op->addr) == 1;
+    (void)index;
+    if (adds && lagging->missed && lagging->missed--) return FABRIC_SIM_NOT_RUN;
+    lagging->added = lagging->added || adds;
+    if (lagging->added && lagging->left && --lagging->left == 0)
+        (void)!ep->fabric->ops->control(ep->fabric, &kill, NULL);
+    return FABRIC_SIM_NONE;
 }
 
 /* ---- who recovers is overtaken ---- */

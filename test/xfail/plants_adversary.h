@@ -147,6 +147,30 @@ enum fabric_sim_fault plants_meeting_fault(void *arg, uint64_t index, const stru
 uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
+ * Node 0 stands still from one of its events on, for longer than it takes to recover another. Node 1 dies at one of its operations meanwhile.
+ */
+struct plants_outlasting {
+    struct plants_holding holding;
+    uint64_t at, asked; /* which operation of node 1; so far */
+    enum fabric_sim_fault how;
+};
+void plants_outlast(struct plants_outlasting *outlasting, uint64_t seed);
+enum fabric_sim_fault plants_outlasting_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                              const struct fabric_op *op);
+
+/*
+ * The first additions to the clock (mode `motor`) do not run on its backup, memory node 1. Memory node 0 is lost some operations behind the first
+ * one that does.
+ */
+struct plants_lagging {
+    uint32_t missed, left; /* of them; until node 0 is lost, then 0 */
+    bool added;
+};
+void plants_lag(struct plants_lagging *lagging, uint64_t seed);
+enum fabric_sim_fault plants_lagging_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                           const struct fabric_op *op);
+
+/*
  * Node 0 inserts. Its tag on the new record and its WRITEs to the backup stay on their way until node 1, which begins when the primary has record and bucket, has
  * changed that record: if the WRITEs may pass the tag.
  */

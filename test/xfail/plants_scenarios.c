@@ -131,6 +131,11 @@ static const struct sim_scenario scenarios[] = {
     /* a slot that is used again */
     {"slot_overtaken", 1, {{0, {DELETE(0)}}, {1, {INSERT(1), INSERT(2), INSERT(3)}}}},
     {"slot_met_again", 1, {{0, {U(3, A)}}, {1, {U(0, A)}}, {2, {DELETE(0)}}, {2, {INSERT(3)}}, {2, {U(3, A)}}}},
+    /* old versions: of a cell that one reads late, in a bar that comes round */
+    {"old_behind_redone", 3, {{0, {R(1, A), THEN_R(0, B)}}, {1, {U(0, B)}}, {1, {U(0, C)}}, {1, {U(0, A | C)}}}},
+    /* mode ford: who is serialized writes later */
+    {"serialized_unwritten", 3, {{0, {U(0, A), R(1, A)}}, {1, {U(1, A)}}, {1, {R(0, A)}}}},
+    {"write_then_read", 1, {{0, {U(0, A)}}, {0, {R(0, A)}}}},
     {"log_delete_missing", 1, {{0, {DELETE(0)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
 };
 #define SCENARIOS (sizeof scenarios / sizeof *scenarios)
@@ -154,6 +159,9 @@ static const struct sim_scenarios_variant variants[] = {
     {"cell-spread", {.cc = CELLAR_CC_CELL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 2}},
     {"cell-apart", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true}},
     {"cell-apart-words", {.cc = CELLAR_CC_CELL, .seed = 1, .warm = true, .words = true}},
+    {"ford-apart", {.cc = CELLAR_CC_FORD, .seed = 1, .warm = true}},
+    {"motor-apart", {.cc = CELLAR_CC_MOTOR, .seed = 1, .warm = true}},
+    {"motor-replicas", {.cc = CELLAR_CC_MOTOR, .seed = 1, .warm = true, .mns = 2, .replicas = 1}},
     {"crest-ring", VARIANT(.clients_per_cn = 4, .threads = true, .log_bytes_max = 128)},
     {"crest-crowd", VARIANT(.clients_per_cn = 2, .crowd = true, .ends_only = true)},
     {"crest-words", VARIANT(.clients_per_cn = 2, .words = true)},

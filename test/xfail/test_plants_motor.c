@@ -22,6 +22,8 @@ static const struct plants_search searches[] = {
             .txns = 200),
     CLUSTER("motor_absence_unversioned", .faults = "none"),
     CLUSTER("motor_absence_misled", .faults = "none"),
+    {.plant = "recover_versions_kept", .method = PLANTS_OUTLASTED, .template = "old_behind_redone/motor-apart"},
+    {.plant = "failover_clock_kept", .method = PLANTS_LAGGING, .template = "write_then_read/motor-replicas"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
