@@ -189,6 +189,8 @@
     X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
     X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
+    X(lockmgr_silence_ignored, "who waits for an answer of a lost lock server or switch waits for ever")               \
+    X(netlock_asked_in_vain, "a switch answers for the lock server when requests have overflowed to it")               \
     X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \
     X(netchain_epoch_unchecked, "a switch heeds packets of any epoch")                                                 \
     X(netchain_grants_unasked, "a chain that has lost its state begins without asking who holds what")                 \

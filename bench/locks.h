@@ -49,6 +49,8 @@ struct locks_plan {
     bool
         switch_fails; /* the first switch loses its registers switch_fail_ns into the window, and is away for switch_down_ns */
     uint64_t switch_fail_ns, switch_down_ns;
+    bool loses_server; /* sim: the lock server is gone for good lose_ns into the window; nobody is told */
+    uint64_t lose_ns;
     /* Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0 of 1. */
     const char *memnodes; /* the memory node's socket or address; NULL: memory of this process */
     uint32_t process, processes;
@@ -121,7 +123,8 @@ struct locks_client {
     uint64_t rounds;   /* in the window */
     uint64_t next_txn; /* of the trace */
     uint64_t quota;    /* rounds still to be made; UINT64_MAX: by time */
-    int failed;        /* an error that ended it */
+    int failed;        /* an error that ended it, */
+    char reason[240];  /* ... and what it says */
     bool ended;
     /* When compute nodes die: by hold, the lock plus 1 that it holds or waits for, and whether the monitors count it as a holder. */
     uint64_t wanted[LOCKS_TXN_MAX];
@@ -182,7 +185,8 @@ struct locks_run {
     struct locks_meeting *meeting; /* NULL: there is one process */
     bool joined;
     atomic_bool all_ended, all_quiet; /* of all processes: clients, workers */
-    atomic_bool cut_off;              /* another process has failed */
+    atomic_bool cut_off;              /* another process has failed, */
+    atomic_bool failed;               /* ... or a client of this one */
 };
 
 /* Fills in what the result says of it. (locks_fairness.c) */

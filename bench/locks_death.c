@@ -28,7 +28,8 @@ int locks_death_check(const struct locks_plan *plan, struct cellar_error *error)
 
 bool locks_death_is_gone(const struct locks_run *run, uint32_t cn)
 {
-    return run->plan->kills && fabric_sim_cn_lost_ns(run->fabric, cn) != UINT64_MAX;
+    bool dies = run->plan->kills || run->plan->loses_server;
+    return dies && fabric_sim_cn_lost_ns(run->fabric, cn) != UINT64_MAX;
 }
 
 static bool is_declared(void *arg, uint32_t cn)
@@ -67,6 +68,19 @@ static void service_main(void *arg)
     __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
 }
 
+/* The lock server's worker ends in its loop. */
+static void lose_main(void *arg)
+{
+    struct locks_run *run = arg;
+    struct fabric_ep *ep = run->death.service;
+    uint64_t lose_ns = fabric_now_ns(ep) + run->plan->warmup_ns + run->plan->lose_ns;
+    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = run->config.server_cn};
+    while (atomic_load(&run->active) && fabric_now_ns(ep) < lose_ns) fabric_idle(ep, lose_ns);
+    if (atomic_load(&run->active)) (void)run->fabric->ops->control(run->fabric, &control, NULL);
+    locks_wake_all(run);
+    __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
+}
+
 void locks_death_configure(struct locks_run *run)
 {
     if (run->plan->kills) run->config.view = (struct lockmgr_view){.dead = is_declared, .arg = run};
@@ -74,11 +88,12 @@ void locks_death_configure(struct locks_run *run)
 
 int locks_death_start(struct locks_run *run, struct cellar_error *error)
 {
-    if (!run->plan->kills) return 0;
+    if (!run->plan->kills && !run->plan->loses_server) return 0;
     int code = fabric_endpoint_open(run->fabric, run->config.cn_count + 1, 1, &run->death.service, error);
     if (code) return code;
     __atomic_fetch_add(&run->running, 1, __ATOMIC_ACQ_REL);
-    code = run->fabric->ops->spawn(run->fabric, run->death.service, service_main, run);
+    void (*loop)(void *) = run->plan->loses_server ? lose_main : service_main;
+    code = run->fabric->ops->spawn(run->fabric, run->death.service, loop, run);
     return code ? err_set(error, CELLAR_ERR_NOMEM, "no memory for the membership service") : 0;
 }
 

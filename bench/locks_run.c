@@ -18,6 +18,7 @@
 #define START_SPREAD_NS 2000 /* clients do not begin in step */
 #define RECEIVED_AT_ONCE 64  /* messages; then it is the tender's turn again, however many come */
 #define SHM_SUSPECT_NS 10000000
+#define SHM_SILENCE_NS 10000000000ull /* until a server that is a thread counts as lost */
 #define SHM_SWITCH_LEASE_NS 100000000 /* a switch that is a thread waits for its processor, too */
 #define SHM_RTT_NS 200                /* about: without delay, a post and its completion */
 #define VERBS_RTT_NS 4000             /* about: of a network card; what depends on it adapts */
@@ -70,6 +71,7 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     /* Threads lose their processor for milliseconds: whoever takes that for a death asks everybody, for nothing. */
     if (!plan->sim && !lock->lease_ns && !(lockmgr_promises(lock) & LOCKMGR_LEASES)) lock->lease_ns = SHM_SUSPECT_NS;
     if (!plan->sim && !lock->lease_ns && lock->switches) lock->lease_ns = SHM_SWITCH_LEASE_NS;
+    if (!plan->sim && !lock->silence_ns) lock->silence_ns = SHM_SILENCE_NS;
     uint32_t others = 2 + lock->switches;
     if (lock->cn_count + others > FABRIC_CNS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "%u compute nodes: at most %d", lock->cn_count,
@@ -101,6 +103,7 @@ static void client_main(struct coro *co, void *arg)
     sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, START_SPREAD_NS));
     locks_work(co, client);
     client->ended = true;
+    if (client->failed && !locks_death_is_gone(run, client->worker->cn)) atomic_store(&run->failed, true);
     if (atomic_fetch_sub(&run->active, 1) == 1) locks_wake_all(run);
 }
 
@@ -126,6 +129,8 @@ static bool leaves(struct locks_worker *worker)
 {
     struct locks_run *run = worker->run;
     if (atomic_load(&run->cut_off)) return true;
+    /* Messages to who is lost stay for ever. */
+    if (atomic_load(&run->failed) && atomic_load(&run->active) == 0) return true;
     if (run->meeting ? !atomic_load(&run->all_ended) : atomic_load(&run->active) != 0) return false;
     if (!worker->quiet && lockmgr_quiet(worker->locks)) {
         worker->quiet = true;
@@ -413,7 +418,7 @@ static int first_failure(const struct locks_run *run, struct cellar_error *error
     for (uint32_t i = 0; i < run->client_count; i++)
         if (run->clients[i].failed && !locks_death_is_gone(run, run->clients[i].worker->cn))
             return err_set(error, (enum cellar_error_code) - run->clients[i].failed,
-                           "client %u ended with an error: %s", i, cellar_error_text(run->clients[i].failed));
+                           "client %u ended with an error: %s", i, run->clients[i].reason);
     return 0;
 }
 

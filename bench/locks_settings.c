@@ -165,6 +165,14 @@ static const struct option_def defs[] = {
      .offset = AT(plan.server_workers),
      .min = 1,
      .max = 64},
+    {.name = "silence",
+     .argument = "S",
+     .help = "so long without an answer, and a lock server or switch counts as lost",
+     .fallback = "sim 1, else 10",
+     .kind = OPTION_REAL,
+     .offset = AT(silence),
+     .min = 1e-6,
+     .max = 1e6},
     {.name = "switches",
      .argument = "N",
      .help = "programmable ones, of locks that live in them",
@@ -289,6 +297,12 @@ static const struct option_def defs[] = {
      .fallback = "0.001",
      .kind = OPTION_REAL,
      .offset = AT(switch_down),
+     .max = 1e6},
+    {.name = "lose-server",
+     .argument = "S",
+     .help = "sim: so long after the window's beginning the lock server is gone for good",
+     .kind = OPTION_REAL,
+     .offset = AT(lose_at),
      .max = 1e6},
     {.name = "kill-at",
      .argument = "S",
@@ -438,6 +452,13 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
         return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is for locks that live in switches: see cellar list");
     if (plan->kills && plan->switch_fails)
         return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --fail-switch exclude each other");
+    plan->loses_server = given_is(given, "lose-server");
+    plan->lose_ns = (uint64_t)(settings->lose_at * 1e9);
+    if (plan->loses_server && (!plan->sim || !lockmgr_has_server(plan->lock.algorithm)))
+        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
+    if (plan->kills && plan->loses_server)
+        return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --lose-server exclude each other");
+    plan->lock.silence_ns = (uint64_t)(settings->silence * 1e9);
     plan->switch_fail_ns = (uint64_t)(settings->fail_at * 1e9);
     if (plan->switch_fails && plan->switch_fail_ns >= plan->window_ns)
         return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is behind the window's end");

@@ -7,7 +7,7 @@
 struct locks_settings {
     struct locks_plan plan;
     const char *fabric, *mix, *json, *process;
-    double seconds, warmup, kill_at, detect, fail_at, switch_down;
+    double seconds, warmup, kill_at, detect, fail_at, switch_down, silence, lose_at;
     uint32_t clients;
     const char *trace_path;
     struct locks_trace trace; /* of --mix trace: the caller frees it (locks_trace_free) */

@@ -4,6 +4,7 @@
 #include "lockmgr_algorithm.h"
 #include "must.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,6 +172,13 @@ static uint32_t weight(const struct locks_client *client, enum lockmgr_mode mode
     return beside ? 1 : LOCKS_EXCLUSIVE;
 }
 
+/* False, for the caller to return. */
+static bool give_reason(struct locks_client *client, int code)
+{
+    if (!client->reason[0]) snprintf(client->reason, sizeof client->reason, "%s", lockmgr_reason(client->locks, code));
+    return false;
+}
+
 /* Of who holds the lock: in plain memory, or where several processes see it. Returns what was there. */
 static uint32_t count_holder(struct coro *co, struct locks_client *client, uint64_t lock, uint32_t addend)
 {
@@ -180,7 +188,10 @@ static uint32_t count_holder(struct coro *co, struct locks_client *client, uint6
     struct fabric_op op = fabric_op_faa(fabric_addr_of(0, run->states_base + lock * sizeof *old), old,
                                         (uint64_t)(int64_t)(int32_t)addend);
     fabric_post(client->worker->ep, &op, 1, &client->wait);
-    if (fabric_await(co, &client->wait)) client->failed = op.status;
+    if (fabric_await(co, &client->wait)) {
+        client->failed = op.status;
+        (void)give_reason(client, op.status);
+    }
     return (uint32_t)*old;
 }
 
@@ -211,7 +222,7 @@ static bool acquire(struct coro *co, struct locks_client *client, uint32_t at, u
     client->wanted[at] = lock + 1;
     client->failed = lockmgr_acquire(co, client->locks, &client->holds[at], fabric_addr_of(0, run->stride * (lock + 1)),
                                      mode, LOCKMGR_FOREVER);
-    if (client->failed) return false;
+    if (client->failed) return give_reason(client, client->failed);
     watch_grant(co, client, at, lock, client->holds[at].mode);
     watch_order(client, lock, mode, call);
     uint64_t end_ns = now_ns(client);
@@ -235,8 +246,9 @@ static bool release(struct coro *co, struct locks_client *client, uint32_t at)
     if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
     if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
     client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
-    if (code && code != -CELLAR_ERR_FENCED) client->failed = code;
-    return code == 0 || code == -CELLAR_ERR_FENCED;
+    if (code == 0 || code == -CELLAR_ERR_FENCED) return true;
+    client->failed = code;
+    return give_reason(client, code);
 }
 
 /* One READ or WRITE of the lock's object. */
@@ -250,7 +262,7 @@ static bool use(struct coro *co, struct locks_client *client, uint64_t lock, boo
     fabric_post(client->worker->ep, &op, 1, &client->wait);
     if (fabric_await(co, &client->wait) == 0) return true;
     client->failed = op.status;
-    return false;
+    return give_reason(client, op.status);
 }
 
 /* What was locked for update is read, and becomes exclusive when nobody else reads it any more. */
@@ -260,6 +272,7 @@ static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
     bool beside = weight(client, hold->mode) == 1;
     if (!use(co, client, client->wanted[at] - 1, false)) return false;
     client->failed = lockmgr_upgrade(co, hold, LOCKMGR_FOREVER);
+    if (client->failed) (void)give_reason(client, client->failed);
     if (client->failed || !beside || !client->counted[at]) return !client->failed;
     client->worker->tally->violations += count_holder(co, client, client->wanted[at] - 1, LOCKS_EXCLUSIVE - 1) != 1;
     return !client->failed;

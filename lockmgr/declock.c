@@ -345,10 +345,6 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
     if (config->cn_count > CQL_CNS_MAX || clients_of(config) >= CQL_CLIENTS_MAX || seats_of(config) > SEATS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "too many compute nodes, clients or locks of a client for %s",
                        config->algorithm);
-    if (config->capacity && config->capacity < config->cn_count)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "a capacity of %u is below the number of compute nodes, %u: the queue could never hold them all",
-                       config->capacity, config->cn_count);
     if (!shape_of(config, &cql))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lock's header has no room for a queue of %u with versions of %u bits", config->capacity,
@@ -447,6 +443,7 @@ const struct lockmgr_algorithm lockmgr_algorithm_declock = {
     .name = "declock",
     .about = "cooperative queue of compute nodes, local queues within them (DecLock)",
     .policies = policies,
+    .room_policies = ~0u,
     .promises = LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_OVERFLOWS,
     .policy_promises = policy_promises,
     DECLOCK_CALLS};
@@ -454,6 +451,7 @@ const struct lockmgr_algorithm lockmgr_algorithm_declock = {
 const struct lockmgr_algorithm lockmgr_algorithm_declock_flat = {
     .name = "declock-flat",
     .about = "cooperative queue of clients (DecLock without its hierarchy)",
+    .room_policies = ~0u,
     .promises =
         LOCKMGR_SHARES | LOCKMGR_TASK_FAIR | LOCKMGR_BOUNDED | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_OVERFLOWS,
     DECLOCK_CALLS};

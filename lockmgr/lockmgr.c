@@ -99,6 +99,22 @@ static int check_switches(const struct lockmgr_config *config, const struct lock
     return 0;
 }
 
+/* The names are known to be right. */
+static int check_capacity(const struct lockmgr_config *config, const struct lockmgr_algorithm *algorithm,
+                          struct cellar_error *error)
+{
+    if (config->capacity == 0) return 0;
+    uint32_t policy = lockmgr_policy(config);
+    if (!(algorithm->room_policies >> policy & 1))
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s%s%s has no queue that a capacity would bound",
+                       algorithm->name, algorithm->policies ? ", policy " : "",
+                       algorithm->policies ? algorithm->policies[policy] : "");
+    if (config->capacity >= config->cn_count) return 0;
+    return err_set(error, CELLAR_ERR_INVALID,
+                   "a capacity of %u is below the number of compute nodes, %u: the queue could never hold them all",
+                   config->capacity, config->cn_count);
+}
+
 int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error)
 {
     const struct lockmgr_algorithm *algorithm = algorithm_of(config->algorithm);
@@ -117,10 +133,15 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lease of %llu ns is shorter than a round trip of %llu ns: nobody could renew it",
                        (unsigned long long)config->lease_ns, (unsigned long long)config->rtt_ns);
+    if (config->silence_ns && lockmgr_ask_again_ns(config) < config->rtt_ns)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "%llu ns of silence are too few for eight questions of a round trip of %llu ns each",
+                       (unsigned long long)config->silence_ns, (unsigned long long)config->rtt_ns);
     if (config->server_workers && config->server_cn < config->cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
                        config->server_cn, config->cn_count);
-    if (algorithm->switches_max) code = check_switches(config, algorithm, error);
+    code = check_capacity(config, algorithm, error);
+    if (code == 0 && algorithm->switches_max) code = check_switches(config, algorithm, error);
     return code == 0 && algorithm->check ? algorithm->check(config, error) : code;
 }
 
@@ -367,6 +388,7 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
     client->releasing = false;
     client->first_ns = 0;
     client->at_once = 0;
+    client->reason.code = 0;
     uint64_t immediate = client->stats.immediate;
     int code = client->worker->lockmgr->algorithm->acquire(co, hold, deadline_ns);
     hold->held = code == 0;
@@ -398,6 +420,7 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     struct lockmgr_client *client = hold->client;
     client->releasing = true;
     client->first_ns = 0;
+    client->reason.code = 0;
     uint64_t begin_ns = lockmgr_now_ns(client), messages = client->stats.messages;
     int code = client->worker->lockmgr->algorithm->release(co, hold);
     hold->handed = client->stats.messages != messages;
@@ -488,21 +511,4 @@ int lockmgr_read_words(struct coro *co, struct lockmgr_hold *hold, uint32_t word
     int code = lockmgr_do(co, hold->client, &op, 1);
     memcpy(out, hold->client->buffer, count * sizeof *out);
     return code;
-}
-
-void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns)
-{
-    sched_sleep(co, client->worker->sched, client->task, ns);
-}
-
-/* ---- waiting ---- */
-
-bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns)
-{
-    return sched_wait(co, client->worker->sched, client->task, &client->signal, until_ns);
-}
-
-void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client)
-{
-    sched_signal(from->sched, client->worker->sched, client->task, &client->signal);
 }

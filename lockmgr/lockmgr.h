@@ -33,6 +33,7 @@ struct fabric_switch_faults;
 #define LOCKMGR_HOLD_WORDS 12 /* what an algorithm may keep in a hold */
 #define LOCKMGR_TENANTS_MAX 16
 #define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
+#define LOCKMGR_SILENCE_NS 1000000000ull
 
 /* UPDATE: reads beside those that read already, and may become exclusive (lockmgr_upgrade); two of them exclude each other. */
 enum lockmgr_mode { LOCKMGR_SHARED, LOCKMGR_EXCLUSIVE, LOCKMGR_UPDATE };
@@ -72,7 +73,7 @@ struct lockmgr_config {
     const char *policy;    /* of those algorithms that have several; NULL: the first */
     uint32_t cn_count, workers_per_cn, clients_per_worker;
     uint32_t
-        capacity; /* waiters that a lock's queue has room for; 0: as many as the algorithm needs never to overflow */
+        capacity; /* waiters that a lock's queue has room for, at least cn_count; 0: as many as it needs never to overflow */
     uint32_t locks_per_client; /* that a client holds or waits for at once, at most; 0: 16. Sizes tables of a CN */
     uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
     uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
@@ -85,6 +86,11 @@ struct lockmgr_config {
      * manager, opened for that CN, with workers that have a loop as all others, but no clients.
      */
     uint32_t server_cn, server_workers;
+    /*
+     * A server or a switch that does not answer for so long, though asked again and again, counts as lost until it answers again: calls that need
+     * it end with -UNREACHABLE. 0: LOCKMGR_SILENCE_NS. (Of those algorithms that say so in docs/locks.md.)
+     */
+    uint64_t silence_ns;
     /*
      * Programmable switches (fabric_switch.h), of those algorithms that lock in the network: `switches` CNs from switch_cn on, behind the
      * clients'. Each is a lock manager, opened for that CN, of one worker without clients.
@@ -192,7 +198,9 @@ struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t
 void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
 /*
  * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER, and algorithms
- * without LOCKMGR_TIMEOUTS: never). Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop).
+ * without LOCKMGR_TIMEOUTS: never). -UNREACHABLE: a lock server or switch is lost that would have to grant it (config.silence_ns; three times
+ * that at most since it was lost, at once if the view says so); it is given up as by a timeout, other locks go on, and this one too when the server answers
+ * again. Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop). lockmgr_reason says it in a line.
  */
 NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
                               struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
@@ -201,8 +209,13 @@ NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, st
  * EXCLUSIVE). -DEADLINE: it is still held for update. Others: release it.
  */
 NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns);
-/* 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released. In any case the hold is free. */
+/*
+ * 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released (-UNREACHABLE: by a
+ * lost server or switch, which grants nothing meanwhile). In any case the hold is free.
+ */
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
+/* Why that client's last call ended with `code`: a line, the client's until its next call. */
+const char *lockmgr_reason(const struct lockmgr_client *client, int code);
 
 /*
  * Does somebody of another compute node wait for the lock that is held? A READ, unless it is known. Without an answer (the algorithm has none, the READ

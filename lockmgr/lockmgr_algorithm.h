@@ -44,6 +44,7 @@ struct lockmgr_algorithm {
     const char *name, *about;
     const char *const *policies; /* NULL, or names up to a NULL; the first is the default */
     uint32_t promises;           /* enum lockmgr_promise */
+    uint32_t room_policies;      /* bits: of which policies (bit 0 without any) config.capacity bounds a queue */
     bool wide;                   /* it uses FABRIC_WIDE_*, which not every fabric has */
     bool times_itself; /* it fills in lockmgr_stats.times_ns; else its first operations, and the rest, are timed */
     /* Mandatory */
@@ -120,7 +121,8 @@ struct lockmgr_client {
     struct fabric_wide wide;    /* ... and of one on 16 bytes */
     uint8_t *buffer;            /* LOCKMGR_CLIENT_BYTES of registered memory */
     struct lockmgr_stats stats;
-    uint64_t words[8]; /* the algorithm's, all zero at first (adaptive backoff and the like) */
+    struct cellar_error reason; /* of the last call, if it has one of its own */
+    uint64_t words[8];          /* the algorithm's, all zero at first (adaptive backoff and the like) */
 };
 
 #define LOCKMGR_LETTERS 64 /* messages of a worker that are under way without anybody waiting for them */
@@ -171,7 +173,7 @@ NODISCARD int lockmgr_faa_word(struct coro *co, struct lockmgr_hold *hold, uint3
 NODISCARD int lockmgr_read_words(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t *out,
                                  uint32_t count);
 void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns);
-/* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full. */
+/* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full; UNREACHABLE: it stays so, or that node is dead. */
 NODISCARD int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
                            struct lockmgr_message_wire *wire);
 /*
@@ -195,6 +197,19 @@ bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *
 struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock);
 /* Suspends until somebody signals the client, or until_ns; false: nobody did. Signals may be for another hold, or old: look again. */
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns);
+/* Whoever should answer is asked so often again, or more often: see lockmgr_unanswered. */
+static inline uint64_t lockmgr_ask_again_ns(const struct lockmgr_config *config)
+{
+    return (config->silence_ns ? config->silence_ns : LOCKMGR_SILENCE_NS) / 8;
+}
+/*
+ * A question of asked_ns to `who` is still without an answer. 0: ask again; -UNREACHABLE: that is lost. *silent_ns is 0 at first, and again whenever
+ * it has said anything. Time in which the client itself stood still does not count: a quarter of config.silence_ns a question at most.
+ */
+NODISCARD int lockmgr_unanswered(struct lockmgr_client *client, const char *who, uint64_t asked_ns,
+                                 uint64_t *silent_ns);
+/* -UNREACHABLE if the view says that `who`, which is on that compute node, is dead; else 0. */
+NODISCARD int lockmgr_declared(struct lockmgr_client *client, const char *who, uint32_t cn);
 /* The index of config->policy among the algorithm's policies; config was checked. */
 uint32_t lockmgr_policy(const struct lockmgr_config *config);
 /* From worker `from` of the same CN (any thread). */

@@ -17,6 +17,7 @@
 int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
                  struct lockmgr_message_wire *wire)
 {
+    uint64_t give_up_ns = lockmgr_now_ns(client) + lockmgr_ask_again_ns(&client->worker->lockmgr->config);
     wire->magic = LOCKMGR_MAGIC;
     for (uint32_t fulls = 0;; fulls += fulls < SEND_AGAIN_MAX) {
         memcpy(client->buffer, wire, sizeof *wire);
@@ -27,6 +28,8 @@ int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, ui
         int code = lockmgr_do(co, client, &op, 1);
         client->stats.messages++;
         if (code != -CELLAR_ERR_FULL) return code;
+        if (lockmgr_now_ns(client) >= give_up_ns || lockmgr_dead(client->worker->lockmgr, cn))
+            return -CELLAR_ERR_UNREACHABLE;
         lockmgr_sleep(co, client, SEND_AGAIN_NS << fulls);
     }
 }
@@ -96,42 +99,9 @@ static void post_letter(struct lockmgr_worker *worker, struct lockmgr_letter *le
     fabric_post(worker->ep, &letter->op, 1, &letter->wait);
 }
 
-/* Answered: done, or to be sent again, since the inbox was full or nobody knows. The dead get no letters. */
-static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter, uint64_t now_ns)
-{
-    bool full = letter->op.status == -CELLAR_ERR_FULL;
-    bool lost = letter->op.status == -CELLAR_ERR_UNREACHABLE || letter->op.status == -CELLAR_ERR_INDETERMINATE;
-    letter->used = (full || (lost && ++letter->tries < LETTER_TRIES)) && !lockmgr_dead(worker->lockmgr, letter->cn);
-    letter->again_ns = now_ns + (SEND_AGAIN_NS << letter->fulls);
-    letter->fulls += full && letter->fulls < SEND_AGAIN_MAX;
-    worker->outbox.used -= !letter->used;
-}
-
-static void settle_letters(struct lockmgr_worker *worker)
-{
-    uint64_t now_ns = fabric_now_ns(worker->ep);
-    for (uint32_t i = 0; i < LOCKMGR_LETTERS; i++) {
-        struct lockmgr_letter *letter = &worker->outbox.under_way[i];
-        if (letter->used && letter->again_ns == 0 && letter->wait.pending == 0) settle_letter(worker, letter, now_ns);
-        if (letter->used && letter->again_ns && letter->again_ns <= now_ns) post_letter(worker, letter);
-    }
-}
-
 static struct lockmgr_letter *letter_at(const struct lockmgr_outbox *outbox, uint32_t i)
 {
     return &outbox->waiting[i & (outbox->capacity - 1)];
-}
-
-static void post_waiting(struct lockmgr_worker *worker)
-{
-    struct lockmgr_outbox *outbox = &worker->outbox;
-    for (uint32_t i = 0; i < LOCKMGR_LETTERS && outbox->head != outbox->tail; i++) {
-        struct lockmgr_letter *letter = &outbox->under_way[i];
-        if (letter->used) continue;
-        *letter = *letter_at(outbox, outbox->head++);
-        outbox->used++;
-        post_letter(worker, letter);
-    }
 }
 
 static void grow_outbox(struct lockmgr_outbox *outbox)
@@ -147,14 +117,72 @@ static void grow_outbox(struct lockmgr_outbox *outbox)
     outbox->tail = count;
 }
 
+static void let_wait(struct lockmgr_outbox *outbox, const struct lockmgr_letter *letter)
+{
+    if (outbox->tail - outbox->head == outbox->capacity) grow_outbox(outbox);
+    *letter_at(outbox, outbox->tail++) = *letter;
+}
+
+/*
+ * Answered: done, or to be sent again, since the inbox was full or nobody knows. The dead get no letters; for whom the inbox stays full, it waits
+ * among those that have not been sent: a receiver that is lost must not keep all places from the others.
+ */
+static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter, uint64_t now_ns)
+{
+    bool full = letter->op.status == -CELLAR_ERR_FULL;
+    bool lost = letter->op.status == -CELLAR_ERR_UNREACHABLE || letter->op.status == -CELLAR_ERR_INDETERMINATE;
+    letter->used = (full || (lost && ++letter->tries < LETTER_TRIES)) && !lockmgr_dead(worker->lockmgr, letter->cn);
+    letter->again_ns = now_ns + (SEND_AGAIN_NS << letter->fulls);
+    letter->fulls += full && letter->fulls < SEND_AGAIN_MAX;
+    if (letter->used && full && letter->fulls == SEND_AGAIN_MAX) {
+        let_wait(&worker->outbox, letter);
+        letter->used = false;
+    }
+    worker->outbox.used -= !letter->used;
+}
+
+static void settle_letters(struct lockmgr_worker *worker)
+{
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS; i++) {
+        struct lockmgr_letter *letter = &worker->outbox.under_way[i];
+        if (letter->used && letter->again_ns == 0 && letter->wait.pending == 0) settle_letter(worker, letter, now_ns);
+        if (letter->used && letter->again_ns && letter->again_ns <= now_ns) post_letter(worker, letter);
+    }
+}
+
+/* The first one that is due; those before it go to the end. False: none is. */
+static bool take_due(struct lockmgr_outbox *outbox, uint64_t now_ns, struct lockmgr_letter *due)
+{
+    for (uint32_t left = outbox->tail - outbox->head; left > 0; left--) {
+        *due = *letter_at(outbox, outbox->head++);
+        if (due->again_ns <= now_ns) return true;
+        let_wait(outbox, due);
+    }
+    return false;
+}
+
+static void post_waiting(struct lockmgr_worker *worker)
+{
+    struct lockmgr_outbox *outbox = &worker->outbox;
+    uint64_t now_ns = outbox->head != outbox->tail ? fabric_now_ns(worker->ep) : 0;
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS && outbox->head != outbox->tail; i++) {
+        struct lockmgr_letter *letter = &outbox->under_way[i], due;
+        if (letter->used) continue;
+        if (!take_due(outbox, now_ns, &due)) return;
+        *letter = due;
+        outbox->used++;
+        post_letter(worker, letter);
+    }
+}
+
 void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_worker,
                    const struct lockmgr_message_wire *wire)
 {
     struct lockmgr_outbox *outbox = &worker->outbox;
-    if (outbox->tail - outbox->head == outbox->capacity) grow_outbox(outbox);
-    struct lockmgr_letter *letter = letter_at(outbox, outbox->tail++);
-    *letter = (struct lockmgr_letter){.cn = to_cn, .worker = to_worker, .used = true, .wire = *wire};
-    letter->wire.magic = LOCKMGR_MAGIC;
+    struct lockmgr_letter letter = {.cn = to_cn, .worker = to_worker, .used = true, .wire = *wire};
+    letter.wire.magic = LOCKMGR_MAGIC;
+    let_wait(outbox, &letter);
     if (outbox->used == LOCKMGR_LETTERS) settle_letters(worker);
     post_waiting(worker);
     lockmgr_stir(worker);
@@ -216,8 +244,11 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
     } while (worker->stirred);
     settle_letters(worker);
     post_waiting(worker);
-    uint64_t look_ns = fabric_now_ns(worker->ep) + LOOK_AT_LETTERS_NS;
-    return worker->outbox.used && look_ns < next_ns ? look_ns : next_ns;
+    bool parked = worker->outbox.head != worker->outbox.tail;
+    if (worker->outbox.used == 0 && !parked) return next_ns;
+    uint64_t wait_ns = worker->outbox.used ? LOOK_AT_LETTERS_NS : SEND_AGAIN_NS << SEND_AGAIN_MAX;
+    uint64_t look_ns = fabric_now_ns(worker->ep) + wait_ns;
+    return look_ns < next_ns ? look_ns : next_ns;
 }
 
 void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns)

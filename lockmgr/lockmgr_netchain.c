@@ -8,7 +8,14 @@
 #define PATIENCE_RTTS 16
 #define PATIENCE_DOUBLINGS 5
 
-enum { HOLDER, STATE, OTHER, WATCHED, SINCE_NS };   /* hold->words; OTHER: who was there instead, WATCHED: since when */
+enum {
+    HOLDER,
+    STATE,
+    OTHER,
+    WATCHED,
+    SINCE_NS,
+    SILENT_NS
+};                                                  /* hold->words; OTHER: who was there instead, WATCHED: since when */
 enum { ASKING, GRANTED, REFUSED, RELEASING, OVER }; /* STATE */
 
 /* What a worker knows of the chain. */
@@ -83,6 +90,14 @@ static bool await_answer(struct coro *co, struct lockmgr_hold *hold, uint32_t lo
     return hold->words[STATE] != state;
 }
 
+/* Nobody of the chain has answered. 0: asked which chain it is, by now, and to be tried again. */
+static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns)
+{
+    ask_which(hold->client->worker);
+    return lockmgr_unanswered(hold->client, "the chain of switches, or its controller,", asked_ns,
+                              &hold->words[SILENT_NS]);
+}
+
 /* ---- acquire ---- */
 
 /* Somebody's number that stays there for long: is it still his? */
@@ -114,10 +129,10 @@ static uint32_t replaceable(struct lockmgr_hold *hold, uint32_t holder)
     return there && lockmgr_dead(client->worker->lockmgr, cn) && !PLANT(netchain_dead_hold) ? holder : 0;
 }
 
-static int give_up(struct lockmgr_hold *hold)
+static int give_up(struct lockmgr_hold *hold, int code)
 {
     take_back(hold->client->worker, hold->client->number, hold->lock.bits, (uint32_t)hold->words[HOLDER]);
-    return -CELLAR_ERR_DEADLINE;
+    return code;
 }
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
@@ -127,15 +142,17 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     uint64_t began = client->stats.retries;
     hold->words[HOLDER] = netchain_holder_of(client->id, ++client->words[0]);
     for (;; client->stats.retries++) {
+        uint64_t asked_ns = lockmgr_now_ns(client);
         if (hold->words[STATE] != GRANTED) hold->words[STATE] = ASKING;
         int code = swap(co, hold, from, (uint32_t)hold->words[HOLDER]);
         if (code) return code;
         if (hold->words[STATE] == ASKING && !await_answer(co, hold, losses, deadline_ns)) {
             losses++;
-            ask_which(client->worker);
+            code = unanswered(hold, asked_ns);
         }
         if (hold->words[STATE] == GRANTED) break;
-        if (lockmgr_now_ns(client) >= deadline_ns) return give_up(hold);
+        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code) return give_up(hold, code);
         if (hold->words[STATE] != REFUSED) continue;
         losses = 0;
         from = replaceable(hold, (uint32_t)hold->words[OTHER]);
@@ -148,12 +165,15 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     hold->words[STATE] = RELEASING;
+    hold->words[SILENT_NS] = 0;
     for (uint32_t losses = 0;; losses++) {
+        uint64_t asked_ns = lockmgr_now_ns(hold->client);
         int code = swap(co, hold, (uint32_t)hold->words[HOLDER], 0);
         if (code) return code;
         if (hold->words[STATE] == OVER || await_answer(co, hold, losses, UINT64_MAX)) return 0;
         hold->client->stats.retries++;
-        ask_which(hold->client->worker);
+        code = unanswered(hold, asked_ns);
+        if (code) return code;
     }
 }
 
@@ -176,6 +196,7 @@ static void note_answer(struct lockmgr_worker *worker, struct lockmgr_hold *hold
     uint32_t from = netchain_from(wire->words[1]), to = netchain_to(wire->words[1]);
     bool done = wire->kind == NETCHAIN_DONE;
     bool mine = hold && hold->words[HOLDER] == (to ? to : from);
+    if (mine) hold->words[SILENT_NS] = 0;
     if (!mine && done && to) take_back(worker, wire->client, wire->lock, to);
     if (!mine || (uint32_t)(wire->words[0] >> 32) != view->epoch) return;
     if (to == 0 && hold->words[STATE] == RELEASING) {

@@ -5,9 +5,10 @@
 
 #define ASK_AGAIN_NS 1000000 /* messages are delivered, unless the fabric says otherwise: only a reply can be missing */
 #define ASK_AGAIN_MAX_NS 16000000
+#define SERVER "the lock server"
 
-enum { TICKET, STATE, WAITED };     /* hold->words */
-enum { WAITING, GRANTED, REFUSED }; /* STATE */
+enum { TICKET, STATE, WAITED, SILENT_NS }; /* hold->words */
+enum { WAITING, GRANTED, REFUSED };        /* STATE */
 
 static uint64_t lock_bytes(const struct lockmgr_config *config)
 {
@@ -51,22 +52,34 @@ static void await_reply(struct coro *co, struct lockmgr_hold *hold, uint64_t pat
         (void)lockmgr_wait(co, hold->client, until_ns);
 }
 
+/* 0: to be asked again, after longer than last time. */
+static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns, uint64_t *patience_ns)
+{
+    const struct lockmgr_config *config = lockmgr_config_of(hold);
+    int code = lockmgr_declared(hold->client, SERVER, config->server_cn);
+    *patience_ns = earlier(earlier(2 * *patience_ns, ASK_AGAIN_MAX_NS), lockmgr_ask_again_ns(config));
+    return code ? code : lockmgr_unanswered(hold->client, SERVER, asked_ns, &hold->words[SILENT_NS]);
+}
+
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     struct lockmgr_client *client = hold->client;
     bool tries = client->worker->lockmgr->policy == RPC_TRY;
     hold->words[TICKET] = ++client->words[0];
     uint64_t lease_ns = lockmgr_config_of(hold)->lease_ns, patience_ns = lease_ns ? lease_ns / 2 : ASK_AGAIN_NS;
+    patience_ns = earlier(patience_ns, lockmgr_ask_again_ns(lockmgr_config_of(hold)));
     for (;; client->stats.retries++, hold->words[WAITED] = true) {
+        uint64_t asked_ns = lockmgr_now_ns(client);
         int code = ask(co, hold);
         if (code) return code;
         await_reply(co, hold, patience_ns, deadline_ns);
         if (hold->words[STATE] == GRANTED) break;
-        if (lockmgr_now_ns(client) >= deadline_ns) {
+        if (hold->words[STATE] == WAITING) code = unanswered(hold, asked_ns, &patience_ns);
+        if (code == 0 && lockmgr_now_ns(client) >= deadline_ns) code = -CELLAR_ERR_DEADLINE;
+        if (code) {
             let_go(client->worker, hold->lock.bits, client->id, hold->words[TICKET]);
-            return -CELLAR_ERR_DEADLINE;
+            return code;
         }
-        if (hold->words[STATE] == WAITING) patience_ns = earlier(2 * patience_ns, ASK_AGAIN_MAX_NS);
         /* No room in the queue: those in it need about a round trip each. */
         if (hold->words[STATE] == REFUSED && !tries)
             lockmgr_sleep(co, client, 1 + lockmgr_below(client, 4 * lockmgr_config_of(hold)->rtt_ns));
@@ -75,11 +88,13 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     return 0;
 }
 
+/* Nobody waits for it: until the server has it, the lock is nobody else's. */
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
+    struct lockmgr_client *client = hold->client;
     (void)co;
-    let_go(hold->client->worker, hold->lock.bits, hold->client->id, hold->words[TICKET]);
-    return 0;
+    let_go(client->worker, hold->lock.bits, client->id, hold->words[TICKET]);
+    return lockmgr_declared(client, SERVER, lockmgr_config_of(hold)->server_cn);
 }
 
 static void deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
@@ -88,6 +103,7 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
     struct lockmgr_hold *hold = lockmgr_find(worker, wire->client, wire->lock);
     (void)message;
     if (!hold || hold->held || hold->words[TICKET] != wire->words[1] || hold->words[STATE] == GRANTED) return;
+    hold->words[SILENT_NS] = 0;
     if (wire->kind == RPC_GRANT) {
         hold->words[STATE] = GRANTED; /* perhaps behind a refusal that another copy of the request met */
         hold->words[WAITED] |= wire->words[2];
@@ -123,6 +139,7 @@ const struct lockmgr_algorithm lockmgr_algorithm_rpc = {
     .name = "rpc",
     .about = "a lock server's queues; reorder: readers overtake; try: it refuses, clients ask again (Traditional, RPC)",
     .policies = policies,
+    .room_policies = 1u << RPC_FIFO | 1u << RPC_REORDER,
     .promises = LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_OVERFLOWS,
     .policy_promises = policy_promises,
     .lock_bytes = lock_bytes,

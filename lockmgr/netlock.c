@@ -25,7 +25,8 @@ struct want {
     uint32_t asked; /* how often for the same lease: the answer names it */
     uint8_t state;  /* enum want_state */
     bool renewed, denied;
-    uint64_t since_ns; /* the lease begins, at the latest */
+    uint64_t since_ns;  /* the lease begins, at the latest */
+    uint64_t silent_ns; /* see lockmgr_unanswered */
 };
 _Static_assert(sizeof(struct want) <= LOCKMGR_HOLD_WORDS * sizeof(uint64_t), "fits a hold");
 enum want_state { NO_WANT, WAITS, GRANTED, REJECTED };
@@ -166,19 +167,32 @@ static void begin(struct lockmgr_hold *hold)
 
 static uint64_t sooner(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns : b_ns; }
 
+/* Who does not know where the lock is cannot tell which of the two is silent; a server that is dead does not stop the switch's locks. */
+static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns)
+{
+    return lockmgr_unanswered(hold->client, "the lock server, or the switch before it,", asked_ns,
+                              &want_of(hold)->silent_ns);
+}
+
 /* 0: the lease has begun anew; 1: it is over; or an error. */
 static int renew(struct coro *co, struct lockmgr_hold *hold)
 {
     struct want *want = want_of(hold);
-    uint64_t asked_ns = lockmgr_now_ns(hold->client), again_ns = netlock_lease_ns(lockmgr_config_of(hold)) / 2;
+    const struct lockmgr_config *config = lockmgr_config_of(hold);
+    uint64_t asked_ns = lockmgr_now_ns(hold->client), sent_ns = asked_ns;
+    uint64_t again_ns = sooner(netlock_lease_ns(config) / 2, lockmgr_ask_again_ns(config));
     want->renewed = want->denied = false;
     want->asked++;
-    while (!want->renewed && !want->denied) { /* the same question: an answer may be late */
+    want->silent_ns = 0;
+    for (;; sent_ns = lockmgr_now_ns(hold->client)) { /* the same question: an answer may be late */
         int code = send(co, hold, NETLOCK_RENEW);
         if (code) return code;
         uint64_t until_ns = lockmgr_now_ns(hold->client) + again_ns;
         while (!want->renewed && !want->denied && lockmgr_wait(co, hold->client, until_ns)) {
         }
+        if (want->renewed || want->denied) break;
+        code = unanswered(hold, sent_ns);
+        if (code) return code;
     }
     if (want->renewed) want->since_ns = asked_ns;
     return !want->renewed;
@@ -201,12 +215,27 @@ static int confirm(struct coro *co, struct lockmgr_hold *hold)
     }
 }
 
-/* Waits until a grant, a rejection, or until_ns. */
-static void wait(struct coro *co, struct lockmgr_hold *hold, uint64_t until_ns)
+/* Waits until a grant, a rejection, or until_ns; asks meanwhile whether whoever has the request is still there. */
+static int wait(struct coro *co, struct lockmgr_hold *hold, uint64_t until_ns)
 {
     const struct want *want = want_of(hold);
-    while (want->state == WAITS && lockmgr_wait(co, hold->client, until_ns)) {
+    uint64_t ask_ns = lockmgr_ask_again_ns(lockmgr_config_of(hold)), asked_ns = lockmgr_now_ns(hold->client);
+    for (;;) {
+        uint64_t next_ns = sooner(until_ns, asked_ns + ask_ns);
+        while (want->state == WAITS && lockmgr_wait(co, hold->client, next_ns)) {
+        }
+        if (want->state != WAITS || lockmgr_now_ns(hold->client) >= until_ns) return 0;
+        int code = unanswered(hold, asked_ns);
+        asked_ns = lockmgr_now_ns(hold->client);
+        if (code == 0) code = send(co, hold, NETLOCK_ASK);
+        if (code) return code;
     }
+}
+
+static void give_back_own(struct lockmgr_hold *hold)
+{
+    struct netlock_packet packet = packet_of(hold, NETLOCK_RELEASE);
+    netlock_to_switch(hold->client->worker, &packet);
 }
 
 static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
@@ -220,10 +249,13 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
         int code = send(co, hold, NETLOCK_ACQUIRE);
         if (code) return code;
         uint64_t sent_ns = lockmgr_now_ns(client);
-        wait(co, hold, sooner(deadline_ns, sent_ns + (again_ns << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX))));
+        code = wait(co, hold,
+                    sooner(deadline_ns, sent_ns + (again_ns << (tries < DOUBLINGS_MAX ? tries : DOUBLINGS_MAX))));
+        if (code) return code;
         if (want->state == GRANTED) {
             code = confirm(co, hold);
             client->stats.immediate += code == 0 && tries == 0 && want->asked == 0;
+            if (code < 0) give_back_own(hold);
             if (code != 1) return code;
             begin(hold);
         }
@@ -259,8 +291,7 @@ static int release(struct coro *co, struct lockmgr_hold *hold)
     uint64_t lease_ns = netlock_lease_ns(lockmgr_config_of(hold));
     uint64_t held_ns = lockmgr_now_ns(hold->client) - want->since_ns;
     int code = held_ns > lease_ns / 2 ? renew(co, hold) : 0;
-    struct netlock_packet packet = packet_of(hold, NETLOCK_RELEASE);
-    netlock_to_switch(hold->client->worker, &packet);
+    give_back_own(hold);
     if (code == 1) code = held_ns > lease_ns - lease_ns / 4 ? -CELLAR_ERR_FENCED : 0;
     return code;
 }
@@ -294,6 +325,7 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
     }
     struct want *want = hold ? want_of(hold) : NULL;
     if (!want || want->txn != packet.txn) return;
+    want->silent_ns = 0;
     bool answers = want->state == GRANTED && packet.seq == want->asked;
     if (packet.op == NETLOCK_RENEWED && answers) want->renewed = true;
     if (packet.op == NETLOCK_DENIED && answers) want->denied = true;
@@ -314,6 +346,7 @@ const struct lockmgr_algorithm lockmgr_algorithm_netlock = {
     .name = "netlock",
     .about = "NetLock (SIGCOMM '20): queues in a programmable switch, those that do not fit at a lock server",
     .policies = policies,
+    .room_policies = ~(1u << NETLOCK_SERVER),
     .promises =
         LOCKMGR_SHARES | LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_CLOCKS | LOCKMGR_OVERFLOWS,
     .lock_bytes = lock_bytes,

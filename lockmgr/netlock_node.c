@@ -83,7 +83,7 @@ static bool allowed(const struct node *node, const struct fabric_switch_packet *
     const struct lockmgr_config *config = config_of(node);
     if (packet->passes > 0) return op == NETLOCK_RETIRE || op == NETLOCK_TAKE;
     if (packet->from_cn == node->worker->lockmgr->cn) return op == NETLOCK_EXPIRE;
-    if (packet->from_cn < config->cn_count) return op <= NETLOCK_RENEW;
+    if (packet->from_cn < config->cn_count) return op <= NETLOCK_ASK;
     if (packet->from_cn != config->server_cn || packet->from_worker >= config->server_workers) return false;
     return op == NETLOCK_PUSH || op == NETLOCK_PROBE || op == NETLOCK_PREPARE || op == NETLOCK_INSTALL ||
            op == NETLOCK_CLOSE || op == NETLOCK_HEARD;

@@ -212,6 +212,13 @@ static void renew(struct lockmgr_worker *worker, const struct netlock_packet *pa
     netlock_to_client(worker, &answer);
 }
 
+static void say_here(struct lockmgr_worker *worker, const struct netlock_packet *packet)
+{
+    struct netlock_packet answer = *packet;
+    answer.op = NETLOCK_HERE;
+    netlock_to_client(worker, &answer);
+}
+
 /* ---- messages ---- */
 
 /* False: the packet is of a life of the switch that is over, and says nothing of this one. */
@@ -237,6 +244,7 @@ void netlock_server_deliver(struct lockmgr_worker *worker, const struct fabric_m
     if (packet.op == NETLOCK_ACQUIRE) arrive(worker, &packet);
     if (packet.op == NETLOCK_RELEASE) release(worker, &packet);
     if (packet.op == NETLOCK_RENEW) renew(worker, &packet);
+    if (packet.op == NETLOCK_ASK) say_here(worker, &packet);
     struct netlock_lock *lock = lock_of(netlock_server_of(worker), packet.lock, false);
     if (!now || !lock || packet.move != lock->move) return;
     if (packet.op == NETLOCK_NOTIFY) netlock_over_told(worker, lock, &packet);

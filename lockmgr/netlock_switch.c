@@ -302,6 +302,15 @@ static void renew(struct pass *pass)
     emit(pass, NETLOCK_TO_CLIENT, held || PLANT(netlock_renews_anything) ? NETLOCK_RENEWED : NETLOCK_DENIED);
 }
 
+/* Requests that overflowed are the server's, which may be gone. */
+static void answer_ask(struct pass *pass)
+{
+    if (backlog(*touch_own(pass, NETLOCK_ROOM, pass->packet->priority)) && !PLANT(netlock_asked_in_vain))
+        forward(pass, 0);
+    else
+        emit(pass, NETLOCK_TO_CLIENT, NETLOCK_HERE);
+}
+
 /* ---- who is next? ---- */
 
 /* The first priority before `end` that has anybody; end: none. */
@@ -462,6 +471,12 @@ void netlock_switch_pass(struct netlock_switch *sw, const struct netlock_packet 
             forward(&pass, 0);
         else
             renew(&pass);
+        return;
+    case NETLOCK_ASK:
+        if (elsewhere)
+            forward(&pass, 0);
+        else
+            answer_ask(&pass);
         return;
     }
     if (!pass.entry) return;

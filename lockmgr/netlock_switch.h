@@ -41,11 +41,13 @@ enum netlock_op {
     NETLOCK_ACQUIRE, /* client, txn, mode, priority, tenant. To the server: seq of one that overflowed */
     NETLOCK_RELEASE, /* client, txn, slot */
     NETLOCK_RENEW,   /* the same: the lease begins anew; seq comes back in the answer */
+    NETLOCK_ASK,     /* client, txn: whoever has that request, is it there? */
     /* switch or server to clients */
     NETLOCK_GRANT,   /* txn, slot */
     NETLOCK_REJECT,  /* txn: the tenant is beyond its quota */
     NETLOCK_RENEWED, /* txn, seq */
     NETLOCK_DENIED,  /* txn, seq: that slot is not yours */
+    NETLOCK_HERE,    /* txn */
     /* server to switch: data plane */
     NETLOCK_PUSH,  /* prev -> seq; a request from q2, or client 0: those between were lost */
     NETLOCK_PROBE, /* tell me the room */

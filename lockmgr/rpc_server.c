@@ -212,7 +212,7 @@ static void begin_request(struct lockmgr_worker *worker, struct lock *lock, cons
     enum lockmgr_mode mode = (enum lockmgr_mode)wanted->mode;
     struct request **at = find_request(lock, wanted->id, wanted->ticket);
     if (*at) { /* the same again */
-        if ((*at)->granted) reply(worker, lock->bits, RPC_GRANT, *at);
+        reply(worker, lock->bits, (*at)->granted ? RPC_GRANT : RPC_QUEUED, *at);
         return;
     }
     bool now = in_turn(worker, lock, mode) && compatible(lock, mode);

@@ -103,6 +103,9 @@ check full holds declock 3 2 -
 # client 0 leaves and enters by one operation
 check full holds declock 1 2 - JOINT=1
 check full holds declock 3 2 - JOINT=1
+for template in 4 5 6; do
+    check full holds declock $template 1 - JOINT=1
+done
 check full bounded declock 2 2 - JOINT=1
 check quick fails declock 3 1 cql_refetch_missing
 check quick fails declock 1 1 cql_one_reader

@@ -1,8 +1,6 @@
-#include "lock_run.h"
+#include "lock_run_cluster.h"
 
 #include "fabric_sim.h"
-#include "fabric_switch.h"
-#include "lockmgr_algorithm.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -11,94 +9,77 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
 #define STREAM_WORKERS 0x3a11e275ull
-#define CLOCK 2048u          /* where compute nodes agree on a time */
-#define DATA_BYTES 64u       /* of the word that a lock guards */
-#define LOOK_NS 20000        /* between two looks of the membership service */
-#define SETTLE_NS 2000000    /* for what nobody waits for, behind the last release */
-#define QUIET_NS 100000000   /* ... and this long at most, if there is still something to do for others */
-#define PATIENCE_NS 100000   /* with a chooser: who spins must not stop the others for long */
-#define STANDING_ONE_IN 1000 /* rounds of a worker's loop, where holders dawdle */
+#define CLOCK 2048u        /* where compute nodes agree on a time */
+#define LOOK_NS 20000      /* between two looks of the membership service */
+#define SETTLE_NS 2000000  /* for what nobody waits for, behind the last release */
+#define QUIET_NS 100000000 /* ... and this long at most, if there is still something to do for others */
+#define PATIENCE_NS 100000 /* with a chooser: who spins must not stop the others for long */
 #define STEPS_MAX 6000000
-
-struct client {
-    struct run *run;
-    struct worker *worker;
-    uint32_t number;
-    struct coro *co;
-    struct sched_task task;
-    struct lockmgr_client *locks;
-    struct lockmgr_hold holds[LOCK_WATCH_HOLDS];
-    struct prng prng;
-    struct fabric_wait wait;
-    uint64_t *word;   /* registered */
-    uint32_t arrived; /* phases that it has ended */
-};
-
-struct worker {
-    struct run *run;
-    uint32_t cn, client_count; /* 0: of the lock server, or a switch */
-    struct fabric_ep *ep;
-    struct sched sched;
-    struct lockmgr_worker *locks;
-    struct client *clients;
-    struct coro *tend_co;
-    struct prng prng;
-    struct sched_task tend_task;
-    uint32_t phase;
-    bool gone; /* its node was lost, and it has seen that */
-};
-
-struct run {
-    const struct lock_run_plan *plan;
-    struct lock_run_report *report;
-    struct lockmgr_config config;
-    uint64_t stride;
-    struct fabric *fabric;
-    struct lock_watch watch;
-    struct lockmgr *
-        *managers; /* by CN; behind the clients' the membership service's, which has none, and the lock server's */
-    struct worker *workers; /* the clients', then the server's */
-    uint32_t worker_count;
-    struct client *clients;
-    uint64_t *words;
-    uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as anybody can tell */
-    bool dead[LOCK_WATCH_CLIENTS];     /* by CN: what the view says */
-    struct fabric_ep *service;         /* the membership service's */
-    uint32_t phase, left;              /* clients that have not ended it */
-    uint32_t settling, running;        /* running: workers */
-    struct fabric_switch_faults switch_faults;
-    bool stop;
-};
 
 /* ---- what the cluster knows of its nodes ---- */
 
-static bool cn_lost(void *arg, uint32_t cn)
+bool lock_run_cn_lost(const struct lock_run_cluster *run, uint32_t cn)
 {
-    return fabric_sim_cn_lost_ns(((struct run *)arg)->fabric, cn) != UINT64_MAX;
+    return fabric_sim_cn_lost_ns(run->fabric, cn) != UINT64_MAX;
 }
 
-static bool cn_dead(void *arg, uint32_t cn) { return ((struct run *)arg)->dead[cn]; }
+static bool cn_lost(void *arg, uint32_t cn) { return lock_run_cn_lost(arg, cn); }
 
-static void wake_all(struct run *run)
+static bool cn_dead(void *arg, uint32_t cn) { return ((struct lock_run_cluster *)arg)->dead[cn]; }
+
+static void wake_all(struct lock_run_cluster *run)
 {
     for (uint32_t i = 0; i < run->worker_count; i++) fabric_wake(run->fabric, run->workers[i].ep);
     fabric_wake(run->fabric, run->service);
 }
 
-static bool quiet(const struct run *run)
+static bool quiet(const struct lock_run_cluster *run)
 {
     for (uint32_t i = 0; i < run->worker_count; i++)
         if (!run->workers[i].gone && !lockmgr_quiet(run->workers[i].locks)) return false;
     return true;
 }
 
+static void lose(struct lock_run_cluster *run, uint64_t now_ns)
+{
+    const struct lock_run_plan *plan = run->plan;
+    uint32_t first = plan->loses_server ? run->config.server_cn : run->config.switch_cn;
+    uint32_t count = plan->loses_server ? 1 : plan->switches;
+    run->lost_ns = now_ns;
+    run->granted_before = run->watch.counts.grants;
+    for (uint32_t cn = first; cn < first + count; cn++) {
+        struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn};
+        must(run->fabric->ops->control(run->fabric, &control, NULL) == 0);
+        run->dead[cn] = plan->tells_loss;
+    }
+    wake_all(run);
+}
+
+/* Without the lost server or switch: each call ends in time. False: one has not. */
+static bool calls_end(struct lock_run_cluster *run, uint64_t now_ns)
+{
+    if (run->lost_ns == UINT64_MAX) return true;
+    for (uint32_t i = 0; i < run->watch.client_count; i++) {
+        const struct lock_run_client *client = &run->clients[i];
+        uint64_t since_ns = client->call_ns > run->lost_ns ? client->call_ns : run->lost_ns;
+        if (!client->call_ns || now_ns < since_ns || now_ns - since_ns <= LOCK_RUN_SILENCES * run->plan->silence_ns)
+            continue;
+        return lock_watch_fail(&run->watch, "progress: client %u still waits, %llu ns after a %s was lost", i,
+                               (unsigned long long)(now_ns - since_ns), run->plan->loses_server ? "server" : "switch");
+    }
+    return true;
+}
+
 /* Declares nodes dead, some time after they were lost; lets time pass behind the last release. */
 static void service_main(void *arg)
 {
-    struct run *run = arg;
+    struct lock_run_cluster *run = arg;
     uint64_t settled_ns = UINT64_MAX;
     while (!run->stop) {
         uint64_t now_ns = fabric_sim_true_ns(run->service);
+        bool loses = run->plan->loses_server || run->plan->loses_switch;
+        if (loses && run->lost_ns == UINT64_MAX && now_ns >= run->plan->lose_ns) lose(run, now_ns);
+        if (!calls_end(run, now_ns)) run->left = run->settling = run->running = 0;
         for (uint32_t cn = 0; cn < run->plan->cns; cn++) {
             uint64_t lost_ns = fabric_sim_cn_lost_ns(run->fabric, cn);
             if (run->dead[cn] || lost_ns == UINT64_MAX || now_ns < lost_ns + run->plan->detect_ns) continue;
@@ -115,244 +96,30 @@ static void service_main(void *arg)
 /* A common clock: true but for a little, otherwise at each node. */
 static uint64_t common_ns(void *arg, struct fabric_ep *ep)
 {
-    const struct lockmgr_config *config = &((const struct run *)arg)->config;
+    const struct lockmgr_config *config = &((const struct lock_run_cluster *)arg)->config;
     return fabric_sim_true_ns(ep) + ep->cn * config->common.error_ns / config->cn_count;
 }
 
-/* ---- a client ---- */
-
-static uint64_t now_ns(const struct client *client) { return fabric_sim_true_ns(client->worker->ep); }
-
-/* The CN must stop: nothing of it executes from now on. The worker's loop sees it. */
-static void die(struct coro *co, struct client *client)
-{
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = client->worker->cn};
-    (void)client->run->fabric->ops->control(client->run->fabric, &control, NULL);
-    for (;;) coro_yield(co);
-}
-
-static struct fabric_addr lock_addr(const struct run *run, uint32_t lock)
+struct fabric_addr lock_run_addr(const struct lock_run_cluster *run, uint32_t lock)
 {
     return fabric_addr_of(0, LOCK_RUN_BASE + lock * run->stride);
 }
 
-static void access_word(struct coro *co, struct client *client, uint32_t lock, bool write)
-{
-    const struct run *run = client->run;
-    struct fabric_addr addr =
-        fabric_addr_of(0, LOCK_RUN_BASE + LOCK_WATCH_LOCKS * run->stride + (uint64_t)lock * DATA_BYTES);
-    struct fabric_op op = write ? fabric_op_write(addr, client->word, 8) : fabric_op_read(addr, client->word, 8);
-    fabric_post(client->worker->ep, &op, 1, &client->wait);
-    if (fabric_await(co, &client->wait)) die(co, client);
-}
-
-static bool certain(const struct run *run)
+bool lock_run_certain(const struct lock_run_cluster *run)
 {
     for (uint32_t cn = 0; cn < run->plan->cns; cn++)
-        if (cn_lost((void *)run, cn)) return false;
+        if (lock_run_cn_lost(run, cn)) return false;
     return run->watch.counts.expired == 0;
-}
-
-/* Whoever breaks in changes the word between the READ and the WRITE, or between two READs. */
-static void work(struct coro *co, struct client *client, uint32_t lock, enum lockmgr_mode mode)
-{
-    struct run *run = client->run;
-    bool write = mode == LOCKMGR_EXCLUSIVE;
-    for (uint32_t i = 0; i < run->plan->cs_ops; i++) {
-        access_word(co, client, lock, false);
-        if (*client->word != run->values[lock] && certain(run))
-            lock_watch_fail(&run->watch, "lost update: client %u found %llu behind lock %u, which is %llu",
-                            client->number, (unsigned long long)*client->word, lock,
-                            (unsigned long long)run->values[lock]);
-        if (!write) continue;
-        ++*client->word;
-        access_word(co, client, lock, true);
-        run->values[lock] = *client->word;
-    }
-}
-
-static void judge_error(struct coro *co, struct client *client, int code, const char *call)
-{
-    if (cn_lost(client->run, client->worker->cn) || code == -CELLAR_ERR_INDETERMINATE) die(co, client);
-    lock_watch_fail(&client->run->watch, "client %u: %s ended with error %d", client->number, call, code);
-}
-
-static bool acquire(struct coro *co, struct client *client, uint32_t lock, enum lockmgr_mode mode,
-                    struct lockmgr_hold *hold, bool patient)
-{
-    struct run *run = client->run;
-    bool timed = !patient && run->watch.promises & LOCKMGR_TIMEOUTS &&
-                 prng_below(&client->prng, 100) < run->plan->timeout_percent;
-    uint64_t timeout_ns = timed ? prng_below(&client->prng, run->plan->timeout_ns) : LOCKMGR_FOREVER;
-    lock_watch_call(&run->watch, client->number, lock, mode, timed);
-    int code = lockmgr_acquire(co, client->locks, hold, lock_addr(run, lock), mode, timeout_ns);
-    lock_watch_return(&run->watch, client->number, code, now_ns(client));
-    if (cn_lost(run, client->worker->cn)) die(co, client);
-    if (code && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "acquire");
-    return code == 0;
-}
-
-static void release(struct coro *co, struct client *client, uint32_t lock, struct lockmgr_hold *hold)
-{
-    struct lock_watch *watch = &client->run->watch;
-    bool late = lock_watch_is_late(watch, client->number, lock, now_ns(client));
-    late =
-        late || (watch->promises & LOCKMGR_LEASES && client->run->plan->faults.rate[FABRIC_SIM_FAULT_clock_skew] > 0);
-    bool mine = lock_watch_release(watch, client->number, lock);
-    int code = lockmgr_release(co, hold);
-    if (code == -CELLAR_ERR_FENCED && (late || !mine)) return;
-    if (code) judge_error(co, client, code, "release");
-}
-
-/* Reads first, and writes if readers that were there are gone in time. Before it wants another lock: a reader may hold that one. */
-static void work_for_update(struct coro *co, struct client *client, uint32_t lock, struct lockmgr_hold *hold)
-{
-    struct run *run = client->run;
-    work(co, client, lock, LOCKMGR_SHARED);
-    if (prng_below(&client->prng, 3) == 0) return;
-    bool timed = prng_below(&client->prng, 100) < run->plan->timeout_percent;
-    uint64_t timeout_ns = timed ? prng_below(&client->prng, run->plan->timeout_ns) : LOCKMGR_FOREVER;
-    int code = lockmgr_upgrade(co, hold, timeout_ns);
-    if (cn_lost(run, client->worker->cn)) die(co, client);
-    if (code && !(timed && code == -CELLAR_ERR_DEADLINE)) judge_error(co, client, code, "upgrade");
-    if (code) return;
-    lock_watch_upgrade(&run->watch, client->number, lock, now_ns(client));
-    work(co, client, lock, LOCKMGR_EXCLUSIVE);
-}
-
-static enum lockmgr_mode draw_mode(struct client *client)
-{
-    const struct lock_run_plan *plan = client->run->plan;
-    if (prng_below(&client->prng, 100) < plan->read_percent) return LOCKMGR_SHARED;
-    if (plan->update_percent == 0) return LOCKMGR_EXCLUSIVE;
-    return prng_below(&client->prng, 100) < plan->update_percent ? LOCKMGR_UPDATE : LOCKMGR_EXCLUSIVE;
-}
-
-static void ask_slots(struct client *client)
-{
-    uint32_t most = client->run->plan->slots_max;
-    if (most <= 1) return;
-    uint32_t slots = 1 + (uint32_t)prng_below(&client->prng, most);
-    lock_watch_slots(&client->run->watch, client->number, slots);
-    lockmgr_ask_slots(client->locks, slots);
-}
-
-static void one_round(struct coro *co, struct client *client)
-{
-    struct run *run = client->run;
-    const struct lock_run_plan *plan = run->plan;
-    uint32_t locks[LOCK_WATCH_HOLDS], count = 1, held = 0;
-    locks[0] = (uint32_t)prng_below(&client->prng, plan->locks);
-    if (prng_below(&client->prng, 100) < plan->pair_percent && locks[0] + 1 < plan->locks)
-        locks[count++] = locks[0] + 1;
-    ask_slots(client);
-    for (; held < count; held++) {
-        enum lockmgr_mode mode = draw_mode(client);
-        if (!acquire(co, client, locks[held], mode, &client->holds[held], false)) break;
-        if (mode == LOCKMGR_UPDATE) work_for_update(co, client, locks[held], &client->holds[held]);
-    }
-    for (uint32_t i = 0; i < held; i++) work(co, client, locks[i], client->holds[i].mode);
-    bool dawdles = prng_below(&client->prng, 100) < plan->dawdle_percent;
-    if (dawdles) sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 4 * plan->lease_ns));
-    for (uint32_t i = 0; dawdles && i < held; i++) work(co, client, locks[i], client->holds[i].mode);
-    while (held-- > 0) release(co, client, locks[held], &client->holds[held]);
-    uint64_t think_ns = plan->think_ns ? prng_below(&client->prng, plan->think_ns) : 0;
-    if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
-}
-
-/* Behind all faults each lock must be there for everybody. */
-static void sweep(struct coro *co, struct client *client)
-{
-    for (uint32_t lock = 0; lock < client->run->plan->locks; lock++) {
-        if (!acquire(co, client, lock, LOCKMGR_EXCLUSIVE, &client->holds[0], true)) return;
-        work(co, client, lock, LOCKMGR_EXCLUSIVE);
-        release(co, client, lock, &client->holds[0]);
-    }
-}
-
-static void arrive(struct coro *co, struct client *client)
-{
-    client->arrived++;
-    client->run->left--;
-    sched_park(co, &client->task);
-}
-
-static void client_main(struct coro *co, void *arg)
-{
-    struct client *client = arg;
-    const struct lock_run_plan *plan = client->run->plan;
-    sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 2000));
-    for (uint32_t i = 0; i < plan->rounds; i++) one_round(co, client);
-    arrive(co, client);
-    for (uint32_t i = 0; i < plan->healed_rounds; i++) one_round(co, client);
-    arrive(co, client);
-    sweep(co, client);
-    arrive(co, client);
-}
-
-/* ---- a worker ---- */
-
-static void tend_main(struct coro *co, void *arg)
-{
-    const struct worker *worker = arg;
-    for (;;) lockmgr_tend_wait(co, worker->locks, lockmgr_tend(co, worker->locks));
-}
-
-static bool receive(struct worker *worker)
-{
-    struct fabric_message message;
-    bool any = false;
-    while (fabric_recv(worker->ep, &message)) {
-        any = true;
-        if (!lockmgr_deliver(worker->locks, &message))
-            lock_watch_fail(&worker->run->watch, "a message that is nobody's");
-    }
-    return any;
-}
-
-static bool begin_phase(struct worker *worker)
-{
-    if (worker->phase == worker->run->phase) return false;
-    worker->phase = worker->run->phase;
-    for (uint32_t i = 0; i < worker->client_count; i++) sched_ready(&worker->sched, &worker->clients[i].task);
-    return true;
-}
-
-/* The thread loses its processor for up to four leases: operations go on, what comes back is looked at late. */
-static void stand_still(struct worker *worker)
-{
-    const struct lock_run_plan *plan = worker->run->plan;
-    if (!plan->dawdle_percent || prng_below(&worker->prng, STANDING_ONE_IN)) return;
-    uint64_t away_ns = prng_below(&worker->prng, 4 * plan->lease_ns);
-    fabric_work(worker->ep, (uint32_t)(away_ns / fabric_sim_profile_at(0)->access_ns));
-}
-
-static void worker_main(void *arg)
-{
-    struct worker *worker = arg;
-    struct run *run = worker->run;
-    while (!run->stop && !cn_lost(run, worker->cn)) {
-        stand_still(worker);
-        bool any = sched_round(&worker->sched);
-        any = receive(worker) || any;
-        any = begin_phase(worker) || any;
-        if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
-    }
-    worker->gone = true;
-    /* Of a lost node: its clients stand still for ever, nobody waits for them. */
-    for (uint32_t i = 0; i < worker->client_count && !run->stop; i++)
-        run->left -= worker->clients[i].arrived < run->phase;
-    run->running--;
 }
 
 /* ---- each operation, as it executes ---- */
 
 static enum fabric_sim_fault observe(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
 {
-    struct run *run = arg;
+    struct lock_run_cluster *run = arg;
     (void)index;
     if (ep->cn >= run->plan->cns) return FABRIC_SIM_NONE;
-    const struct worker *worker = &run->workers[ep->cn * run->plan->workers + ep->worker];
+    const struct lock_run_worker *worker = &run->workers[ep->cn * run->plan->workers + ep->worker];
     uintptr_t local = (uintptr_t)op->local, clients = (uintptr_t)worker->locks->clients,
               buffers = (uintptr_t)worker->locks->buffers;
     uint64_t client = UINT64_MAX;
@@ -366,7 +133,7 @@ static enum fabric_sim_fault observe(void *arg, uint64_t index, const struct fab
 
 /* ---- from beginning to end ---- */
 
-static int open_fabric(struct run *run, struct sim_schedule_state *schedule, struct cellar_error *error)
+static int open_fabric(struct lock_run_cluster *run, struct sim_schedule_state *schedule, struct cellar_error *error)
 {
     const struct lock_run_plan *plan = run->plan;
     struct fabric_sim_config config;
@@ -381,7 +148,7 @@ static int open_fabric(struct run *run, struct sim_schedule_state *schedule, str
     config.faults.cn_kept_from = plan->cns;
     config.fault = observe;
     config.fault_arg = run;
-    config.steps_max = STEPS_MAX;
+    config.steps_max = plan->steps_max ? plan->steps_max : STEPS_MAX;
     *schedule = (struct sim_schedule_state){0};
     if (plan->schedule == SIM_SCHEDULE_PCT) sim_schedule_pct(schedule, plan->seed, plan->pct_depth, 256, true);
     if (plan->schedule == SIM_SCHEDULE_PREEMPT) sim_schedule_preempt(schedule, plan->seed, 4ull << plan->seed % 5);
@@ -392,51 +159,52 @@ static int open_fabric(struct run *run, struct sim_schedule_state *schedule, str
     return fabric_sim_open(&config, &run->fabric, error);
 }
 
-static void start_client(struct worker *worker, uint32_t number, uint32_t i)
+static void start_client(struct lock_run_worker *worker, uint32_t number, uint32_t i)
 {
-    struct run *run = worker->run;
-    struct client *client = &worker->clients[i];
+    struct lock_run_cluster *run = worker->run;
+    struct lock_run_client *client = &worker->clients[i];
     client->run = run;
     client->worker = worker;
     client->number = number;
     client->word = &run->words[number];
     prng_seed_stream(&client->prng, run->plan->seed, STREAM_CLIENTS + number);
-    client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, client_main, client);
+    client->co = client->task.co = client->wait.co = coro_new(STACK_BYTES, lock_run_client_main, client);
     must(client->co);
     client->locks = lockmgr_client_of(worker->locks, i, &client->task);
     run->watch.clients[number].cn = worker->cn;
     sched_ready(&worker->sched, &client->task);
 }
 
-static int start_worker(struct run *run, uint32_t cn, uint32_t i, uint32_t clients, struct cellar_error *error)
+static int start_worker(struct lock_run_cluster *run, uint32_t cn, uint32_t i, uint32_t clients,
+                        struct cellar_error *error)
 {
     uint32_t number = run->worker_count++, first = number * clients;
-    struct worker *worker = &run->workers[number];
-    *worker =
-        (struct worker){.run = run, .cn = cn, .phase = 1, .clients = &run->clients[first], .client_count = clients};
+    struct lock_run_worker *worker = &run->workers[number];
+    *worker = (struct lock_run_worker){
+        .run = run, .cn = cn, .phase = 1, .clients = &run->clients[first], .client_count = clients};
     int code = fabric_endpoint_open(run->fabric, cn, i, &worker->ep, error);
     if (code) return code;
     sched_init(&worker->sched, worker->ep);
     prng_seed_stream(&worker->prng, run->plan->seed, STREAM_WORKERS + number);
     code = lockmgr_worker_open(run->managers[cn], i, worker->ep, &worker->sched, &worker->locks, error);
     if (code) return code;
-    worker->tend_co = coro_new(STACK_BYTES, tend_main, worker);
+    worker->tend_co = coro_new(STACK_BYTES, lock_run_tend_main, worker);
     must(worker->tend_co);
     worker->tend_task.co = worker->tend_co;
     sched_ready(&worker->sched, &worker->tend_task);
     for (uint32_t j = 0; j < clients; j++) start_client(worker, first + j, j);
-    return run->fabric->ops->spawn(run->fabric, worker->ep, worker_main, worker);
+    return run->fabric->ops->spawn(run->fabric, worker->ep, lock_run_worker_main, worker);
 }
 
 /* A node without clients. */
-static int start_server(struct run *run, uint32_t cn, uint32_t workers, struct cellar_error *error)
+static int start_server(struct lock_run_cluster *run, uint32_t cn, uint32_t workers, struct cellar_error *error)
 {
     int code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
     for (uint32_t i = 0; code == 0 && i < workers; i++) code = start_worker(run, cn, i, 0, error);
     return code;
 }
 
-static int start_servers(struct run *run, struct cellar_error *error)
+static int start_servers(struct lock_run_cluster *run, struct cellar_error *error)
 {
     const struct lockmgr_config *config = &run->config;
     int code = config->server_workers ? start_server(run, config->server_cn, config->server_workers, error) : 0;
@@ -445,7 +213,7 @@ static int start_servers(struct run *run, struct cellar_error *error)
     return code;
 }
 
-static int start(struct run *run, struct cellar_error *error)
+static int start(struct lock_run_cluster *run, struct cellar_error *error)
 {
     const struct lock_run_plan *plan = run->plan;
     uint32_t workers = plan->cns * plan->workers, clients = workers * plan->clients;
@@ -470,14 +238,14 @@ static int start(struct run *run, struct cellar_error *error)
     return code ? code : run->fabric->ops->spawn(run->fabric, run->service, service_main, run);
 }
 
-static bool await(struct run *run, uint32_t *word, const char *what)
+static bool await(struct lock_run_cluster *run, uint32_t *word, const char *what)
 {
     int code = run->fabric->ops->wait(run->fabric, word);
     if (code == 0) return !run->watch.verdict[0];
     uint32_t waiting = 0, lock = 0;
     for (uint32_t i = 0; i < run->watch.client_count; i++) {
         const struct lock_watch_client *client = &run->watch.clients[i];
-        if (client->wanted == LOCK_WATCH_LOCKS || cn_lost(run, client->cn)) continue;
+        if (client->wanted == LOCK_WATCH_LOCKS || lock_run_cn_lost(run, client->cn)) continue;
         waiting++;
         lock = client->wanted;
     }
@@ -486,7 +254,7 @@ static bool await(struct run *run, uint32_t *word, const char *what)
 }
 
 /* For those who are still there, as far as anybody has noticed. */
-static bool next_phase(struct run *run, const char *name)
+static bool next_phase(struct lock_run_cluster *run, const char *name)
 {
     run->phase++;
     for (uint32_t i = 0; i < run->watch.client_count; i++) run->left += !run->clients[i].worker->gone;
@@ -494,7 +262,7 @@ static bool next_phase(struct run *run, const char *name)
     return await(run, &run->left, name);
 }
 
-static void arm_switches(struct run *run, bool armed)
+static void arm_switches(struct lock_run_cluster *run, bool armed)
 {
     const struct lock_run_plan *plan = run->plan;
     struct fabric_switch_faults *faults = &run->switch_faults;
@@ -504,7 +272,7 @@ static void arm_switches(struct run *run, bool armed)
     atomic_store(&faults->fail_ppm, armed ? plan->fail_ppm : 0);
 }
 
-static bool run_phases(struct run *run)
+static bool run_phases(struct lock_run_cluster *run)
 {
     fabric_sim_arm(run->fabric);
     arm_switches(run, true);
@@ -522,7 +290,7 @@ static bool run_phases(struct run *run)
 
 /* ---- verdicts at the end ---- */
 
-static void audit(struct run *run)
+static void audit(struct lock_run_cluster *run)
 {
     uint64_t bytes = lockmgr_lock_bytes(&run->config);
     uint64_t *image = calloc(1, bytes + 8);
@@ -532,7 +300,7 @@ static void audit(struct run *run)
     must(fabric_register_local(run->fabric, image, bytes + 8) == 0);
     run->service->bulk = true;
     for (uint32_t lock = 0; bytes && lock < run->plan->locks; lock++) {
-        struct fabric_op op = fabric_op_read(lock_addr(run, lock), image, (uint32_t)bytes);
+        struct fabric_op op = fabric_op_read(lock_run_addr(run, lock), image, (uint32_t)bytes);
         fabric_post(run->service, &op, 1, &wait);
         must(wait.pending == 0 || fabric_poll(run->service) != NULL);
         if (op.status) break; /* the service's own node was lost */
@@ -543,20 +311,20 @@ static void audit(struct run *run)
 }
 
 /* What servers and switches keep. */
-static void audit_workers(struct run *run)
+static void audit_workers(struct lock_run_cluster *run)
 {
     struct cellar_error error;
     for (uint32_t i = 0; i < run->worker_count; i++)
         for (uint32_t lock = 0; run->workers[i].client_count == 0 && lock < run->plan->locks; lock++)
-            if (lockmgr_worker_audit(run->workers[i].locks, lock_addr(run, lock), &error))
+            if (lockmgr_worker_audit(run->workers[i].locks, lock_run_addr(run, lock), &error))
                 lock_watch_fail(&run->watch, "audit: lock %u at rest: %s", lock, error.text);
 }
 
-static void judge_order(struct run *run)
+static void judge_order(struct lock_run_cluster *run)
 {
     const struct lock_watch_counts *counts = &run->watch.counts;
     uint32_t promises = run->watch.promises;
-    if (!certain(run) || run->report->stats.resets) return; /* a reset, or a death, mixes the waiters anew */
+    if (!lock_run_certain(run) || run->report->stats.resets) return; /* a reset, or a death, mixes the waiters anew */
     /* Who only sends messages sends them again: nobody knows when the one that counts arrived. */
     bool sends_again =
         lockmgr_lock_bytes(&run->config) == 0 && run->plan->faults.rate[FABRIC_SIM_FAULT_request_lost] > 0;
@@ -572,15 +340,19 @@ static void judge_order(struct run *run)
                         counts->overtaken);
 }
 
-static void judge(struct run *run)
+static void judge(struct lock_run_cluster *run)
 {
     struct lock_run_report *report = run->report;
-    for (uint32_t cn = 0; cn < run->plan->cns; cn++) report->cns_lost += cn_lost(run, cn);
+    for (uint32_t cn = 0; cn < run->plan->cns; cn++) report->cns_lost += lock_run_cn_lost(run, cn);
     for (uint32_t i = 0; i < run->worker_count; i++) {
         lockmgr_stats_add(&report->stats, run->workers[i].locks);
         for (uint32_t j = 0; j < run->workers[i].client_count; j++)
-            if (run->workers[i].locks->clients[j].holds && !cn_lost(run, run->workers[i].cn))
+            if (run->workers[i].locks->clients[j].holds && !lock_run_cn_lost(run, run->workers[i].cn))
                 lock_watch_fail(&run->watch, "a hold is left behind");
+    }
+    if (run->lost_ns != UINT64_MAX) { /* messages to who is lost stay, and nobody is there to ask what it kept */
+        report->granted_after = run->watch.counts.grants - run->granted_before;
+        return;
     }
     if (!quiet(run)) lock_watch_fail(&run->watch, "progress: a worker never ceases to have something to do for others");
     judge_order(run);
@@ -589,7 +361,7 @@ static void judge(struct run *run)
     audit_workers(run);
 }
 
-static void finish(struct run *run)
+static void finish(struct lock_run_cluster *run)
 {
     run->report->watched = run->watch.counts;
     run->report->virtual_ns = fabric_sim_now_ns(run->fabric);
@@ -598,7 +370,7 @@ static void finish(struct run *run)
     fabric_close(run->fabric); /* coroutines inside others end first */
     for (uint32_t i = 0; i < run->watch.client_count; i++) coro_free(run->clients[i].co);
     for (uint32_t i = 0; i < run->worker_count; i++) {
-        struct worker *worker = &run->workers[i];
+        struct lock_run_worker *worker = &run->workers[i];
         coro_free(worker->tend_co);
         for (uint32_t j = 0; worker->locks && j < worker->client_count; j++) worker->locks->clients[j].holds = NULL;
         lockmgr_worker_close(worker->locks);
@@ -614,10 +386,10 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
 {
     struct sim_schedule_state schedule;
     struct cellar_error error = {0};
-    struct run *run = calloc(1, sizeof *run);
+    struct lock_run_cluster *run = calloc(1, sizeof *run);
     must(run);
     *report = (struct lock_run_report){0};
-    *run = (struct run){.plan = plan, .report = report};
+    *run = (struct lock_run_cluster){.plan = plan, .report = report, .lost_ns = UINT64_MAX};
     run->config = (struct lockmgr_config){.algorithm = plan->algorithm,
                                           .policy = plan->policy,
                                           .cn_count = plan->cns,
@@ -628,6 +400,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .slots_max = plan->slots_max,
                                           .clock = fabric_addr_of(0, CLOCK),
                                           .lease_ns = plan->lease_ns,
+                                          .silence_ns = plan->silence_ns,
                                           .switch_faults = &run->switch_faults,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
                                           .view = {.dead = cn_dead, .arg = run},

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#define LOCK_RUN_SILENCES 3
 #define LOCK_RUN_BASE 4096u /* where locks begin: address 0 is no address */
 
 struct lock_run_plan {
@@ -35,6 +36,10 @@ struct lock_run_plan {
     uint32_t loss_ppm, twice_ppm, fail_ppm;
     uint64_t down_ns;   /* of a switch, at most */
     uint64_t detect_ns; /* from a compute node's loss until the view says so */
+    /* lock_run_lose: the server (the switches, loses_switch) is gone lose_ns after the beginning; the view says so, or (tells_loss false) never. */
+    bool loses_server, loses_switch, tells_loss;
+    uint64_t lose_ns, silence_ns;
+    uint32_t steps_max; /* events of the simulator; more: nobody gets on. 0: 6 million */
     enum sim_schedule schedule;
     uint32_t pct_depth;
     struct fabric_sim_faults faults; /* of the first phase */
@@ -47,6 +52,9 @@ struct lock_run_report {
     struct lockmgr_stats stats;
     struct lock_watch_counts watched;
     uint32_t cns_lost;
+    uint64_t unreachable;   /* calls that ended so, since a server or switch was lost, */
+    uint64_t granted_after; /* ... and those that were granted all the same */
+    uint64_t longest_ns;    /* of the former, since both the call and the loss */
     uint64_t virtual_ns, trace_hash;
 };
 
@@ -54,6 +62,11 @@ struct lock_run_report {
 void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config);
 /* Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm or policy. */
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);
+/*
+ * Of an algorithm with a server or switches: one of these is lost for good, nobody else. Then each call ends, granted or UNREACHABLE, within
+ * LOCK_RUN_SILENCES times silence_ns.
+ */
+void lock_run_lose(struct lock_run_plan *plan);
 /* False, with report->verdict: some promise was broken. */
 bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report);
 void lock_run_print(const struct lock_run_plan *plan, FILE *out);

@@ -7,6 +7,8 @@
 #define STREAM_SWITCHES 0x5317c4e5ull
 #define CLIENTS_MAX 24
 #define RTT_NS 1500
+#define STREAM_LOSSES 0x1055e5ull
+#define SILENCE_NS 20000000
 #define LEASE_PROMPT_NS 200000     /* where virtual time is true */
 #define LEASE_CHOSEN_NS 2000000ull /* where choosers hold clients up for tenths of a millisecond at a time */
 
@@ -161,6 +163,23 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     return true;
 }
 
+void lock_run_lose(struct lock_run_plan *plan)
+{
+    static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_suspect,
+                                     FABRIC_SIM_FAULT_reply_lost, FABRIC_SIM_FAULT_request_lost};
+    struct prng prng;
+    prng_seed_stream(&prng, plan->seed, STREAM_LOSSES);
+    for (uint32_t i = 0; i < sizeof deadly; i++) plan->faults.rate[deadly[i]] = 0;
+    plan->loses_server = !plan->switches || prng_below(&prng, 3);
+    plan->loses_switch = !plan->loses_server;
+    plan->tells_loss = prng_below(&prng, 2);
+    plan->lose_ns = 5000ull << prng_below(&prng, 12);
+    plan->silence_ns = SILENCE_NS;
+    plan->dawdle_percent = 0;
+    plan->rounds = 4 + plan->rounds / 2;
+    plan->healed_rounds = 1;
+}
+
 void lock_run_print(const struct lock_run_plan *plan, FILE *out)
 {
     fprintf(out,
@@ -173,6 +192,9 @@ void lock_run_print(const struct lock_run_plan *plan, FILE *out)
     if (plan->switches)
         fprintf(out, ", %u switches of %u slots, of a million packets %u lost, %u twice, %u with a failure",
                 plan->switches, plan->switch_slots, plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);
+    if (plan->loses_server || plan->loses_switch)
+        fprintf(out, ", the %s lost after %llu ns, %s", plan->loses_server ? "server is" : "switches are",
+                (unsigned long long)plan->lose_ns, plan->tells_loss ? "which all are told" : "which nobody is told");
     for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0)
             fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);

@@ -26,10 +26,26 @@ holds() { awk "BEGIN { exit !($*) }"; }
 refused "no lock algorithm is called 'mutex'" --lock mutex
 refused "has no policy 'fair'" --lock declock --policy fair
 refused "lock algorithm cas has no policies" --lock cas --policy fair
-refused "room for 3 tickets" --lock dslr --capacity 3
-refused "shorter than a round trip" --lock dslr --lease-ns 100
-for lock in drtm declock shiftlock netchain netlock; do refused "shorter than a round trip" --lock $lock --lease-ns 100; done
-for lock in declock declock-flat; do refused "below the number of compute nodes" --lock $lock --capacity 7; done
+refused "room for 3 tickets" --lock dslr --policy plain --cns 2 --capacity 3
+"$cellar" list --json >"$folder/list" || fail "cellar list --json"
+sed -n '/"locks": \[/,/^  \],/p' "$folder/list" >"$folder/locks"
+names=$(sed -n 's/^      "name": "\(.*\)",*$/\1/p' "$folder/locks")
+[ "$(wc -w <<<"$names")" -ge 15 ] || fail "cellar list names too few locks: $names"
+# Of every lock: a policy that is none, a lease that nobody could renew; room for fewer than there are nodes, or no room to choose.
+for lock in $names; do
+    refused "polic" --lock "$lock" --policy fairest
+    refused "shorter than a round trip" --lock "$lock" --lease-ns 100
+    case $lock in
+    declock | declock-flat | rpc | netlock) why="below the number of compute nodes, 8" ;;
+    *) why="has no queue that a capacity would bound" ;;
+    esac
+    refused "$why" --lock "$lock" --capacity 7
+done
+for lock in dslr dslr+; do refused "below the number of compute nodes, 8" --lock $lock --policy plain --capacity 7; done
+for policy in reorder try; do refused "capacity" --lock rpc --policy $policy --capacity 7; done
+refused "has no queue" --lock netlock --policy server --capacity 7
+refused "too few for eight questions" --lock rpc --silence 0.00001
+refused "locks that have a server" --lock cas --lose-server 0.001
 refused "not a multiple of the 128 threads" --clients 100
 refused "--theta must be from 0 to 8" --theta 8.1
 refused "leases of up to 9 slots: at most 8" --lock dslr --slots 9
@@ -51,10 +67,6 @@ refused "--kill-cn is for --fabric sim" --fabric shm --kill-cn 0
 
 # ---- every algorithm -----------------------------------------------------------------------------------------------
 
-"$cellar" list --json >"$folder/list" || fail "cellar list --json"
-sed -n '/"locks": \[/,/^  \],/p' "$folder/list" >"$folder/locks"
-names=$(sed -n 's/^      "name": "\(.*\)",*$/\1/p' "$folder/locks")
-[ "$(wc -w <<<"$names")" -ge 7 ] || fail "cellar list names too few locks: $names"
 small="--cns 3 --threads 2 --clients 12 --locks 20 --seed 3"
 for name in $names; do
     # shellcheck disable=SC2086
@@ -124,5 +136,15 @@ runs --lock cas --cns 4 --threads 1 --clients 8 --locks 20 --theta 0 --cs-ops 20
 sed -n '/"goodput": \[/,/\]/p' "$folder/json" | tr -d ' ,' >"$folder/slices"
 holds "$(sed -n 52,61p "$folder/slices" | paste -sd +) == 0" || fail "locks of the dead were taken before anybody knew of the death"
 holds "$(sed -n 72,101p "$folder/slices" | paste -sd +) > 0" || fail "locks of the dead were never taken"
+
+# ---- a lock server is lost ------------------------------------------------------------------------------------------
+
+small="--cns 4 --threads 2 --clients 16 --locks 20 --lose-server 0.001 --silence 0.01"
+# shellcheck disable=SC2086
+{
+    refused "the lock server has not answered for" --lock rpc $small
+    refused "the lock server, or the switch before it, has not answered for" --lock netlock --policy server $small
+    runs --lock netchain $small # its controller: the chain grants without it
+}
 
 exit $((failures > 0))

@@ -3,6 +3,7 @@
  * at rest (lock_run.h). A fixed number of seeds of each.
  *
  *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
+ *     test_locks ALGORITHM POLICY FIRST LAST lose     the same, and a lock server or switch is lost for good
  */
 #include "lock_run.h"
 
@@ -17,11 +18,14 @@
 #include <string.h>
 
 #define SEEDS 100 /* of each policy */
+#define SEEDS_LOSING 40
 
 struct sum {
     uint64_t runs, failed, grants, timeouts, expired, lost, resets;
+    uint64_t unreachable, granted_after, longest_ns;
     uint32_t overtaken, by_writers;
 };
+static bool losing; /* seeds that a command line names */
 
 static void run_seed(const char *algorithm, const char *policy, uint64_t seed, struct sum *sum)
 {
@@ -29,6 +33,7 @@ static void run_seed(const char *algorithm, const char *policy, uint64_t seed, s
     struct lock_run_report report;
     if (!lock_run_draw(&plan, algorithm, policy, seed)) fail_msg("there is no %s %s", algorithm, policy ? policy : "");
     sum->runs++;
+    if (losing) lock_run_lose(&plan);
     if (!lock_run(&plan, &report)) {
         sum->failed++;
         fprintf(stderr, "%s\n    ", report.verdict);
@@ -39,6 +44,9 @@ static void run_seed(const char *algorithm, const char *policy, uint64_t seed, s
     sum->expired += report.watched.expired;
     sum->lost += report.cns_lost;
     sum->resets += report.stats.resets;
+    sum->unreachable += report.unreachable;
+    sum->granted_after += report.granted_after;
+    if (report.longest_ns > sum->longest_ns) sum->longest_ns = report.longest_ns;
     if (report.watched.overtaken > sum->overtaken) sum->overtaken = report.watched.overtaken;
     if (report.watched.reader_by_writers > sum->by_writers) sum->by_writers = report.watched.reader_by_writers;
 }
@@ -54,6 +62,9 @@ static uint64_t run_seeds(const char *algorithm, const char *policy, uint64_t fi
            algorithm, policy ? policy : "-", (unsigned long long)sum.runs, (unsigned long long)sum.failed,
            (unsigned long long)sum.grants, (unsigned long long)sum.timeouts, (unsigned long long)sum.expired,
            (unsigned long long)sum.lost, (unsigned long long)sum.resets, sum.overtaken, sum.by_writers);
+    if (!losing) return sum.failed;
+    printf("    behind a loss: %llu unreachable, within %llu us; %llu granted\n", (unsigned long long)sum.unreachable,
+           (unsigned long long)sum.longest_ns / 1000, (unsigned long long)sum.granted_after);
     return sum.failed;
 }
 
@@ -71,11 +82,20 @@ static uint64_t run_algorithm(const char *algorithm, const char *only, uint64_t 
 
 static void every_promise_is_kept(void **state) { assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS, false), 0); }
 
+/* Whoever needs what is lost is told so in time; the others go on. */
+static void a_loss_is_an_error(void **state)
+{
+    losing = true;
+    assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS_LOSING, false), 0);
+    losing = false;
+}
+
 static int run_named(int argc, char **argv)
 {
     uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     uint64_t last = argc > 4 ? strtoull(argv[4], NULL, 10) : argc > 3 ? first : SEEDS, failed = 0;
     const char *policy = argc > 2 && strcmp(argv[2], "-") != 0 ? argv[2] : NULL, *about, *name;
+    losing = argc > 5 && strcmp(argv[5], "lose") == 0;
     if (strcmp(argv[1], "all") != 0) return run_algorithm(argv[1], policy, first, last, true) != 0;
     for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) failed += run_algorithm(name, NULL, first, last, true);
     return failed != 0;
@@ -89,5 +109,8 @@ int main(int argc, char **argv)
     const char *about, *name;
     for (; count < 64 && (name = lockmgr_name(count, &about)); count++)
         tests[count] = (struct CMUnitTest){name, every_promise_is_kept, NULL, NULL, (void *)name};
+    static const char *const lost[] = {"rpc", "netchain", "netlock"};
+    for (uint32_t i = 0; i < sizeof lost / sizeof *lost; i++)
+        tests[count++] = (struct CMUnitTest){"loss", a_loss_is_an_error, NULL, NULL, (void *)lost[i]};
     return _cmocka_run_group_tests("locks", tests, count, NULL, NULL);
 }

@@ -116,6 +116,13 @@ static void rooms_too_small_are_refused(void **state)
     struct lockmgr_config config = config_of("dslr", "plain");
     config.capacity = 3;
     is_refused(config, "room for 3 tickets: must be 4 to 32768");
+    config = config_of("dslr", "field");
+    config.capacity = 100;
+    is_refused(config, "lock algorithm dslr, policy field has no queue that a capacity would bound");
+    config = config_of("mcs", NULL);
+    config.capacity = 100;
+    is_refused(config, "lock algorithm mcs has no queue that a capacity would bound");
+    config = config_of("dslr", "plain");
     config.capacity = 32769;
     is_refused(config, "room for 32769 tickets");
     config = config_of("dslr", "field");

@@ -27,8 +27,9 @@
 #define CRASH_BEHIND 4   /* operations behind a standstill */
 #define SUSPECT_NS 60000 /* by then a small transaction or three have ended */
 #define BOTH_STEPS_MAX 4000000
-#define CRASH_OPS 80       /* of a small transaction or three, with a few that are tried again */
-#define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
+#define CRASH_OPS 80           /* of a small transaction or three, with a few that are tried again */
+#define LOCK_STEPS_MAX 1500000 /* of clusters of lock clients: seeds that take longer are few, and none is needed */
+#define SEARCH_SECONDS 300     /* of a search that goes round in circles: not caught */
 
 /* What a search has found. In memory that its process shares with this one: a bug may end it. */
 struct found {
@@ -488,6 +489,10 @@ static void run_locks(const struct plants_search *search, uint64_t seed, struct 
         plan.dawdle_percent = 20;
         plan.faults = (struct fabric_sim_faults){0};
     }
+    if (search->lock_lose)
+        lock_run_lose(&plan);
+    else
+        plan.steps_max = LOCK_STEPS_MAX;
     if (lock_run(&plan, &report)) return;
     snprintf(checker, sizeof checker, "%.*s", (int)strcspn(report.verdict, ":"), report.verdict);
     find(found, checker, report.verdict);
