@@ -489,10 +489,8 @@ static void run_locks(const struct plants_search *search, uint64_t seed, struct 
         plan.dawdle_percent = 20;
         plan.faults = (struct fabric_sim_faults){0};
     }
-    if (search->lock_lose)
-        lock_run_lose(&plan);
-    else
-        plan.steps_max = LOCK_STEPS_MAX;
+    if (search->lock_lose) lock_run_lose(&plan);
+    if (!search->lock_lose && !search->lock_long) plan.steps_max = LOCK_STEPS_MAX;
     if (lock_run(&plan, &report)) return;
     snprintf(checker, sizeof checker, "%.*s", (int)strcspn(report.verdict, ":"), report.verdict);
     find(found, checker, report.verdict);
