@@ -153,20 +153,35 @@ static void run_muted(const struct plants_search *search, uint64_t seed, struct 
     run_held(&template, &options, &holding, found);
 }
 
+/* Faults and schedule are made by one who steers towards what the plant breaks. */
+struct steering {
+    fabric_sim_fault_fn fault;
+    fabric_sim_choose_fn choose;
+    void *arg;
+    uint32_t spares;
+};
+
+static void run_steered(const struct sim_template *template, uint64_t seed, const struct steering *steering,
+                        struct found *found)
+{
+    struct sim_scenario_options options = template->variant->options;
+    struct sim_scenario_report report;
+    options.seed = seed;
+    options.fault = steering->fault;
+    options.choose = steering->choose;
+    options.fault_arg = options.choose_arg = steering->arg;
+    options.unheld = options.history = true;
+    options.spares = steering->spares;
+    const char *verdict = sim_scenario_run(&template->scenario, &options, &report);
+    if (verdict) find(found, checker_of(verdict), verdict);
+}
+
 static void run_reused(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
-    struct sim_scenario_options options = template.variant->options;
-    struct sim_scenario_report report;
     struct plants_reusing reusing = {.choices = 0};
-    options.seed = seed;
-    options.fault = plants_reusing_fault;
-    options.choose = plants_reusing_choose;
-    options.fault_arg = options.choose_arg = &reusing;
-    options.unheld = options.history = true;
-    options.spares = 1;
-    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
-    if (verdict) find(found, checker_of(verdict), verdict);
+    const struct steering steering = {plants_reusing_fault, plants_reusing_choose, &reusing, 1};
+    run_steered(&template, seed, &steering, found);
 }
 
 static void run_overtaken(const struct plants_search *search, uint64_t seed, struct found *found)
@@ -198,48 +213,28 @@ static void run_refused(const struct plants_search *search, uint64_t seed, struc
 static void run_met_again(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
-    struct sim_scenario_options options = template.variant->options;
-    struct sim_scenario_report report;
     struct plants_meeting meeting = {.applied = seed % 2 == 0};
-    options.seed = seed;
-    options.fault = plants_meeting_fault;
-    options.choose = plants_meeting_choose;
-    options.fault_arg = options.choose_arg = &meeting;
-    options.unheld = options.history = true;
-    options.spares = 1;
-    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
-    if (verdict) find(found, checker_of(verdict), verdict);
+    const struct steering steering = {plants_meeting_fault, plants_meeting_choose, &meeting, 1};
+    run_steered(&template, seed, &steering, found);
 }
 
 static void run_passing(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
-    struct sim_scenario_options options = template.variant->options;
-    struct sim_scenario_report report;
     struct plants_passing passing = {.primary = 0};
-    options.seed = seed;
-    options.fault = plants_passing_fault;
-    options.choose = plants_passing_choose;
-    options.fault_arg = options.choose_arg = &passing;
-    options.unheld = options.history = true;
-    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
-    if (verdict) find(found, checker_of(verdict), verdict);
+    const struct steering steering = {plants_passing_fault, plants_passing_choose, &passing,
+                                      template.variant->options.spares};
+    run_steered(&template, seed, &steering, found);
 }
 
 static void run_supplanted(const struct plants_search *search, uint64_t seed, struct found *found)
 {
     struct sim_template template = template_of(search);
     struct sim_scenario_options options = template.variant->options;
-    struct sim_scenario_report report;
     struct plants_supplanting supplanting;
     plants_supplant(&supplanting, seed, &template.scenario, &options);
-    options.fault = plants_supplanting_fault;
-    options.choose = plants_supplanting_choose;
-    options.fault_arg = options.choose_arg = &supplanting;
-    options.unheld = options.history = true;
-    options.spares = 2;
-    const char *verdict = sim_scenario_run(&template.scenario, &options, &report);
-    if (verdict) find(found, checker_of(verdict), verdict);
+    const struct steering steering = {plants_supplanting_fault, plants_supplanting_choose, &supplanting, 2};
+    run_steered(&template, seed, &steering, found);
 }
 
 static void run_outlasted(const struct plants_search *search, uint64_t seed, struct found *found)
