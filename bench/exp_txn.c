@@ -163,13 +163,10 @@ static int measure(const char *line, struct exp_sweep_result *result, struct cel
 
 /* ---- the family ---- */
 
-static const struct exp_sweep_study *const studies[] = {&exp_txn_throughput, &exp_txn_latency,
-                                                        &exp_txn_tails,      &exp_txn_breakdown,
-                                                        &exp_txn_factors,    &exp_txn_skew,
-                                                        &exp_txn_records,    &exp_txn_writes,
-                                                        &exp_txn_space,      &exp_txn_verbs,
-                                                        &exp_txn_scale,      &exp_txn_fairness,
-                                                        &exp_txn_recovery,   NULL};
+static const struct exp_sweep_study *const studies[] = {
+    &exp_txn_throughput, &exp_txn_latency,  &exp_txn_tails,    &exp_txn_breakdown, &exp_txn_factors,
+    &exp_txn_skew,       &exp_txn_records,  &exp_txn_writes,   &exp_txn_space,     &exp_txn_verbs,
+    &exp_txn_scale,      &exp_txn_fairness, &exp_txn_recovery, &exp_txn_policies,  NULL};
 
 static const struct exp_sweep_family family = {.name = "txn",
                                                .command = "cellar bench",

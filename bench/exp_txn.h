@@ -75,4 +75,4 @@ extern const struct exp_sweep_study exp_txn_throughput, exp_txn_latency, exp_txn
 extern const struct exp_sweep_study exp_txn_breakdown, exp_txn_factors;
 extern const struct exp_sweep_study exp_txn_skew, exp_txn_records, exp_txn_writes;
 extern const struct exp_sweep_study exp_txn_space, exp_txn_verbs;
-extern const struct exp_sweep_study exp_txn_scale, exp_txn_fairness, exp_txn_recovery;
+extern const struct exp_sweep_study exp_txn_scale, exp_txn_fairness, exp_txn_recovery, exp_txn_policies;
