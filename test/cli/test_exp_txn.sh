@@ -36,9 +36,29 @@ holds "TPC-C: cells add" "$(tps cell 1) >= 1.5 * $(tps record 1)"
 holds "SmallBank: localized execution adds" "$(tps crest 2) >= 1.78 * $(tps cell 2)"
 holds "TPC-C: hot records add" "$(tps cellar 1) >= $(tps crest 1)"
 holds "SmallBank, theta 0.99: hot records add" "$(tps cellar 2) >= 1.25 * $(tps crest 2)"
-holds "YCSB, theta 0.99: hot records add" "$(tps cellar 3) >= 0.99 * $(tps crest 3)"
+holds "YCSB, theta 0.99: hot records add" "$(tps cellar 3) >= 1.25 * $(tps crest 3)" # crest is not yet one node's
 holds "SmallBank, theta 0.1: nothing is lost" "$(tps cellar 5) >= 0.99 * $(tps crest 5)"
 holds "YCSB, theta 0.1: nothing is lost" "$(tps cellar 6) >= 0.99 * $(tps crest 6)"
+
+# Where rules of hot records decide (docs/hot-records.md): many that are a little warm, few coordinators, steep skew, TPC-C of few warehouses.
+# run_tps MODE ARGUMENTS...: a throughput
+run_tps() {
+    local mode=$1
+    shift
+    timeout -k 5 120 "$cellar" bench "$@" --fabric sim --nic cx5 --cns 3 --mns 2 --coros 2 --cc "$mode" --warmup 0.002 --seconds 0.004 \
+        --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$mode $*: exit $?"
+    awk -F"[ :,]+" '$2 == "\"tps\"" { print $3 }' "$folder/run.json"
+}
+# gains RATIO ARGUMENTS...: of cellar over crest, at least
+gains() {
+    local ratio=$1
+    shift
+    holds "cellar / crest, $*" "$(run_tps cellar "$@") >= $ratio * $(run_tps crest "$@")"
+}
+gains 1.00 smallbank --theta 0.8 --threads 40
+gains 0.99 smallbank --theta 0.99 --threads 4
+gains 0.99 ycsb --records 100000 --theta 0.99 --threads 4
+gains 1.50 smallbank --theta 1.11 --threads 40
 
 measure deaths recovery --jobs 2
 measure again recovery --jobs 1
