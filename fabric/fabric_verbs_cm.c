@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <netdb.h>
 #include <poll.h>
@@ -419,13 +420,21 @@ static int bind_failed(const struct fabric_verbs_target *at, struct cellar_error
     return err_set(error, CELLAR_ERR_SYSTEM, "cannot listen at %s: %s", at->text, strerror(errno));
 }
 
+struct rdma_event_channel *fabric_verbs_watched_channel(void)
+{
+    struct rdma_event_channel *channel = rdma_create_event_channel();
+    if (!channel || fcntl(channel->fd, F_SETFL, O_NONBLOCK) == 0) return channel;
+    rdma_destroy_event_channel(channel);
+    return NULL;
+}
+
 int fabric_verbs_listen(const struct fabric_verbs_target *at, struct rdma_event_channel **channel,
                         struct rdma_cm_id **id, struct cellar_error *error)
 {
     struct sockaddr_storage address = at->address;
 
     *id = NULL;
-    *channel = rdma_create_event_channel();
+    *channel = fabric_verbs_watched_channel();
     if (!*channel) return system_failed(error, "no connection manager (is the module rdma_ucm loaded?)");
     if (rdma_create_id(*channel, id, NULL, RDMA_PS_TCP) != 0)
         return system_failed(error, "the connection manager refuses an id");

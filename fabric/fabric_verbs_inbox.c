@@ -298,7 +298,7 @@ int fabric_verbs_listener_start(struct fabric_verbs *verbs, struct cellar_error 
 {
     struct sockaddr_storage any = {.ss_family = verbs->nodes[0].target.address.ss_family};
 
-    verbs->events = rdma_create_event_channel();
+    verbs->events = fabric_verbs_watched_channel();
     verbs->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (!verbs->events || verbs->stop_fd < 0)
         return err_set(error, CELLAR_ERR_SYSTEM, "no connection manager (is the module rdma_ucm loaded?): %s",

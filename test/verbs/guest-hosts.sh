@@ -26,7 +26,7 @@ greet() { [ "$(there 'echo ready')" = ready ]; }
 # Two processes, one on each host; the one there is number 1.
 together() {
     local run="bench smallbank --fabric verbs --memnodes $nodes --accounts 200 --txns $1 --replicas 1 --threads 1 --coros 2 --survive --lease $lease"
-    cellar $run --process 0/2 --json /tmp/p0.json >/tmp/p0.out 2>/tmp/p0.err </dev/null &
+    timeout -s ABRT $((100 * slow)) cellar $run --process 0/2 --json /tmp/p0.json >/tmp/p0.out 2>/tmp/p0.err </dev/null &
     p0=$!
     there "cellar $run --process 1/2 >/tmp/p1.out 2>/tmp/p1.err </dev/null & echo \$! >/tmp/p1"
     await $((60 * slow)) grep -q "all 2 processes run" /tmp/p0.err || fail "they do not run: $(cat /tmp/p0.err) $(there 'cat /tmp/p1.err')"
@@ -34,7 +34,7 @@ together() {
 
 # The process here goes on without the other one, and all checks hold.
 survives() {
-    wait $p0 || fail "$1: the survivor: exit $?: $(cat /tmp/p0.err)"
+    wait $p0 || { fail "$1: the survivor: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
     grep -q '"consistent": true' /tmp/p0.json || fail "$1: the survivor has no consistent report"
     grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "$1: nobody recovered: $(cat /tmp/p0.err)"
     echo "ok $1: $(grep recovered /tmp/p0.err | head -n 1)"
@@ -51,7 +51,7 @@ there_step "declock, its memory node on another host" 60 \
 stops $a
 pool 7520
 together 400
-wait $p0 || fail "two hosts: exit $?: $(cat /tmp/p0.err)"
+wait $p0 || { fail "two hosts: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
 grep -q '"consistent": true' /tmp/p0.json && echo "ok one process on each of two hosts"
 stops $a $b
 pool 7530

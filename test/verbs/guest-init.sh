@@ -25,6 +25,8 @@ fi
 /t/ip link set $device up mtu 1500
 /t/rdma link add rxe0 type rxe netdev $device || echo "guest: no soft-RoCE"
 ulimit -l unlimited
+ulimit -c unlimited
+echo /tmp/core >/proc/sys/kernel/core_pattern
 chmod 666 /dev/infiniband/* # as udev's rules of rdma-core do
 echo 'root:x:0:0::/:/bin/sh' >/etc/passwd
 echo 'nobody:x:65534:65534::/:/bin/sh' >>/etc/passwd

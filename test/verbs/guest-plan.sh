@@ -77,14 +77,14 @@ kill_one() {
     memnode a $port --bytes 64M --node 0 --mns 2
     memnode b $((port + 1)) --bytes 64M --node 1 --mns 2
     for i in 0 1; do
-        cellar bench smallbank --fabric verbs --memnodes 10.7.0.1:$port,10.7.0.1:$((port + 1)) --accounts 200 --txns 4000 --replicas 1 \
+        timeout -s ABRT $((100 * slow)) cellar bench smallbank --fabric verbs --memnodes 10.7.0.1:$port,10.7.0.1:$((port + 1)) --accounts 200 --txns 4000 --replicas 1 \
             --threads 1 --coros 2 --process $i/2 --survive --lease $lease --json /tmp/p$i.json >/tmp/p$i.out 2>/tmp/p$i.err </dev/null &
         eval "p$i=$!"
     done
     await $((40 * slow)) grep -qs "all 2 processes run" /tmp/p1.err || fail "SIG$signal: they do not run: $(cat /tmp/p1.err)"
     sleep 0.3
     kill -$signal $p1 || fail "SIG$signal: the process was gone already: $(cat /tmp/p1.err)"
-    wait $p0 || fail "SIG$signal: the survivor: exit $?: $(cat /tmp/p0.err)"
+    wait $p0 || { fail "SIG$signal: the survivor: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
     grep -q '"consistent": true' /tmp/p0.json || fail "SIG$signal: the survivor has no consistent report"
     grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "SIG$signal: nobody recovered: $(cat /tmp/p0.err)"
     if [ $signal = STOP ]; then

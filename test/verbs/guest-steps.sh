@@ -9,12 +9,22 @@ lease=$((2 + slow)) # of compute nodes that die; survivors give up after 10 s
 [ $lease -le 6 ] || lease=6
 fail() { echo "FAILED $*"; failures=$((failures + 1)); }
 
+# crash PROGRAM: where it was, if it has died of a fault, or hung; its core goes to the host, which shows the stacks (guest.sh). The first one has to do.
+crash() {
+    dmesg | grep -E "segfault|general protection|traps:" | tail -n 3
+    [ -e /tmp/core ] && [ ! -e /tmp/core.sent ] || return 0
+    echo "GUEST-CORE $1"
+    stty raw -F /dev/ttyS1
+    gzip -1 </tmp/core >/dev/ttyS1
+    touch /tmp/core.sent
+}
+
 # step NAME SECONDS COMMAND...: must end well; its output is shown when it does not.
 step() {
     local name=$1 seconds=$2 begin end
     shift 2
     read begin _ </proc/uptime
-    timeout -s KILL $((seconds * slow)) "$@" >/tmp/out 2>/tmp/err </dev/null || { fail "$name: exit $?"; tail -n 30 /tmp/out /tmp/err; return 1; }
+    timeout -s ABRT -k 60 $((seconds * slow)) "$@" >/tmp/out 2>/tmp/err </dev/null || { fail "$name: exit $?"; tail -n 30 /tmp/out /tmp/err; crash "$1"; return 1; }
     read end _ </proc/uptime
     echo "ok $name, $(echo "$end $begin" | awk '{printf "%.1f", $1 - $2}') s"
 }

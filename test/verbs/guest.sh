@@ -101,12 +101,24 @@ guest_boot() {
     cp "$plan" "$name.plan/t/plan"
     { cat root.initrd; guest_archive "$name.plan" t/plan; } >"$name.initrd"
     : >"$name.log"
-    # no_timer_check: else a kernel that is not run in time takes its timer for broken.
+    rm -f "$name.core" "$name.core.gz"
+    # no_timer_check: else a kernel that is not run in time takes its timer for broken. cryptomgr.notests: they have hung on emulated processors.
     # shellcheck disable=SC2046 # options, one word each
     timeout -s KILL "$seconds" qemu-system-x86_64 -M q35 $(guest_machine) -smp "$cpus" -m "${guest_megabytes:-1024}" \
-        -display none -nodefaults -serial "file:$name.log" -monitor none -no-reboot -kernel vmlinux -initrd "$name.initrd" \
-        -append "console=ttyS0 panic=-1 quiet mitigations=off nokaslr no_timer_check guest=$name" "$@" </dev/null >"$name.qemu" 2>&1 &
+        -display none -nodefaults -serial "file:$name.log" -serial "file:$name.core.gz" -monitor none -no-reboot -kernel vmlinux -initrd "$name.initrd" \
+        -append "console=ttyS0 panic=-1 quiet mitigations=off nokaslr no_timer_check cryptomgr.notests guest=$name" "$@" </dev/null >"$name.qemu" 2>&1 &
     guest_pid=$!
+}
+
+# The stacks of what died in it, where there is a gdb.
+guest_core() {
+    local program
+    program=$(sed -n 's,^GUEST-CORE \([a-z_]*\).*,\1,p' "$1.log" | head -n 1)
+    [ -n "$program" ] && gunzip -c "$1.core.gz" >"$1.core" 2>/dev/null
+    [ -s "$1.core" ] || return
+    command -v gdb >/dev/null || { echo "the core of $program is in $PWD/$1.core"; return; }
+    gdb -batch -nx -ex "set sysroot $PWD/root" -ex "thread apply all backtrace 16" "root/t/$program" "$1.core" 2>/dev/null | grep -E "^(Thread|#)"
+    rm -f "$1.core"
 }
 
 guest_wait() {
@@ -114,6 +126,7 @@ guest_wait() {
     wait "$2"
     local status=$?
     [ -s "$1.qemu" ] && cat "$1.qemu"
+    guest_core "$1"
     [ $status -eq 0 ] || echo "the guest $1 was killed or failed: exit $status (137: it took longer than it may)"
     return $status
 }
