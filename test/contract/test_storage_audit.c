@@ -375,7 +375,7 @@ static void random_damage_never_breaks_a_reader(void **state)
         poke(&pool, addr, words, sizeof words);
         audit_clean(&pool);
     }
-    assert_true(found > rounds / 4);
+    assert_true(found > (uint32_t)rounds / 4);
     pool_close(&pool);
 }
 
