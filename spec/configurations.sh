@@ -92,6 +92,19 @@ for rule in recover_refusal_passed recover_insert_primary recover_uncopied recov
 done
 check quick fails replicas 0 0 insert_redone_blindly
 
+# mode ford: changes in place, and undone
+check quick holds ford 1 0 -
+check quick holds ford 3 0 -
+check full holds ford 2 0 -
+check full holds ford 4 0 -
+for rule in ford_log_unawaited ford_unlock_early ford_part_kept ford_whole_undone ford_ts_collides recover_tags_first \
+    recover_unfenced undone_primary_only told_before_written; do
+    check quick fails ford 3 0 $rule
+done
+check quick fails ford 1 0 recover_one_replica
+check quick fails ford 2 0 validation_ignores_locks
+check quick fails ford 2 0 undone_en_kept
+
 # queues of locks with readers and writers, and their resets; template: the scenario, then the rounds of client 0
 check quick holds declock 1 1 -
 check quick holds declock 3 1 -
