@@ -33,6 +33,8 @@
     X(twopl_reads_unlocked, "mode 2pl: a record that is only read is not locked")                                      \
     X(twopl_upgrade_assumed, "mode 2pl: a shared lock is enough for who writes in a later block")                      \
     X(twopl_released_early, "mode 2pl: what one block locked is released when the next one begins")                    \
+    X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
+    X(twopl_late_after_deaths, "mode 2pl: locks out of order are asked for where locks are being reset")               \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \

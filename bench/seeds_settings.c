@@ -41,6 +41,12 @@ static const struct option_def defs[] = {
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
      .choices = mode_names},
+    {.name = "lock",
+     .argument = "NAME",
+     .help = "2pl: the lock algorithm of records",
+     .fallback = "drawn",
+     .kind = OPTION_TEXT,
+     .offset = AT(plan.lock)},
     {.name = "cns",
      .argument = "N",
      .help = "compute nodes",
@@ -254,7 +260,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
         {"cc", SIM_FIXED_CC},           {"cns", SIM_FIXED_CNS},           {"mns", SIM_FIXED_MNS},
         {"threads", SIM_FIXED_THREADS}, {"coros", SIM_FIXED_COROS},       {"replicas", SIM_FIXED_REPLICAS},
         {"nic", SIM_FIXED_PROFILE},     {"schedule", SIM_FIXED_SCHEDULE}, {"txns", SIM_FIXED_TXNS},
-        {"en-bits", SIM_FIXED_EN},      {"lease", SIM_FIXED_LEASE},
+        {"en-bits", SIM_FIXED_EN},      {"lease", SIM_FIXED_LEASE},       {"lock", SIM_FIXED_LOCK},
     };
     uint32_t fixed = 0;
     for (uint32_t i = 0; i < sizeof(fixing) / sizeof(fixing[0]); i++)

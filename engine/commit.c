@@ -131,6 +131,7 @@ static int validation_failed(struct coro *co, struct txn *txn, struct cache_obje
 
 int txn_validate(struct coro *co, struct txn *txn)
 {
+    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
     int rc = validation_post(co, txn);
     if (rc) return rc;

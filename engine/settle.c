@@ -126,6 +126,10 @@ bool settle_begin(struct coro *co, struct txn *txn)
     struct txn_home *home = txn->home;
     bool alone;
     txn->op_count = 0;
+    if (home->twopl) { /* others wait for them, and are waited for; what is to be settled stays marked */
+        txn->twopl.left = true;
+        twopl_leave(co, txn);
+    }
     if (home->local) {
         sight_begin(co, txn);
         return true; /* INV-LOCAL-3 */

@@ -49,7 +49,7 @@ static bool list_add(struct twopl_list *list, uint32_t lock, bool exclusive)
     }
     if (list->count == TWOPL_LOCKS_MAX) return false;
     memmove(&list->wants[at + 1], &list->wants[at], (list->count++ - at) * sizeof *list->wants);
-    list->wants[at] = (struct twopl_want){lock, exclusive};
+    list->wants[at] = (struct twopl_want){.lock = lock, .exclusive = exclusive};
     return true;
 }
 
@@ -98,6 +98,13 @@ bool twopl_keeps(const struct txn *txn)
     return twopl && (!(twopl->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted));
 }
 
+/* A node that has stopped counts as dead among its own coordinators, too: they may have taken each other's locks. */
+bool twopl_lost(const struct txn *txn)
+{
+    return txn->home->twopl &&
+           (txn->twopl.left || (atomic_load(&txn->home->gate->failed) && !PLANT(twopl_stopped_goes_on)));
+}
+
 /* What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet. False: too many. */
 static bool gather(struct txn *txn)
 {
@@ -130,18 +137,38 @@ static int end_wiser(struct coro *co, struct txn *txn, enum cellar_abort_reason 
     return txn_abort(co, txn, reason);
 }
 
+/* The lock manager is asked for something that may take long, until asked_end: then somebody looks who is dead. */
+static void asked_begin(struct txn *txn)
+{
+    struct twopl *twopl = txn->home->twopl;
+    atomic_fetch_add(&twopl->asked, 1);
+    if (!atomic_load(&twopl->watched)) twopl_watch(twopl, txn->home->sched);
+}
+
+static void asked_end(struct txn *txn) { atomic_fetch_sub(&txn->home->twopl->asked, 1); }
+
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
 {
     struct twopl *twopl = txn->home->twopl;
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
-    atomic_fetch_add(&twopl->asked, 1);
-    if (!atomic_load(&twopl->watched)) twopl_watch(twopl, txn->home->sched);
+    asked_begin(txn);
     int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], locktable_addr(&twopl->table, want->lock),
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
-    atomic_fetch_sub(&twopl->asked, 1);
+    asked_end(txn);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
     return code;
+}
+
+/*
+ * Of locks that are reset after a death whoever comes first does so, and waits for all holders however long that takes. Those wait for locks
+ * above this one at most, as long as nobody asks for a lower one.
+ */
+static bool may_be_late(const struct twopl *twopl)
+{
+    uint64_t any = 0;
+    for (int i = 0; i < 4; i++) any |= atomic_load_explicit(&twopl->dead[i], memory_order_relaxed);
+    return any == 0 || PLANT(twopl_late_after_deaths);
 }
 
 /* One that was not granted. */
@@ -156,6 +183,7 @@ static int refused(struct coro *co, struct txn *txn, int code, bool late)
 int twopl_enter(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = &txn->twopl;
+    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (PLANT(twopl_released_early)) twopl_leave(co, txn);
     if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     for (uint32_t i = 0; i < set->wanted.count; i++)
@@ -164,10 +192,13 @@ int twopl_enter(struct coro *co, struct txn *txn)
         const struct twopl_want *want = &set->wanted.wants[i];
         if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
+        if (late && !may_be_late(txn->home->twopl)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
         uint64_t wait_ns = late && !PLANT(twopl_waits_in_cycles) ? TWOPL_WAIT_LATE_NS : TWOPL_WAIT_NS;
         int code = ask(co, txn, want, wait_ns);
         if (code) return refused(co, txn, code, late);
+        uint32_t hold = set->held.count;
         must(list_add(&set->held, want->lock, want->exclusive));
+        list_find(&set->held, want->lock)->hold = hold;
     }
     return 0;
 }
@@ -176,11 +207,13 @@ void twopl_leave(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
-    for (uint32_t i = 0; i < set->held.count; i++) {
-        int code = lockmgr_release(co, &set->holds[i]);
+    asked_begin(txn); /* a release may have to wait for a reset, too */
+    /* The highest first: who must wait for a reset holds none above it then. */
+    while (set->held.count) {
+        int code = lockmgr_release(co, &set->holds[set->held.wants[--set->held.count].hold]);
         bool lost = code == -CELLAR_ERR_FENCED && !twopl_keeps(txn); /* by a lease, and nothing rested on it */
         if (code && !lost) gate_fail(txn->home->gate);
     }
-    set->held.count = 0;
+    asked_end(txn);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
 }

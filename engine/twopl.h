@@ -13,6 +13,8 @@
  *            cycle for long; and a lock that is held shared never becomes exclusive: the attempt ends, and the next one asks for the stronger one first.
  * INV-2PL-3: of a lock that can be lost while it is held (LOCKMGR_LEASES) nothing is believed: reads under it are checked behind v as in mode `record`.
  * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
+ * INV-2PL-6: who waits for all other attempts of his compute node, or for the holders of a lock however long that takes, holds no lock that one of them
+ *            may wait for: locks are released before a settlement, the highest first, and after a death only ascending ones are asked for.
  * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one.
  */
 #pragma once
@@ -46,6 +48,7 @@ struct worker;
 /* A lock, by its number in the table, and how it is wanted or held. */
 struct twopl_want {
     uint32_t lock;
+    uint32_t hold; /* of one that is held: which hold it is */
     bool exclusive;
 };
 struct twopl_list {
@@ -57,8 +60,9 @@ struct twopl_list {
 struct twopl_set {
     struct twopl_list held, wanted;
     struct twopl_list learnt;   /* by earlier attempts of this call that could not go on: asked for first */
-    struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held, in order of their grants */
+    struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held */
     struct lockmgr_client *client;
+    bool left; /* its locks were released before its end: nothing that it has read counts any more */
 };
 
 /* Of a compute node. */
@@ -91,6 +95,8 @@ struct twopl_worker {
 
 /* Refuses with a clear line what this mode cannot run: locks that need a server or a switch. Nothing in other modes. */
 NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_error *error);
+/* Does a lock of that algorithm, run without a server, survive the death of its holder, however late operations are executed? */
+bool twopl_recovers(const char *algorithm);
 /* How many bytes of each area of a pool are for locks; 0 in other modes. */
 uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes);
 /* For that CN of an open pool. */
@@ -119,5 +125,7 @@ void twopl_set_close(struct twopl_set *set);
 NODISCARD int twopl_enter(struct coro *co, struct txn *txn);
 /* The attempt is over, its changes applied: releases all. */
 void twopl_leave(struct coro *co, struct txn *txn);
+/* Were its locks released early, or may they have been taken? Then nothing that it has read counts. */
+bool twopl_lost(const struct txn *txn);
 /* Do its locks alone keep what it has read? */
 bool twopl_keeps(const struct txn *txn);

@@ -48,6 +48,16 @@ int twopl_check(const struct cellar_config *config, struct cellar_error *error)
     return lockmgr_check(&lock, error);
 }
 
+bool twopl_recovers(const char *algorithm)
+{
+    const struct lockmgr_config config = {
+        .algorithm = algorithm, .cn_count = 1, .workers_per_cn = 1, .clients_per_worker = 1, .rtt_ns = RTT_NS};
+    struct cellar_error unused;
+    if (lockmgr_check(&config, &unused)) return false;
+    uint32_t promises = lockmgr_promises(&config);
+    return promises & LOCKMGR_RECOVERS && !(promises & LOCKMGR_PROMPT);
+}
+
 uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes)
 {
     if (!mode_of(config->cc)->locks) return 0;
@@ -98,7 +108,7 @@ static void watcher_main(struct coro *co, void *arg)
     for (;;) {
         bool asked = atomic_load(&twopl->asked) != 0;
         own->watcher_busy = true;
-        if (asked && before && !atomic_load(&twopl->gate->failed)) view_renew(co, own);
+        if (asked && before) view_renew(co, own);
         own->watcher_busy = false;
         atomic_store(&twopl->watched, asked || before);
         before = asked;

@@ -97,6 +97,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->lost_nodes = 0;
     txn->met.cn = -1;
     txn->hot_again = false;
+    txn->twopl.left = false;
     txn->snapshot_ts = txn->commit_ts = 0;
     txn->undo_count = 0;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);

@@ -15,6 +15,7 @@
 #define STREAM_WORKLOAD 0x776f726bull
 #define STREAM_HOT 0x686f74ull
 #define STREAM_RIVALS 0x726976ull
+#define STREAM_LOCKS 0x6c6f636bull
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
 #define MNS_DRAWN 4
@@ -149,6 +150,7 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
     }
     chunks += chunks_least(plan);
     if (mode_of(plan->cc)->versions) chunks *= RECORD_GROWTH;
+    if (mode_of(plan->cc)->locks) chunks += chunks / 8 + 1; /* the table of locks */
     plan->pool_bytes = (LAYOUT_HEAP_OFFSET + (chunks + 1) * LAYOUT_CHUNK_BYTES) / LAYOUT_CHUNK_BYTES *
                        LAYOUT_CHUNK_BYTES * (plan->replicas + 1);
     if (plan->pool_bytes < 1 << 20) plan->pool_bytes = 1 << 20;
@@ -207,6 +209,36 @@ static const char *workload_draw(uint64_t seed)
     return sim_plan_workloads[i];
 }
 
+/*
+ * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it. Whoever cannot tell whether he holds a lock stops, and leaves
+ * it locked: of a lock that does not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and wait until he is
+ * recovered: by leases, since clients who are told of a loss recover between their transactions.
+ */
+static bool outlived(const struct sim_plan *plan, uint32_t kind)
+{
+    static const uint8_t harmless[] = {FABRIC_SIM_FAULT_preempt,     FABRIC_SIM_FAULT_late_completion,
+                                       FABRIC_SIM_FAULT_clock_drift, FABRIC_SIM_FAULT_masked_cas_fails,
+                                       FABRIC_SIM_FAULT_clock_skew,  FABRIC_SIM_FAULT_delay,
+                                       FABRIC_SIM_FAULT_reorder,     FABRIC_SIM_FAULT_cn_pause};
+    bool late = strcmp(plan->lock, "dslr") != 0; /* which rests on operations that are executed soon or never */
+    if (!mode_of(plan->cc)->locks) return true;
+    bool told = plan->lease_ns == 0 && strncmp(plan->lock, "declock", 7) == 0;
+    if (twopl_recovers(plan->lock) && !told) return kind != FABRIC_SIM_FAULT_mn_crash;
+    return memchr(harmless, (int)kind, late ? sizeof harmless : sizeof harmless / 2) != NULL;
+}
+
+static void draw_lock(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    static const char *const locks[] = {"declock", "declock", "cas", "dslr", "mcs", "shiftlock", "retry", "rmarw"};
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_LOCKS);
+    if (!(fixed & SIM_FIXED_LOCK)) plan->lock = DRAW(&prng, locks);
+    if (!mode_of(plan->cc)->locks) return;
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
+        if (!(fixed & SIM_FIXED_FAULTS) && !outlived(plan, kind)) plan->faults.rate[kind] = 0;
+    if (!(fixed & SIM_FIXED_LEASE) && !twopl_recovers(plan->lock)) plan->lease_ns = 0;
+}
+
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
 {
     struct prng prng, own;
@@ -232,6 +264,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     static const uint64_t refills_us[] = {0, 50, 500, 5000};
     plan->refill = prng_below(&prng, 4) != 0;
     plan->refill_ns = DRAW(&prng, refills_us) * 1000;
+    draw_lock(plan, seed, fixed);
 }
 
 /* ---- judging ---- */
@@ -263,6 +296,19 @@ static int shape_check(const struct sim_plan *plan, struct cellar_error *error)
     return 0;
 }
 
+/* The lock itself is judged when the cluster is opened. */
+static int lock_check(const struct sim_plan *plan, struct cellar_error *error)
+{
+    if (!mode_of(plan->cc)->locks) return 0;
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
+        if (plan->faults.rate[kind] > 0 && !outlived(plan, kind))
+            REFUSE("mode 2pl on lock %s does not survive %s", plan->lock,
+                   fabric_sim_fault_name((enum fabric_sim_fault_kind)kind));
+    if (plan->lease_ns && !twopl_recovers(plan->lock))
+        REFUSE("lock %s does not survive its holder: no --lease in mode 2pl", plan->lock);
+    return 0;
+}
+
 int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
 {
     if (!workload_known(plan->workload))
@@ -278,6 +324,8 @@ int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
                plan->keys);
     if (plan->en_small && !PLANT_BUILD)
         REFUSE("--en-bits 4: this build has epoch numbers of 16 bits only (cmake -DPLANTS=ON makes one that has both)");
+    code = lock_check(plan, error);
+    if (code < 0) return code;
     for (uint32_t i = 0; i < plan->dropped_txn_count; i++)
         if (plan->dropped_txns[i] >=
             sim_plan_txn(plan, 0, plan->txns) + (uint64_t)sim_plan_clients(plan) * sim_plan_heal_txns(plan))
@@ -407,6 +455,7 @@ const char *sim_plan_schedule_name(enum sim_schedule schedule)
 static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
 {
     if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", mode_of(plan->cc)->name);
+    if (fixed & SIM_FIXED_LOCK) fprintf(out, " --lock %s", plan->lock);
     if (fixed & SIM_FIXED_CNS) fprintf(out, " --cns %u", plan->cns);
     if (fixed & SIM_FIXED_MNS) fprintf(out, " --mns %u", plan->mns);
     if (fixed & SIM_FIXED_THREADS) fprintf(out, " --threads %u", plan->threads);

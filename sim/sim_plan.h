@@ -29,6 +29,7 @@ struct sim_plan {
     uint64_t seed;
     const char *workload; /* cells, tpcc, smallbank, ycsb */
     enum cellar_cc cc;
+    const char *lock; /* mode 2pl: the lock algorithm of records */
     /* the cluster */
     uint32_t cns, mns, threads, coros, replicas;
     uint64_t pool_bytes,
@@ -74,6 +75,7 @@ enum sim_fixed {
     SIM_FIXED_EN = 1024,
     SIM_FIXED_WORKLOAD = 2048,
     SIM_FIXED_LEASE = 4096,
+    SIM_FIXED_LOCK = 8192,
 };
 
 /* The workloads, NULL-terminated. */

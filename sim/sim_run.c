@@ -127,6 +127,7 @@ static int open_cluster(struct sim_state *state)
     uint64_t seed = plan->seed + ((uint64_t)plan->roll << 40); /* of times and ties; the load follows from the plan's */
     struct cellar_config config = {.fabric = "sim",
                                    .cc = plan->cc,
+                                   .lock = mode_of(plan->cc)->locks ? plan->lock : NULL,
                                    .cns = plan->cns,
                                    .mns = plan->mns,
                                    .threads = plan->threads,
