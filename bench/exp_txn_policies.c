@@ -4,7 +4,7 @@
  */
 #include "exp_txn.h"
 
-#define LENGTH "--warmup 0.003 --seconds 0.006"
+#define LENGTH "--warmup 0.002 --seconds 0.004"
 #define CELLAR(rules) "--cc cellar --hot " rules
 
 #define MANY " --threads 40"
