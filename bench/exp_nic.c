@@ -129,22 +129,6 @@ static int write_points(const struct exp_nic *nic, const struct exp_nic_group *g
     return exp_close(&file, error);
 }
 
-static struct exp_svg_series *series_of(struct exp_svg_chart *chart, const char *name)
-{
-    uint32_t i = 0;
-    while (i < chart->count && strcmp(chart->series[i].name, name) != 0) i++;
-    must(i < EXP_SVG_SERIES);
-    if (i == chart->count) chart->series[chart->count++].name = name;
-    return &chart->series[i];
-}
-
-static void add_to(struct exp_svg_series *series, double x, double y)
-{
-    must(series->count < EXP_SVG_POINTS);
-    series->x[series->count] = x;
-    series->y[series->count++] = y;
-}
-
 static int write_chart(const struct exp_nic *nic, const struct exp_nic_group *group, struct cellar_error *error)
 {
     struct exp_file file;
@@ -156,12 +140,13 @@ static int write_chart(const struct exp_nic *nic, const struct exp_nic_group *gr
     if (!group->chart) return 0;
     for (uint32_t i = 0; i < nic->point_count; i++) {
         const struct exp_nic_point *point = &nic->points[i];
-        if (point->group == group) add_to(series_of(&chart, point->series), point->x, group->value(&point->result));
+        if (point->group == group)
+            exp_svg_add(exp_svg_series(&chart, point->series), point->x, group->value(&point->result));
     }
     for (uint32_t i = 0; i < group->dot_count; i++) {
-        struct exp_svg_series *series = series_of(&chart, group->dots_name);
+        struct exp_svg_series *series = exp_svg_series(&chart, group->dots_name);
         series->published = true;
-        add_to(series, group->dots[i].x, group->dots[i].y);
+        exp_svg_add(series, group->dots[i].x, group->dots[i].y);
     }
     int code = create(nic, group->name, ".svg", &file, error);
     if (code < 0) return code;

@@ -112,6 +112,7 @@ static void table_row(const struct exp_report *report, uint32_t index, FILE *out
     number(value, out);
     fprintf(out, "<td>%s</td><td>%s", row->fitted ? "fit" : "test", verdict == EXP_REPORT_WITHIN ? "yes" : "no");
     if (exp_report_note(report, index)) fprintf(out, " (%u)", exp_report_note(report, index));
+    if (exp_report_moved(row)) fprintf(out, ", was %s", exp_report_value(value, row->expected, row->unit));
     fputs("</td></tr>\n", out);
 }
 

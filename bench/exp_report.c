@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#define ROUNDING 0.005 /* of a figure that is next to nothing */
+
 void exp_report_add(struct exp_report *report, struct exp_report_row row)
 {
     must(report->count < EXP_REPORT_ROWS);
@@ -13,9 +15,18 @@ void exp_report_add(struct exp_report *report, struct exp_report_row row)
 
 double exp_report_ratio(const struct exp_report_row *row) { return row->model / row->published; }
 
+bool exp_report_moved(const struct exp_report_row *row)
+{
+    double by = row->model - row->expected, slack = row->slack * row->expected;
+    if (slack < 0) slack = -slack;
+    return row->expects && (by > slack + ROUNDING || by < -slack - ROUNDING);
+}
+
 enum exp_report_verdict exp_report_judge(const struct exp_report_row *row)
 {
+    if (exp_report_moved(row)) return EXP_REPORT_OUTSIDE;
     if (exp_report_ratio(row) >= row->low && exp_report_ratio(row) <= row->high) return EXP_REPORT_WITHIN;
+    if (row->why && row->expects) return EXP_REPORT_KNOWN;
     if (row->why && exp_report_ratio(row) >= row->known_low && exp_report_ratio(row) <= row->known_high)
         return EXP_REPORT_KNOWN;
     return EXP_REPORT_OUTSIDE;
@@ -71,9 +82,11 @@ static void print_row(const struct exp_report_row *row, FILE *out, const struct 
     const char *colour = verdict == EXP_REPORT_WITHIN  ? style->good
                          : verdict == EXP_REPORT_KNOWN ? style->dim
                                                        : style->bad;
-    fprintf(out, "  %s%s%s %-58s %12s %12s  %5.2f  %s%-11s  %s%s\n", colour, mark, style->end, row->figure,
+    fprintf(out, "  %s%s%s %-58s %12s %12s  %5.2f  %s%-11s  %s%s", colour, mark, style->end, row->figure,
             exp_report_value(published, row->published, row->unit), exp_report_value(model, row->model, row->unit),
             exp_report_ratio(row), style->dim, band, row->fitted ? "fit" : "test", style->end);
+    if (exp_report_moved(row)) fprintf(out, "  was %s", exp_report_value(model, row->expected, row->unit));
+    fputc('\n', out);
 }
 
 void exp_report_print(const struct exp_report *report, FILE *out, const struct style *style)

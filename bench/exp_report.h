@@ -18,6 +18,9 @@ struct exp_report_row {
     /* NULL, or why it lies outside its band; then it must still lie in this one, so that a change is seen */
     const char *why;
     double known_low, known_high;
+    /* Or instead of that band, and of figures within theirs, too: what `model` was when the table of it was made, and how much of that it may differ. */
+    bool expects;
+    double expected, slack;
 };
 
 struct exp_report {
@@ -30,6 +33,8 @@ enum exp_report_verdict { EXP_REPORT_WITHIN, EXP_REPORT_KNOWN, EXP_REPORT_OUTSID
 void exp_report_add(struct exp_report *report, struct exp_report_row row);
 double exp_report_ratio(const struct exp_report_row *row);
 enum exp_report_verdict exp_report_judge(const struct exp_report_row *row);
+/* Is it another value than the row expects? Then it is outside, wherever its band is. */
+bool exp_report_moved(const struct exp_report_row *row);
 const char *exp_report_verdict_name(enum exp_report_verdict verdict);
 /* The number, from 1, of the note that holds a known row's reason: equal reasons share one. 0: it needs none. */
 uint32_t exp_report_note(const struct exp_report *report, uint32_t index);

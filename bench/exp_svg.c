@@ -2,8 +2,10 @@
 #include "exp_svg.h"
 
 #include "elementary.h"
+#include "must.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #define WIDTH 760
 #define HEIGHT 420
@@ -24,6 +26,24 @@ struct axis {
     double ticks[TICKS_MAX];
     uint32_t tick_count;
 };
+
+/* ---- what a chart is made of ---- */
+
+struct exp_svg_series *exp_svg_series(struct exp_svg_chart *chart, const char *name)
+{
+    uint32_t i = 0;
+    while (i < chart->count && strcmp(chart->series[i].name, name) != 0) i++;
+    must(i < EXP_SVG_SERIES);
+    if (i == chart->count) chart->series[chart->count++].name = name;
+    return &chart->series[i];
+}
+
+void exp_svg_add(struct exp_svg_series *series, double x, double y)
+{
+    must(series->count < EXP_SVG_POINTS);
+    series->x[series->count] = x;
+    series->y[series->count++] = y;
+}
 
 static double log10_of(double x) { return elementary_log(x) / 2.302585092994046; }
 

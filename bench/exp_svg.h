@@ -22,6 +22,10 @@ struct exp_svg_chart {
     uint32_t count;
 };
 
+/* The chart's series of that name, new or not; and one more point of it. Bugs: too many of either. */
+struct exp_svg_series *exp_svg_series(struct exp_svg_chart *chart, const char *name);
+void exp_svg_add(struct exp_svg_series *series, double x, double y);
+
 #define EXP_SVG_GROUPS 6
 #define EXP_SVG_PARTS 5
 #define EXP_SVG_NAME_BYTES 24

@@ -105,12 +105,21 @@ struct exp_sweep_study {
     const char *about; /* NULL, or a paragraph of the page */
 };
 
+/* What a claim comes to in the commit that made the table: another value is a change that somebody should look at. */
+struct exp_sweep_expected {
+    const char *study, *figure;
+    double quick, full; /* EXP_SWEEP_NOT_MADE: not held */
+    double slack;       /* of the value: figures that a few hot records decide differ that much from seed to seed */
+};
+#define EXP_SWEEP_NOT_MADE (-1e9)
+
 struct exp_sweep_family {
     const char *name;    /* of an experiment (struct exp_kind), and before its files' */
     const char *command; /* "cellar bench lock" */
     const struct exp_sweep_study *const *studies;
     const char *const *metrics; /* names, in CSV files */
     uint32_t metric_count;
+    const struct exp_sweep_expected *expected; /* NULL, or ended by a NULL study */
     const char *const *modes; /* NULL, or what sweeps without series of their own compare: each with --cc NAME */
     /* One run of a line. */
     int (*measure)(const char *line, struct exp_sweep_result *result, struct cellar_error *error);

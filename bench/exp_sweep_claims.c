@@ -110,14 +110,33 @@ static bool has_series(const struct exp_sweep_plan *plan, const struct exp_sweep
     return false;
 }
 
+static void expect(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report_row *row)
+{
+    const struct exp_sweep_expected *one = plan->family->expected;
+    for (; one && one->study; one++) {
+        if (strcmp(one->study, study->name) != 0 || strcmp(one->figure, row->figure) != 0) continue;
+        row->expected = plan->exp->quick ? one->quick : one->full;
+        row->slack = one->slack;
+        row->expects = row->expected > EXP_SWEEP_NOT_MADE;
+    }
+}
+
 void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report)
 {
     for (const struct exp_sweep_claim *claim = study->claims; claim->figure; claim++) {
         if (!exp_sweep_wants(plan, claim->sweep) || (plan->exp->quick && claim->full_only)) continue;
         if (!has_series(plan, claim->sweep, claim->a) || !has_series(plan, claim->sweep, claim->b)) continue;
-        exp_report_add(report,
-                       (struct exp_report_row){claim->figure, claim->source, claim->unit, claim->published, claim->low,
-                                               claim->high, .model = evaluate(plan, claim), .why = claim->why,
-                                               .known_low = claim->known_low, .known_high = claim->known_high});
+        struct exp_report_row row = {claim->figure,
+                                     claim->source,
+                                     claim->unit,
+                                     claim->published,
+                                     claim->low,
+                                     claim->high,
+                                     .model = evaluate(plan, claim),
+                                     .why = claim->why,
+                                     .known_low = claim->known_low,
+                                     .known_high = claim->known_high};
+        expect(plan, study, &row);
+        exp_report_add(report, row);
     }
 }

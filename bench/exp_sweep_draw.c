@@ -5,23 +5,12 @@
 
 #include <string.h>
 
-static struct exp_svg_series *series_of(struct exp_svg_chart *chart, const char *name)
-{
-    uint32_t i = 0;
-    while (i < chart->count && strcmp(chart->series[i].name, name) != 0) i++;
-    must(i < EXP_SVG_SERIES);
-    if (i == chart->count) chart->series[chart->count++].name = name;
-    return &chart->series[i];
-}
-
 /* A logarithmic axis has no place for 0. */
 static void add_to(struct exp_svg_chart *chart, const char *name, double x, double y)
 {
-    struct exp_svg_series *series = series_of(chart, name);
+    struct exp_svg_series *series = exp_svg_series(chart, name);
     if ((chart->log_x && x <= 0) || (chart->log_y && y <= 0)) return;
-    must(series->count < EXP_SVG_POINTS);
-    series->x[series->count] = x;
-    series->y[series->count++] = y;
+    exp_svg_add(series, x, y);
 }
 
 static void add_lines(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, struct exp_svg_chart *svg)

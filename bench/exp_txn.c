@@ -173,6 +173,7 @@ static const struct exp_sweep_family family = {.name = "txn",
                                                .studies = studies,
                                                .metrics = names,
                                                .metric_count = EXP_TXN_METRICS,
+                                               .expected = exp_txn_expected,
                                                .modes = mode_names,
                                                .measure = measure,
                                                .weigh = weigh};

@@ -23,32 +23,19 @@ static const char *const why_SHORT =
 /* x: coordinators. */
 #define COORDINATORS                                                                                                   \
     {                                                                                                                  \
-        {6, "--threads 1", false}, {24, "--threads 4", true}, {48, "--threads 8", false}, {72, "--threads 12", false}, \
-            {96, "--threads 16", false}, {120, "--threads 20", false}, {144, "--threads 24", false},                   \
-            {168, "--threads 28", false}, {192, "--threads 32", false}, {216, "--threads 36", false},                  \
+        {6, "--threads 1", false}, {24, "--threads 4", true}, {48, "--threads 8", false}, {96, "--threads 16", false}, \
+            {144, "--threads 24", false}, {192, "--threads 32", false},                                                \
         {                                                                                                              \
             240, "--threads 40", true                                                                                  \
         }                                                                                                              \
     }
 
-const struct exp_sweep exp_txn_tpcc = {.name = "load-tpcc",
-                                       .first = EXP_TXN_TPCC,
-                                       .arguments = "--warehouses 40 " EXP_TXN_THREE,
-                                       .length = EXP_TXN_FULL,
-                                       .quick_length = EXP_TXN_QUICK,
-                                       .steps = COORDINATORS};
-const struct exp_sweep exp_txn_smallbank = {.name = "load-smallbank",
-                                            .first = EXP_TXN_SMALLBANK,
-                                            .arguments = "--theta 0.99 " EXP_TXN_THREE,
-                                            .length = EXP_TXN_FULL,
-                                            .quick_length = EXP_TXN_QUICK,
-                                            .steps = COORDINATORS};
-const struct exp_sweep exp_txn_ycsb = {.name = "load-ycsb",
-                                       .first = EXP_TXN_YCSB,
-                                       .arguments = "--theta 0.99 " EXP_TXN_THREE,
-                                       .length = EXP_TXN_FULL,
-                                       .quick_length = EXP_TXN_QUICK,
-                                       .steps = COORDINATORS};
+const struct exp_sweep exp_txn_tpcc = EXP_TXN_SWEEP(
+    "load-tpcc", .first = EXP_TXN_TPCC, .arguments = "--warehouses 40 " EXP_TXN_THREE, .steps = COORDINATORS);
+const struct exp_sweep exp_txn_smallbank = EXP_TXN_SWEEP(
+    "load-smallbank", .first = EXP_TXN_SMALLBANK, .arguments = "--theta 0.99 " EXP_TXN_THREE, .steps = COORDINATORS);
+const struct exp_sweep exp_txn_ycsb = EXP_TXN_SWEEP("load-ycsb", .first = EXP_TXN_YCSB,
+                                                    .arguments = "--theta 0.99 " EXP_TXN_THREE, .steps = COORDINATORS);
 
 static const struct exp_sweep *const sweeps[] = {&exp_txn_tpcc, &exp_txn_smallbank, &exp_txn_ycsb, NULL};
 
@@ -144,14 +131,11 @@ const struct exp_sweep_study exp_txn_latency = {.name = "latency",
 
 /* ---- Exp#3 ---- */
 
-static const struct exp_sweep most = {.name = "tails-240",
-                                      .arguments = EXP_TXN_CLUSTER,
-                                      .length = EXP_TXN_FULL,
-                                      .quick_length = EXP_TXN_QUICK,
-                                      .steps = {{1, EXP_TXN_TPCC " --warehouses 40", true},
-                                                {2, EXP_TXN_SMALLBANK " --theta 0.99", true},
-                                                {3, EXP_TXN_YCSB " --theta 0.99", true}},
-                                      .names = {"TPC-C", "SmallBank", "YCSB"}};
+static const struct exp_sweep most = EXP_TXN_SWEEP("tails-240", .arguments = EXP_TXN_CLUSTER,
+                                                   .steps = {{1, EXP_TXN_TPCC " --warehouses 40", true},
+                                                             {2, EXP_TXN_SMALLBANK " --theta 0.99", true},
+                                                             {3, EXP_TXN_YCSB " --theta 0.99", true}},
+                                                   .names = {"TPC-C", "SmallBank", "YCSB"});
 static const struct exp_sweep *const tails_sweeps[] = {&most, NULL};
 
 static const struct exp_sweep_chart tails_charts[] = {

@@ -28,29 +28,17 @@ static const char *const why_STEEP = "Uniform loads fill the NICs of two memory 
         }                                                                                                              \
     }
 
-static const struct exp_sweep skew_tpcc = {.name = "skew-tpcc",
-                                           .first = EXP_TXN_TPCC,
-                                           .arguments = EXP_TXN_CLUSTER,
-                                           .length = EXP_TXN_FULL,
-                                           .quick_length = EXP_TXN_QUICK,
-                                           .steps = {{100, "--warehouses 100", false},
-                                                     {80, "--warehouses 80", false},
-                                                     {60, "--warehouses 60", false},
-                                                     {40, "--warehouses 40", true},
-                                                     {20, "--warehouses 20", true},
-                                                     {10, "--warehouses 10", false}}};
-static const struct exp_sweep skew_smallbank = {.name = "skew-smallbank",
-                                                .first = EXP_TXN_SMALLBANK,
-                                                .arguments = EXP_TXN_CLUSTER,
-                                                .length = EXP_TXN_FULL,
-                                                .quick_length = EXP_TXN_QUICK,
-                                                .steps = THETAS};
-static const struct exp_sweep skew_ycsb = {.name = "skew-ycsb",
-                                           .first = EXP_TXN_YCSB,
-                                           .arguments = EXP_TXN_CLUSTER,
-                                           .length = EXP_TXN_FULL,
-                                           .quick_length = EXP_TXN_QUICK,
-                                           .steps = THETAS};
+static const struct exp_sweep skew_tpcc =
+    EXP_TXN_SWEEP("skew-tpcc", .first = EXP_TXN_TPCC, .arguments = EXP_TXN_CLUSTER,
+                  .steps = {{100, "--warehouses 100", false},
+                            {60, "--warehouses 60", false},
+                            {40, "--warehouses 40", true},
+                            {20, "--warehouses 20", true},
+                            {10, "--warehouses 10", false}});
+static const struct exp_sweep skew_smallbank =
+    EXP_TXN_SWEEP("skew-smallbank", .first = EXP_TXN_SMALLBANK, .arguments = EXP_TXN_CLUSTER, .steps = THETAS);
+static const struct exp_sweep skew_ycsb =
+    EXP_TXN_SWEEP("skew-ycsb", .first = EXP_TXN_YCSB, .arguments = EXP_TXN_CLUSTER, .steps = THETAS);
 static const struct exp_sweep *const skew_sweeps[] = {&skew_tpcc, &skew_smallbank, &skew_ycsb, NULL};
 
 static const struct exp_sweep_chart skew_charts[] = {
@@ -112,18 +100,10 @@ const struct exp_sweep_study exp_txn_skew = {
     {                                                                                                                  \
         {1, "--per-txn 1", true}, {2, "--per-txn 2", false}, {3, "--per-txn 3", false}, { 4, "--per-txn 4", true }     \
     }
-static const struct exp_sweep records_hot = {.name = "records-99",
-                                             .first = EXP_TXN_YCSB,
-                                             .arguments = "--theta 0.99 " EXP_TXN_CLUSTER,
-                                             .length = EXP_TXN_FULL,
-                                             .quick_length = EXP_TXN_QUICK,
-                                             .steps = COUNTS};
-static const struct exp_sweep records_cold = {.name = "records-10",
-                                              .first = EXP_TXN_YCSB,
-                                              .arguments = "--theta 0.1 " EXP_TXN_CLUSTER,
-                                              .length = EXP_TXN_FULL,
-                                              .quick_length = EXP_TXN_QUICK,
-                                              .steps = COUNTS};
+static const struct exp_sweep records_hot =
+    EXP_TXN_SWEEP("records-99", .first = EXP_TXN_YCSB, .arguments = "--theta 0.99 " EXP_TXN_CLUSTER, .steps = COUNTS);
+static const struct exp_sweep records_cold =
+    EXP_TXN_SWEEP("records-10", .first = EXP_TXN_YCSB, .arguments = "--theta 0.1 " EXP_TXN_CLUSTER, .steps = COUNTS);
 static const struct exp_sweep *const records_sweeps[] = {&records_hot, &records_cold, NULL};
 
 static const struct exp_sweep_chart records_charts[] = {
@@ -158,26 +138,19 @@ const struct exp_sweep_study exp_txn_records = {.name = "records",
 
 /* ---- Exp#8 ---- */
 
-#define RATIOS                                                                                                         \
+/* Without skew the quarter says little: it is left out of --quick. */
+#define RATIOS(quarter_quick)                                                                                          \
     {                                                                                                                  \
         {100, "--write-ratio 1", true}, {75, "--write-ratio 0.75", false}, {50, "--write-ratio 0.5", false},           \
-            {25, "--write-ratio 0.25", true},                                                                          \
+            {25, "--write-ratio 0.25", quarter_quick},                                                                 \
         {                                                                                                              \
             0, "--write-ratio 0", true                                                                                 \
         }                                                                                                              \
     }
-static const struct exp_sweep writes_hot = {.name = "writes-99",
-                                            .first = EXP_TXN_YCSB,
-                                            .arguments = "--theta 0.99 " EXP_TXN_CLUSTER,
-                                            .length = EXP_TXN_FULL,
-                                            .quick_length = EXP_TXN_QUICK,
-                                            .steps = RATIOS};
-static const struct exp_sweep writes_cold = {.name = "writes-10",
-                                             .first = EXP_TXN_YCSB,
-                                             .arguments = "--theta 0.1 " EXP_TXN_CLUSTER,
-                                             .length = EXP_TXN_FULL,
-                                             .quick_length = EXP_TXN_QUICK,
-                                             .steps = RATIOS};
+static const struct exp_sweep writes_hot = EXP_TXN_SWEEP(
+    "writes-99", .first = EXP_TXN_YCSB, .arguments = "--theta 0.99 " EXP_TXN_CLUSTER, .steps = RATIOS(true));
+static const struct exp_sweep writes_cold = EXP_TXN_SWEEP(
+    "writes-10", .first = EXP_TXN_YCSB, .arguments = "--theta 0.1 " EXP_TXN_CLUSTER, .steps = RATIOS(false));
 static const struct exp_sweep *const writes_sweeps[] = {&writes_hot, &writes_cold, NULL};
 
 static const struct exp_sweep_chart writes_charts[] = {

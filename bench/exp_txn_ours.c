@@ -61,16 +61,14 @@ const struct exp_sweep_study exp_txn_scale = {.name = "scale",
 
 /* ---- fairness ---- */
 
-static const struct exp_sweep shares = {.name = "fairness-nodes",
-                                        .arguments = EXP_TXN_CLUSTER,
-                                        .length = EXP_TXN_FULL,
-                                        .quick_length = EXP_TXN_QUICK,
-                                        .steps = {{1, EXP_TXN_TPCC " --warehouses 20", true},
-                                                  {2, EXP_TXN_SMALLBANK " --theta 0.99", true},
-                                                  {3, EXP_TXN_SMALLBANK " --theta 1.11", true},
-                                                  {4, EXP_TXN_YCSB " --theta 0.99", true},
-                                                  {5, EXP_TXN_YCSB " --theta 1.11", true}},
-                                        .names = {"TPC-C 20", "SB .99", "SB 1.11", "YCSB .99", "YCSB 1.11"}};
+static const struct exp_sweep shares =
+    EXP_TXN_SWEEP("fairness-nodes", .arguments = EXP_TXN_CLUSTER,
+                  .steps = {{1, EXP_TXN_TPCC " --warehouses 20", true},
+                            {2, EXP_TXN_SMALLBANK " --theta 0.99", true},
+                            {3, EXP_TXN_SMALLBANK " --theta 1.11", true},
+                            {4, EXP_TXN_YCSB " --theta 0.99", true},
+                            {5, EXP_TXN_YCSB " --theta 1.11", true}},
+                  .names = {"TPC-C 20", "SB .99", "SB 1.11", "YCSB .99", "YCSB 1.11"});
 static const struct exp_sweep *const shares_sweeps[] = {&shares, NULL};
 
 static const struct exp_sweep_chart shares_charts[] = {
@@ -99,24 +97,19 @@ const struct exp_sweep_study exp_txn_fairness = {
 #define LIFE_QUICK "--warmup 0.0005 --seconds 0.012 --kill-at 0.004"
 
 /* Modes of our own: what others recover, and how, is not what is shown here. */
-static const struct exp_sweep_series survivors[] = {{"record", "--cc record", NULL},
-                                                    {"cell", "--cc cell", NULL},
-                                                    {"crest", "--cc crest", NULL},
-                                                    {"cellar", "--cc cellar", NULL},
-                                                    {NULL, NULL, NULL}};
 static const struct exp_sweep death_cn = {.name = "recovery-cn",
                                           .first = EXP_TXN_SMALLBANK,
                                           .arguments = "--theta 0.9 --accounts 20000 --kill-cn 3 --lease 0.001 " MORTAL,
                                           .length = LIFE,
                                           .quick_length = LIFE_QUICK,
-                                          .series = survivors,
+                                          .series = exp_txn_own,
                                           .steps = {{1, "", true}}};
 static const struct exp_sweep death_mn = {.name = "recovery-mn",
                                           .first = EXP_TXN_SMALLBANK,
                                           .arguments = "--theta 0.9 --accounts 20000 --kill-mn 1 " MORTAL,
                                           .length = LIFE,
                                           .quick_length = LIFE_QUICK,
-                                          .series = survivors,
+                                          .series = exp_txn_own,
                                           .steps = {{1, "", true}}};
 static const struct exp_sweep *const death_sweeps[] = {&death_cn, &death_mn, NULL};
 

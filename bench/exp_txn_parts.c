@@ -28,12 +28,8 @@ static const char *const why_COLD = "The target is missed: what looks for hot re
 
 /* ---- Exp#4 ---- */
 
-static const struct exp_sweep phases = {.name = "breakdown-phases",
-                                        .arguments = EXP_TXN_CLUSTER,
-                                        .length = EXP_TXN_FULL,
-                                        .quick_length = EXP_TXN_QUICK,
-                                        .steps = CASES,
-                                        .names = CASE_NAMES};
+static const struct exp_sweep phases =
+    EXP_TXN_SWEEP("breakdown-phases", .arguments = EXP_TXN_CLUSTER, .steps = CASES, .names = CASE_NAMES);
 static const struct exp_sweep *const phases_sweeps[] = {&phases, NULL};
 
 static const struct exp_sweep_chart phases_charts[] = {
@@ -73,18 +69,13 @@ const struct exp_sweep_study exp_txn_breakdown = {
 
 /* ---- Exp#5 ---- */
 
-static const struct exp_sweep_series steps_up[] = {{"record", "--cc record", NULL},
-                                                   {"cell", "--cc cell", NULL},
-                                                   {"crest", "--cc crest", NULL},
-                                                   {"cellar", "--cc cellar", NULL},
-                                                   {NULL, NULL, NULL}};
-static const struct exp_sweep factors = {.name = "factors-modes",
-                                         .arguments = EXP_TXN_CLUSTER,
-                                         .length = EXP_TXN_FULL,
-                                         .quick_length = EXP_TXN_QUICK,
-                                         .series = steps_up,
-                                         .steps = CASES,
-                                         .names = CASE_NAMES};
+const struct exp_sweep_series exp_txn_own[] = {{"record", "--cc record", NULL},
+                                               {"cell", "--cc cell", NULL},
+                                               {"crest", "--cc crest", NULL},
+                                               {"cellar", "--cc cellar", NULL},
+                                               {NULL, NULL, NULL}};
+static const struct exp_sweep factors = EXP_TXN_SWEEP("factors-modes", .arguments = EXP_TXN_CLUSTER,
+                                                      .series = exp_txn_own, .steps = CASES, .names = CASE_NAMES);
 static const struct exp_sweep *const factors_sweeps[] = {&factors, NULL};
 
 static const struct exp_sweep_chart factors_charts[] = {

@@ -53,6 +53,32 @@ static void the_ends_of_bands_belong_to_them(void **state)
     assert_int_equal(exp_report_outside(example()), 2);
 }
 
+/* Of what a table expects: a tenth to either side, wherever bands are. */
+static enum exp_report_verdict expected_verdict(double model, double expected, const char *why)
+{
+    struct exp_report_row row = {"f", "s", "", 4, 0.75, 1.25, .model = model, .why = why};
+    row.expects = true;
+    row.expected = expected;
+    row.slack = 0.1;
+    return exp_report_judge(&row);
+}
+
+static void what_has_moved_is_outside(void **state)
+{
+    (void)state;
+    assert_int_equal(expected_verdict(4, 4, NULL), EXP_REPORT_WITHIN);
+    assert_int_equal(expected_verdict(4.3, 4, NULL), EXP_REPORT_WITHIN);
+    assert_int_equal(expected_verdict(4.5, 4, NULL), EXP_REPORT_OUTSIDE);
+    assert_int_equal(expected_verdict(3.5, 4, WHY), EXP_REPORT_OUTSIDE);
+    assert_int_equal(expected_verdict(8, 8, NULL), EXP_REPORT_OUTSIDE);
+    assert_int_equal(expected_verdict(8.7, 8, WHY), EXP_REPORT_KNOWN);
+    assert_int_equal(expected_verdict(8.9, 8, WHY), EXP_REPORT_OUTSIDE);
+    assert_int_equal(expected_verdict(-3.7, -4, WHY), EXP_REPORT_KNOWN);
+    assert_int_equal(expected_verdict(-3.5, -4, WHY), EXP_REPORT_OUTSIDE);
+    assert_int_equal(expected_verdict(0.004, 0, WHY), EXP_REPORT_KNOWN);
+    assert_int_equal(expected_verdict(0.1, 0, WHY), EXP_REPORT_OUTSIDE);
+}
+
 static void equal_reasons_share_a_note(void **state)
 {
     static const uint32_t notes[ROWS] = {0, 1, 0, 0, 1};
@@ -154,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_ends_of_bands_belong_to_them),
+        cmocka_unit_test(what_has_moved_is_outside),
         cmocka_unit_test(equal_reasons_share_a_note),
         cmocka_unit_test(values_have_few_digits),
         cmocka_unit_test(people_see_the_counts),
