@@ -135,7 +135,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     txn->hot_retries = 0;
-    txn->twopl.learnt.count = 0;
+    twopl_call_begin(&txn->twopl);
     *result = (struct cellar_result){0};
     if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
     for (;;) {

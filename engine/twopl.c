@@ -90,6 +90,12 @@ void twopl_set_close(struct twopl_set *set)
     *set = (struct twopl_set){0};
 }
 
+void twopl_call_begin(struct twopl_set *set)
+{
+    set->learnt.count = 0;
+    if (set->doublings) set->doublings--;
+}
+
 /* ---- a block ---- */
 
 bool twopl_keeps(const struct txn *txn)
@@ -171,9 +177,18 @@ static bool may_be_late(const struct twopl *twopl)
     return any == 0 || PLANT(twopl_late_after_deaths);
 }
 
+/* How long for one lock. */
+static uint64_t patience_ns(const struct twopl_set *set, bool late)
+{
+    if (late && !PLANT(twopl_waits_in_cycles)) return TWOPL_WAIT_LATE_NS;
+    return (uint64_t)TWOPL_WAIT_NS << set->doublings;
+}
+
 /* One that was not granted. */
 static int refused(struct coro *co, struct txn *txn, int code, bool late)
 {
+    struct twopl_set *set = &txn->twopl;
+    if (code == -CELLAR_ERR_DEADLINE && !late && set->doublings < TWOPL_WAIT_DOUBLINGS) set->doublings++;
     if (code == -CELLAR_ERR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
     if (code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
     if (code == -CELLAR_ERR_INDETERMINATE) gate_fail(txn->home->gate); /* INV-2PL-5 */
@@ -193,8 +208,7 @@ int twopl_enter(struct coro *co, struct txn *txn)
         if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
         if (late && !may_be_late(txn->home->twopl)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
-        uint64_t wait_ns = late && !PLANT(twopl_waits_in_cycles) ? TWOPL_WAIT_LATE_NS : TWOPL_WAIT_NS;
-        int code = ask(co, txn, want, wait_ns);
+        int code = ask(co, txn, want, patience_ns(set, late));
         if (code) return refused(co, txn, code, late);
         uint32_t hold = set->held.count;
         must(list_add(&set->held, want->lock, want->exclusive));

@@ -29,8 +29,12 @@
 #include <stdbool.h>
 
 #define TWOPL_LOCKS_MAX 1024 /* of a transaction at once */
-#define TWOPL_WAIT_NS                                                                                                  \
-    10000000 /* for a lock above all that are held: long, since whoever gives up goes to the end of the queue */
+/*
+ * For a lock above all that are held: long, since whoever gives up goes to the end of the queue, and his place in it still has its turn. Twice as long
+ * after each time in vain, so many times at most, and once less with each call: where a queue takes longer than this, all would give up for ever.
+ */
+#define TWOPL_WAIT_NS 10000000
+#define TWOPL_WAIT_DOUBLINGS 6
 #define TWOPL_WAIT_LATE_NS 200000     /* for one that is not: its holder may wait for us */
 #define TWOPL_TABLE_SHARE 16          /* of a memory node's bytes, one in so many is for locks, */
 #define TWOPL_TABLE_BYTES (16u << 20) /* ... at most so many */
@@ -62,7 +66,8 @@ struct twopl_set {
     struct twopl_list learnt;   /* by earlier attempts of this call that could not go on: asked for first */
     struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held */
     struct lockmgr_client *client;
-    bool left; /* its locks were released before its end: nothing that it has read counts any more */
+    uint32_t doublings; /* of how long it waits */
+    bool left;          /* its locks were released before its end: nothing that it has read counts any more */
 };
 
 /* Of a compute node. */
@@ -121,6 +126,8 @@ bool twopl_stop(struct twopl_worker *worker);
 
 NODISCARD int twopl_set_open(struct twopl_set *set);
 void twopl_set_close(struct twopl_set *set);
+/* Before a call's first attempt. */
+void twopl_call_begin(struct twopl_set *set);
 /* Takes the locks of the block's records: 0, or RETRY (released), or an error of the procedure's doing. */
 NODISCARD int twopl_enter(struct coro *co, struct txn *txn);
 /* The attempt is over, its changes applied: releases all. */
