@@ -36,7 +36,8 @@ int recover_give_way(const struct recover *run)
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals)
 {
     if (status != -CELLAR_ERR_INDETERMINATE && status != -CELLAR_ERR_UNREACHABLE) return false;
-    if (status == -CELLAR_ERR_UNREACHABLE && ++*refusals == REFUSALS_MAX) return false;
+    *refusals = status == -CELLAR_ERR_UNREACHABLE ? *refusals + 1 : 0;
+    if (*refusals == REFUSALS_MAX) return false;
     recover_pause(run, (uint64_t)PAUSE_NS << *tries);
     if (*tries < PAUSE_DOUBLINGS) ++*tries;
     return true;

@@ -2,18 +2,30 @@
 
 #include "crest.h"
 
+/* In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their own. */
+static void refusals_forget(struct settle_patience *patience)
+{
+    if (PLANT(settle_refusals_summed)) return;
+    patience->refusals = 0;
+    patience->refusing = 0;
+}
+
 bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience)
 {
     struct txn_home *home = txn->home;
     uint32_t count = txn->op_count;
     bool refused = false;
 
-    if (!txn_await(co, txn)) return true;
+    if (!txn_await(co, txn)) {
+        if (count) refusals_forget(patience);
+        return true;
+    }
     for (uint32_t i = 0; i < count; i++) {
         if (!txn->ops[i].status || txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
         refused = true;
         patience->refusing |= 1ull << fabric_addr_node(txn->ops[i].addr);
     }
+    if (!refused) refusals_forget(patience);
     patience->refusals += refused;
     sched_sleep(co, home->sched, txn->task, SETTLE_PAUSE_NS << patience->pauses);
     if (patience->pauses < SETTLE_PAUSE_DOUBLINGS_MAX) patience->pauses++;

@@ -8,15 +8,18 @@
 
 #include "txn.h"
 
-#define SETTLE_REFUSALS_MAX 16 /* operations that surely did not run: the node counts as dead, its locks with it */
+#define SETTLE_REFUSALS_MAX 16 /* batches in a row that surely did not run: the node counts as dead, its locks, too */
 #define SETTLE_PAUSE_NS 1000   /* between two tries; doubles with each further one */
 #define SETTLE_PAUSE_DOUBLINGS_MAX 8
 #define SETTLE_FAILOVER_STALLS 4 /* of stall_max_ns: so long a lost memory node's failover may take */
 
-/* A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. */
+/*
+ * A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. So a batch of which nothing was
+ * refused, unanswered or not, begins the count anew.
+ */
 struct settle_patience {
-    uint32_t refusals, pauses;
-    uint64_t refusing; /* nodes: a bit each */
+    uint32_t refusals, pauses; /* refusals: batches in a row */
+    uint64_t refusing;         /* nodes: a bit each */
 };
 
 /*
