@@ -39,6 +39,9 @@ static const struct api_variant api_variants[] = {
 #ifdef API_MOTOR /* whose pools hold other bytes, and whose readers cost otherwise: not every test is of it */
     {"shm_motor", "shm", CELLAR_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_CC_MOTOR, false},
 #endif
+#ifdef API_TWOPL /* whose locks cost round trips and operations of their own: likewise */
+    {"shm_2pl", "shm", CELLAR_CC_TWOPL, true},     {"sim_2pl", "sim", CELLAR_CC_TWOPL, false},
+#endif
 };
 #define API_VARIANTS (sizeof api_variants / sizeof *api_variants)
 

@@ -1,4 +1,5 @@
 /* test_api_space.c - cellar.h: pools and tables that fill up, loading, scanning, measuring, and what the audit finds. */
+#define API_TWOPL
 #include "api.h"
 
 #include <inttypes.h>
