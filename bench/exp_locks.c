@@ -47,7 +47,10 @@ static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_SAFE] = "safe_m_per_s",
     [EXP_LOCKS_GRANTS] = "grants_m_per_s",
     [EXP_LOCKS_FIRST_TENANT] = "first_tenant_percent",
+    [EXP_LOCKS_ABORTED] = "aborted_percent",
     [EXP_LOCKS_KEPT] = "kept_percent",
+    [EXP_LOCKS_LOWEST] = "lowest_percent",
+    [EXP_LOCKS_STILL_MS] = "still_ms",
 };
 
 /* `line` is cut up into words, which the settings use on. */
@@ -131,6 +134,29 @@ static void put_times(const struct lockmgr_stats *stats, double *values)
         values[parts[i].metric] = locks_report_time_us(stats, parts[i].time);
 }
 
+#define TIMES 50 /* two slices of the window each */
+_Static_assert(TIMES <= EXP_SWEEP_TIMES && LOCKS_SLICES == 2 * TIMES, "slices go in pairs");
+
+/* Goodput over time, M rounds/s, and how it fell and came back when the switch failed. */
+static void put_slices(const struct locks_plan *plan, const struct locks_tally *total, struct exp_sweep_result *result)
+{
+    double slice_us = (double)plan->window_ns / 1e3 / LOCKS_SLICES, before = 0, behind = 0, lowest = -1;
+    uint32_t failed = (uint32_t)(plan->switch_fail_ns * LOCKS_SLICES / plan->window_ns), still = 0;
+    for (uint32_t i = 0; i < LOCKS_SLICES; i++) {
+        double rate = (double)total->slices[i] / slice_us;
+        result->times[i / 2] += rate / 2;
+        before += i < failed ? rate / failed : 0;
+        behind += i >= LOCKS_SLICES * 3 / 4 ? rate / (LOCKS_SLICES / 4) : 0;
+        if (i >= failed && (lowest < 0 || rate < lowest)) lowest = rate;
+        still += i >= failed && rate < before / 2;
+    }
+    result->time_count = TIMES;
+    result->time_step = 2 * slice_us / 1e3;
+    result->values[EXP_LOCKS_KEPT] = 100 * per(behind, before);
+    result->values[EXP_LOCKS_LOWEST] = 100 * per(lowest, before);
+    result->values[EXP_LOCKS_STILL_MS] = still * slice_us / 1e3;
+}
+
 static void digest(const struct locks_settings *settings, const struct locks_result *run,
                    struct exp_sweep_result *result)
 {
@@ -150,6 +176,8 @@ static void digest(const struct locks_settings *settings, const struct locks_res
     values[EXP_LOCKS_JAIN] = run->jain_clients;
     struct locks_report report = {.plan = &settings->plan, .result = run};
     result->well = locks_report_well(&report);
+    values[EXP_LOCKS_ABORTED] = per(100 * (double)(total->lost + total->forgotten), (double)total->rounds);
+    if (settings->plan.switch_fails) put_slices(&settings->plan, total, result);
     if (settings->plan.kills)
         values[EXP_LOCKS_KEPT] = 100 * per(locks_report_after(&report), locks_report_before(&report));
 }

@@ -40,7 +40,10 @@ enum exp_locks_metric {
     EXP_LOCKS_SAFE,         /* goodput without rounds that found a lock lost, M rounds/s */
     EXP_LOCKS_GRANTS,       /* M locks/s */
     EXP_LOCKS_FIRST_TENANT, /* share of rounds, in per cent */
-    EXP_LOCKS_KEPT,         /* of goodput, in per cent, behind the loss of a compute node */
+    EXP_LOCKS_ABORTED,      /* rounds that found a lock lost, or were left by their client, in per cent */
+    EXP_LOCKS_KEPT,         /* of goodput, in per cent, behind the loss of a compute node or a switch */
+    EXP_LOCKS_LOWEST,       /* of goodput, in per cent, in a hundredth of the window, when the switch fails */
+    EXP_LOCKS_STILL_MS,     /* in which goodput was below half of what it had been */
     EXP_LOCKS_METRICS
 };
 

@@ -117,8 +117,18 @@ static const struct exp_sweep memory = {
               {10000, "--switch-slots 10000", true}},
     .full_only = true};
 
-static const struct exp_sweep *const sweeps[] = {&shared,     &contention, &cores,  &ten, &six,
-                                                 &priorities, &quotas,     &memory, NULL};
+/* Fig. 15: the switch loses its registers and is away; theirs ran for 20 s. The line is over time. */
+static const struct exp_sweep_series lone[] = {{"NetLock", "--lock netlock", NULL}, {NULL, NULL, NULL}};
+static const struct exp_sweep failure = {
+    .name = "netlock-15",
+    .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16 --warehouses 100",
+    .length = "--warmup 0.1 --seconds 0.2 --fail-switch 0.05 --switch-down 0.03",
+    .quick_length = "--warmup 0.02 --seconds 0.08 --fail-switch 0.02 --switch-down 0.01",
+    .series = lone,
+    .steps = {{1, "", true}}};
+
+static const struct exp_sweep *const sweeps[] = {&shared,     &contention, &cores,  &ten,     &six,
+                                                 &priorities, &quotas,     &memory, &failure, NULL};
 
 static const struct exp_sweep_chart charts[] = {
     CHART(shared, ACQUIRE_US, "Fig. 8a: shared locks", "clients", "us", .log_x = true),
@@ -131,6 +141,7 @@ static const struct exp_sweep_chart charts[] = {
     CHART(priorities, FIRST_TENANT, "Fig. 12a: priorities", "1 without, 2 with", "% of the first"),
     CHART(quotas, FIRST_TENANT, "Fig. 12b: quotas", "1 without, 2 with", "% of the first"),
     CHART(memory, GRANTS, "Figs. 13 and 14: slots in the switch", "slots", "M locks/s", .log_x = true),
+    CHART(failure, GOODPUT, "Fig. 15: the switch fails", "ms", "M txn/s", .look = EXP_SWEEP_TIMED),
     {.title = NULL}};
 
 /* ---- why ---- */
@@ -191,6 +202,10 @@ static const struct exp_sweep_claim claims[] = {
           .why = why_LOOP, .known_low = 0.01, .known_high = 10),
     CLAIM("think 100 us: at most", "section 6.4", "M/s", 0.60, 0.75, 1.25, MOST, memory, GRANTS, "think 100 us", NULL,
           .why = why_LOOP, .known_low = 0.01, .known_high = 10),
+    CLAIM("the switch is away: goodput", "section 6.5: zero; in %", "", 1, 0, 1, AT, failure, LOWEST, "NetLock", NULL,
+          .x = 1),
+    CLAIM("the switch is back: goodput", "section 6.5: as before", "%", 100, 0.75, 1.25, AT, failure, KEPT, "NetLock",
+          NULL, .x = 1),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_locks_netlock = {

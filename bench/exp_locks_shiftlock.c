@@ -144,8 +144,21 @@ static const struct exp_sweep messages = {.name = "shiftlock-messages",
                                                     {2, "--peer-ns 2000", true},
                                                     {2.5, "--peer-ns 2500", false}}};
 
+/* Fig. 13: clients that leave a lock for ever; x is the share of rounds. Leases of 1 ms, the same for both. */
+static const struct exp_sweep_series leased[] = {
+    {"ShiftLock", "--lock shiftlock", NULL}, {"DSLR", "--lock dslr", NULL}, {NULL, NULL, NULL}};
+static const struct exp_sweep failures = {.name = "shiftlock-13",
+                                          .arguments = CLUSTER LOCKS " --theta 0.99" WI " --lease-ns 1000000",
+                                          .length = "--warmup 0.02 --seconds 0.05",
+                                          .quick_length = "--warmup 0.005 --seconds 0.02",
+                                          .series = leased,
+                                          .steps = {{1e-5, "--forget 0.00001", false},
+                                                    {1e-4, "--forget 0.0001", true},
+                                                    {1e-3, "--forget 0.001", false},
+                                                    {1e-2, "--forget 0.01", true}}};
+
 static const struct exp_sweep *const sweeps[] = {&skewed,   &uniform, &counts,  &clients_wi, &clients_ri, &table_wi,
-                                                 &table_ri, &skews,   &writers, &messages,   NULL};
+                                                 &table_ri, &skews,   &writers, &failures,   &messages,   NULL};
 
 static const struct exp_sweep_chart charts[] = {
     CHART(skewed, GOODPUT, "Fig. 4: Zipf 0.99", "% shared", "M pairs/s", .log_y = true),
@@ -162,6 +175,8 @@ static const struct exp_sweep_chart charts[] = {
     CHART(writers, GOODPUT, "Fig. 12: writers in a row", "N", "M pairs/s", .log_x = true),
     CHART(writers, ACQUIRE_P50_US, "Fig. 12: median", "N", "us", .log_x = true),
     CHART(writers, ACQUIRE_P99_US, "Fig. 12: p99", "N", "us", .log_x = true),
+    CHART(failures, GOODPUT, "Fig. 13: clients that leave their lock", "share of rounds", "M pairs/s", .log_x = true,
+          .log_y = true),
     CHART(messages, GOODPUT, "Write-intensive, 240 clients: slower messages", "us more", "M pairs/s"),
     {.title = NULL}};
 
@@ -257,6 +272,10 @@ static const struct exp_sweep_claim claims[] = {
           "ShiftLock", NULL, .x = 2),
     CLAIM("N = 16: goodput, of N without limit", "section 4.7: stable from 16", "x", 0.95, 0.9, 1.1, SHARE_AT, writers,
           GOODPUT, "ShiftLock", NULL, .x = 16, .why = why_N, .known_low = 0.95, .known_high = 1.5),
+    CLAIM("failed clients, 0.01 %: DSLR / ShiftLock", "section 4.8: same order", "x", 1, 0.1, 10, RATIO_AT, failures,
+          GOODPUT, "DSLR", "ShiftLock", .x = 1e-4),
+    CLAIM("failed clients, 1 %: DSLR / ShiftLock", "section 4.8: 3 and 2 leases", "x", 1.5, 0.75, 1.25, RATIO_AT,
+          failures, GOODPUT, "DSLR", "ShiftLock", .x = 1e-2),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_locks_shiftlock = {

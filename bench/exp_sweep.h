@@ -16,7 +16,7 @@
 #define EXP_SWEEP_LINE_BYTES 320
 #define EXP_SWEEP_POINTS 2048
 #define EXP_SWEEP_STEPS 16
-#define EXP_SWEEP_METRICS 40
+#define EXP_SWEEP_METRICS 48
 #define EXP_SWEEP_TIMES 64
 
 struct exp_sweep_result {

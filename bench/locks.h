@@ -21,7 +21,7 @@
 #define LOCKS_OBJECT_MAX 16384   /* bytes of an object */
 #define LOCKS_ORDERED (1u << 16) /* of so many locks, the first ones, the order of grants is watched */
 #define LOCKS_TPCC_LOCKS 60490   /* of ShiftLock's traces */
-#define LOCKS_TATP_LOCKS 680236
+#define LOCKS_TATP_SUBSCRIBERS 100000
 #define LOCKS_SLICES 100 /* of the window, when a compute node dies in it */
 
 enum locks_mix { LOCKS_MICRO, LOCKS_TATP, LOCKS_TPCC, LOCKS_TRACE };
@@ -37,8 +37,14 @@ struct locks_plan {
     uint32_t cs_ops, object_bytes;
     enum locks_mix mix;
     const struct locks_trace *trace; /* of LOCKS_TRACE; each client takes every so many-th transaction */
-    uint64_t think_ns;
-    uint32_t warehouses; /* of LOCKS_TPCC */
+    uint64_t think_ns, pause_ns;     /* while locks are held; between two rounds */
+    uint32_t warehouses;             /* of LOCKS_TPCC */
+    bool scans;        /* of LOCKS_TPCC: such a share of all transactions reads the customers' table, for so long, */
+    double scan_ratio; /* ... under one lock, which then all take that touch a customer */
+    uint64_t scan_ns;
+    uint64_t subscribers; /* of LOCKS_TATP */
+    bool nurand;          /* ... drawn with the specification's skew */
+    double forget_ratio;  /* of rounds whose client leaves its locks for ever */
     uint32_t server_workers;
     uint64_t peer_ns; /* sim: more for a message, which is between compute nodes */
     uint64_t warmup_ns, window_ns;
@@ -62,6 +68,7 @@ struct locks_plan {
 struct locks_tally {
     uint64_t rounds, acquires;     /* in the window; a round is all locks of one transaction */
     uint64_t lost;                 /* releases that found the lock lost: a lease had run out */
+    uint64_t forgotten;            /* rounds whose client has left its locks */
     uint64_t inversions, ordered;  /* grants behind a later caller's; of how many */
     uint64_t violations;           /* grants beside a holder */
     uint64_t before, after;        /* rounds before a compute node died, and from when all knew of it */
@@ -102,6 +109,8 @@ double locks_jain(const uint64_t *counts, uint32_t count);
 /* Watched in plain memory, by all threads: who holds, and who called before whom. */
 struct locks_state {
     _Atomic uint32_t held; /* readers, and LOCKS_EXCLUSIVE for each writer */
+    /* By a client that has failed, or was too late to release it: if nobody has wanted it since, it is not idle at the end. */
+    _Atomic uint32_t left;
 };
 struct locks_order {
     _Atomic uint64_t calls, exclusive,

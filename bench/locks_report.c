@@ -39,7 +39,7 @@ const char *locks_report_promises(uint32_t promises, char *text, size_t bytes)
                  {LOCKMGR_TIMEOUTS, "timeouts"},     {LOCKMGR_RECOVERS, "survives the dead"},
                  {LOCKMGR_LEASES, "leases"},         {LOCKMGR_CLOCKS, "synchronized clocks"},
                  {LOCKMGR_PROMPT, "bounded delays"}, {LOCKMGR_UPDATES, "update locks"},
-                 {LOCKMGR_SLOTS, "long leases"}};
+                 {LOCKMGR_SLOTS, "long leases"},     {LOCKMGR_ABANDONS, "forgotten locks"}};
     size_t used = 0;
     text[0] = 0;
     for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -117,6 +117,9 @@ static const char *fabric_name(const struct locks_plan *plan)
     return plan->sim ? "sim" : plan->verbs ? "verbs" : "shm";
 }
 
+/* Of the locks that were taken in the window. */
+static double shared_share(const struct locks_tally *total) { return per(total->shared.count, total->acquires); }
+
 static void print_plan(const struct locks_report *report, FILE *out)
 {
     const struct locks_plan *plan = report->plan;
@@ -124,9 +127,12 @@ static void print_plan(const struct locks_report *report, FILE *out)
     char promises[160], count[STYLE_BYTES];
     fprintf(out, "lock %s%s%s: %s\n", lock->algorithm, lock->policy ? ", " : "", lock->policy ? lock->policy : "",
             locks_report_promises(report->result->promises, promises, sizeof promises));
-    fprintf(out, "  load       %s, %s locks of %" PRIu64 " bytes, theta %g, %.0f %% shared, %u accesses of %u bytes\n",
-            report->mix, style_count(count, plan->locks), report->result->lock_bytes, plan->theta,
-            plan->read_ratio * 100, plan->cs_ops, plan->object_bytes);
+    fprintf(out, "  load       %s, %s locks of %" PRIu64 " bytes", report->mix, style_count(count, plan->locks),
+            report->result->lock_bytes);
+    if (plan->mix == LOCKS_MICRO) fprintf(out, ", theta %g", plan->theta);
+    fprintf(out, ", %.0f %% shared, %u accesses of %u bytes\n",
+            100 * (plan->mix == LOCKS_MICRO ? plan->read_ratio : shared_share(report->result->total)), plan->cs_ops,
+            plan->object_bytes);
     fprintf(out, "  cluster    %u clients: %u compute nodes x %u threads x %u; %s%s%s, seed %" PRIu64 "\n",
             report->clients, lock->cn_count, lock->workers_per_cn, lock->clients_per_worker, fabric_name(plan),
             plan->sim ? ", " : "", plan->sim ? plan->nic : "", plan->seed);
@@ -273,6 +279,7 @@ static void add_figures(json_t *root, const struct locks_report *report)
         json_object_set_new(phases, times[i], json_real(locks_report_time_us(stats, (enum lockmgr_time)i)));
     json_object_set_new(root, "elapsed_s", json_real(result->elapsed_s));
     json_object_set_new(root, "rounds", json_integer((json_int_t)total->rounds));
+    json_object_set_new(root, "shared_share", json_real(shared_share(total)));
     json_object_set_new(root, "acquires", json_integer((json_int_t)total->acquires));
     json_object_set_new(root, "goodput", json_real(goodput(report)));
     json_object_set_new(root, "ops_per_acquire", json_real(ops_per_acquire(report)));

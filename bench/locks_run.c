@@ -347,7 +347,8 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
         while (wait.pending) (void)fabric_poll(ep);
         code = op.status;
         for (uint64_t i = 0; code == 0 && i < count && !result->audit[0]; i++)
-            if (lockmgr_audit(&run->config, image + i * run->stride, &reason))
+            if (!atomic_load(&run->states[lock + i].left) &&
+                lockmgr_audit(&run->config, image + i * run->stride, &reason))
                 snprintf(result->audit, sizeof result->audit, "lock %llu: %s", (unsigned long long)(lock + i),
                          reason.text);
     }

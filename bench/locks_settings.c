@@ -1,6 +1,7 @@
 /* locks_settings.c - defaults, what a mix is unless the user says otherwise, and what excludes each other. */
 #include "locks_settings.h"
 
+#include "locks_txn.h"
 #include "settings.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #define CLIENTS_MAX 16384
 #define TPCC_WAREHOUSES 100 /* of ShiftLock's traces */
 #define DETECT_NS 1000000
+#define SCAN_NS 70000000 /* DSLR's figure 10: 1,400 transactions a second where one in a hundred is a scan */
 
 static const char *const mixes[] = {"micro", "objects-small", "objects-large", "tatp", "tpcc", "trace", NULL};
 
@@ -60,6 +62,15 @@ static const struct option_def defs[] = {
      .offset = AT(plan.lock.slots_max),
      .min = 1},
 
+    {.name = "full-wait-ns",
+     .argument = "N",
+     .help = "between two looks at counters that are full, at most, of algorithms that clear them",
+     .fallback = "the algorithm's",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.lock.full_wait_ns),
+     .min = 1,
+     .max = 1e9},
+
     {.group = "Load",
      .name = "mix",
      .help = "one lock and its object; an object store; transactions' locks",
@@ -82,7 +93,7 @@ static const struct option_def defs[] = {
     {.name = "locks",
      .argument = "N",
      .help = "locks, each with an object",
-     .fallback = "100000; tatp 680236, tpcc 60490",
+     .fallback = "100000; tatp 21 a subscriber, tpcc 60490",
      .kind = OPTION_NUMBER,
      .offset = AT(plan.locks),
      .min = 1,
@@ -123,6 +134,46 @@ static const struct option_def defs[] = {
      .offset = AT(plan.warehouses),
      .min = 1,
      .max = 1000000},
+    {.name = "scan-ratio",
+     .argument = "R",
+     .help = "tpcc: share of transactions that read all customers under one lock, which others then take, too",
+     .fallback = "0: no such lock",
+     .kind = OPTION_REAL,
+     .offset = AT(plan.scan_ratio),
+     .max = 1},
+    {.name = "scan-ns",
+     .argument = "N",
+     .help = "... for so long, with the leases of --slots",
+     .fallback = "70000000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.scan_ns),
+     .max = 1e10},
+    {.name = "subscribers",
+     .argument = "N",
+     .help = "of the mix tatp",
+     .fallback = "100000",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.subscribers),
+     .min = 1,
+     .max = 40000000},
+    {.name = "nurand",
+     .help = "tatp: subscribers with the specification's skew instead of uniformly",
+     .kind = OPTION_FLAG,
+     .offset = AT(plan.nurand)},
+    {.name = "pause-ns",
+     .argument = "N",
+     .help = "between two rounds of a client",
+     .fallback = "0",
+     .kind = OPTION_NUMBER,
+     .offset = AT(plan.pause_ns),
+     .max = 1e10},
+    {.name = "forget",
+     .argument = "R",
+     .help = "share of rounds whose client leaves its locks for ever, for others to recover",
+     .fallback = "0",
+     .kind = OPTION_REAL,
+     .offset = AT(plan.forget_ratio),
+     .max = 1},
     {.name = "object-bytes",
      .argument = "N",
      .help = "of each",
@@ -364,8 +415,15 @@ static void apply_mix(struct locks_settings *settings, uint64_t given)
     uint32_t bytes = small ? 414 : large ? 9213 : 8;
     double ratio = small ? 0.65 : large ? 0.89 : 0.5;
     uint64_t think_ns = 0;
-    if (!strcmp(settings->mix, "tatp")) plan->mix = LOCKS_TATP, locks = LOCKS_TATP_LOCKS, think_ns = 2800;
-    if (!strcmp(settings->mix, "tpcc")) plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, think_ns = 7000;
+    if (!plan->subscribers) plan->subscribers = LOCKS_TATP_SUBSCRIBERS;
+    if (!strcmp(settings->mix, "tatp"))
+        plan->mix = LOCKS_TATP, locks = plan->subscribers * LOCKS_TATP_ROWS, think_ns = 2800;
+    if (!strcmp(settings->mix, "tpcc")) {
+        plan->mix = LOCKS_TPCC, locks = LOCKS_TPCC_LOCKS, think_ns = 7000;
+        plan->lock.locks_per_client = LOCKS_TXN_MAX; /* a Delivery has some 130 */
+    }
+    plan->scans = given_is(given, "scan-ratio");
+    if (!given_is(given, "scan-ns")) plan->scan_ns = SCAN_NS;
     if (plan->mix != LOCKS_MICRO) bytes = 64;
     if (!given_is(given, "think-ns")) plan->think_ns = think_ns;
     if (!plan->warehouses) plan->warehouses = TPCC_WAREHOUSES;
@@ -430,6 +488,25 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
     return apply_process(settings, error);
 }
 
+/* Options of one mix, and of locks that can do what they ask for. */
+static int check_load(const struct locks_settings *settings, uint64_t given, struct cellar_error *error)
+{
+    const struct locks_plan *plan = &settings->plan;
+    static const char *const of_tpcc[] = {"scan-ratio", "scan-ns"}, *const of_tatp[] = {"subscribers", "nurand"};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (given_is(given, of_tpcc[i]) && plan->mix != LOCKS_TPCC)
+            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix tpcc", of_tpcc[i]);
+        if (given_is(given, of_tatp[i]) && plan->mix != LOCKS_TATP)
+            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix tatp", of_tatp[i]);
+    }
+    if (plan->forget_ratio == 0) return 0;
+    if (plan->memnodes) return err_set(error, CELLAR_ERR_INVALID, "--forget is for one process, without --memnodes");
+    if (lockmgr_promises(&plan->lock) & LOCKMGR_ABANDONS) return 0;
+    return err_set(error, CELLAR_ERR_INVALID,
+                   "--forget: lock algorithm %s%s%s does not find out that a client has failed", plan->lock.algorithm,
+                   plan->lock.policy ? ", policy " : "", plan->lock.policy ? plan->lock.policy : "");
+}
+
 static int apply_time(struct locks_settings *settings, uint64_t given, struct cellar_error *error)
 {
     struct locks_plan *plan = &settings->plan;
@@ -479,5 +556,6 @@ int locks_settings_parse(int count, char *const *arguments, struct locks_setting
     code = apply_trace(settings, given, error);
     if (code == 0) code = apply_shape(settings, given, error);
     if (code == 0) code = apply_time(settings, given, error);
-    return code ? code : locks_check(&settings->plan, error);
+    if (code == 0) code = locks_check(&settings->plan, error);
+    return code ? code : check_load(settings, given, error);
 }

@@ -1,5 +1,5 @@
 /* locks_work.c - what a client does between its first lock and its last: one lock and its object, or transactions by two-phase locking. */
-#include "locks.h"
+#include "locks_txn.h"
 
 #include "lockmgr_algorithm.h"
 #include "must.h"
@@ -7,15 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One transaction: its locks in ascending order, each once. */
-struct txn {
-    uint32_t count;
-    struct {
-        uint64_t lock;
-        enum lockmgr_mode mode;
-    } locks[LOCKS_TXN_MAX];
-};
 
 static uint64_t now_ns(const struct locks_client *client) { return fabric_now_ns(client->worker->ep); }
 
@@ -25,117 +16,9 @@ static bool counts(const struct locks_client *client, uint64_t at_ns)
     return at_ns >= worker->start_ns && at_ns < worker->end_ns;
 }
 
-/* ---- transactions ---- */
-
-static void txn_add(struct txn *txn, uint64_t lock, enum lockmgr_mode mode)
+static bool happens(struct locks_client *client, double chance)
 {
-    uint32_t at = 0;
-    while (at < txn->count && txn->locks[at].lock < lock) at++;
-    if (at < txn->count && txn->locks[at].lock == lock) {
-        if (mode == LOCKMGR_EXCLUSIVE) txn->locks[at].mode = mode;
-        return;
-    }
-    if (txn->count == LOCKS_TXN_MAX) return;
-    memmove(&txn->locks[at + 1], &txn->locks[at], (txn->count - at) * sizeof txn->locks[0]);
-    txn->locks[at].lock = lock;
-    txn->locks[at].mode = mode;
-    txn->count++;
-}
-
-/* The lock of row `row` of a table: tables share the space of locks, each by another scattering. */
-static uint64_t row_lock(const struct locks_client *client, uint64_t table, uint64_t row)
-{
-    uint64_t word = (table << 56 | row) * 0x9e3779b97f4a7c15ull;
-    word = (word ^ word >> 29) * 0xbf58476d1ce4e5b9ull;
-    return (word ^ word >> 32) % client->worker->run->plan->locks;
-}
-
-static uint64_t below(struct locks_client *client, uint64_t bound) { return prng_below(&client->prng, bound); }
-
-/* TPC-C's rows that are locked: those a transaction updates exclusively. */
-enum { WAREHOUSE = 1, DISTRICT, CUSTOMER, STOCK, ORDERS };
-
-static void draw_tpcc(struct locks_client *client, struct txn *txn)
-{
-    uint64_t kind = below(client, 100), warehouse = below(client, client->worker->run->plan->warehouses);
-    uint64_t district = warehouse * 10 + below(client, 10), customer = district * 3000 + below(client, 3000);
-    if (kind < 45) { /* NewOrder */
-        txn_add(txn, row_lock(client, WAREHOUSE, warehouse), LOCKMGR_SHARED);
-        txn_add(txn, row_lock(client, DISTRICT, district), LOCKMGR_EXCLUSIVE);
-        txn_add(txn, row_lock(client, CUSTOMER, customer), LOCKMGR_SHARED);
-        for (uint64_t lines = 5 + below(client, 9); lines > 0; lines--)
-            txn_add(txn, row_lock(client, STOCK, warehouse * 100000 + below(client, 100000)), LOCKMGR_EXCLUSIVE);
-    } else if (kind < 88) { /* Payment */
-        txn_add(txn, row_lock(client, WAREHOUSE, warehouse), LOCKMGR_EXCLUSIVE);
-        txn_add(txn, row_lock(client, DISTRICT, district), LOCKMGR_EXCLUSIVE);
-        txn_add(txn, row_lock(client, CUSTOMER, customer), LOCKMGR_EXCLUSIVE);
-    } else if (kind < 92) { /* OrderStatus */
-        txn_add(txn, row_lock(client, CUSTOMER, customer), LOCKMGR_SHARED);
-        txn_add(txn, row_lock(client, ORDERS, customer), LOCKMGR_SHARED);
-    } else if (kind < 96) { /* Delivery */
-        for (uint64_t i = 0; i < 10; i++) txn_add(txn, row_lock(client, ORDERS, warehouse * 10 + i), LOCKMGR_EXCLUSIVE);
-    } else { /* StockLevel */
-        txn_add(txn, row_lock(client, DISTRICT, district), LOCKMGR_SHARED);
-        for (uint64_t i = 0; i < 15; i++)
-            txn_add(txn, row_lock(client, STOCK, warehouse * 100000 + below(client, 100000)), LOCKMGR_SHARED);
-    }
-}
-
-/* TATP's, its seven transactions at 35/10/35/2/14/2/2. */
-enum { SUBSCRIBER = 1, ACCESS_INFO, SPECIAL_FACILITY, CALL_FORWARDING };
-#define TATP_SUBSCRIBERS 100000
-
-static void draw_tatp(struct locks_client *client, struct txn *txn)
-{
-    uint64_t kind = below(client, 100), subscriber = below(client, TATP_SUBSCRIBERS);
-    uint64_t facility = subscriber * 4 + below(client, 4), forwarding = facility * 3 + below(client, 3);
-    if (kind < 35) { /* GetSubscriberData */
-        txn_add(txn, row_lock(client, SUBSCRIBER, subscriber), LOCKMGR_SHARED);
-    } else if (kind < 45) { /* GetNewDestination */
-        txn_add(txn, row_lock(client, SPECIAL_FACILITY, facility), LOCKMGR_SHARED);
-        txn_add(txn, row_lock(client, CALL_FORWARDING, forwarding), LOCKMGR_SHARED);
-    } else if (kind < 80) { /* GetAccessData */
-        txn_add(txn, row_lock(client, ACCESS_INFO, facility), LOCKMGR_SHARED);
-    } else if (kind < 82) { /* UpdateSubscriberData */
-        txn_add(txn, row_lock(client, SUBSCRIBER, subscriber), LOCKMGR_EXCLUSIVE);
-        txn_add(txn, row_lock(client, SPECIAL_FACILITY, facility), LOCKMGR_EXCLUSIVE);
-    } else if (kind < 96) { /* UpdateLocation */
-        txn_add(txn, row_lock(client, SUBSCRIBER, subscriber), LOCKMGR_EXCLUSIVE);
-    } else { /* InsertCallForwarding, DeleteCallForwarding */
-        txn_add(txn, row_lock(client, SUBSCRIBER, subscriber), LOCKMGR_SHARED);
-        if (kind < 98) txn_add(txn, row_lock(client, SPECIAL_FACILITY, facility), LOCKMGR_SHARED);
-        txn_add(txn, row_lock(client, CALL_FORWARDING, forwarding), LOCKMGR_EXCLUSIVE);
-    }
-}
-
-/* The next one of the trace. Fewer locks than records: some fall together. */
-static void draw_traced(struct locks_client *client, struct txn *txn)
-{
-    const struct locks_plan *plan = client->worker->run->plan;
-    const struct locks_trace *trace = plan->trace;
-    uint64_t i = client->next_txn % trace->txns, clients = plan->lock.cn_count * plan->lock.workers_per_cn;
-    for (uint64_t j = trace->first[i]; j < trace->first[i + 1]; j++)
-        txn_add(txn, trace->accesses[j].lock % plan->locks, (enum lockmgr_mode)trace->accesses[j].mode);
-    client->next_txn += clients * plan->lock.clients_per_worker;
-}
-
-static void draw(struct locks_client *client, struct txn *txn)
-{
-    const struct locks_run *run = client->worker->run;
-    txn->count = 0;
-    if (run->plan->mix == LOCKS_TRACE) {
-        draw_traced(client, txn);
-    } else if (run->plan->mix == LOCKS_TPCC) {
-        draw_tpcc(client, txn);
-    } else if (run->plan->mix == LOCKS_TATP) {
-        draw_tatp(client, txn);
-    } else {
-        uint64_t lock = zipf_next(&run->zipf, &client->prng);
-        bool read = (double)below(client, 1000000) < run->plan->read_ratio * 1e6;
-        bool update =
-            !read && run->plan->update_ratio > 0 && (double)below(client, 1000000) < run->plan->update_ratio * 1e6;
-        txn_add(txn, lock, read ? LOCKMGR_SHARED : update ? LOCKMGR_UPDATE : LOCKMGR_EXCLUSIVE);
-    }
+    return chance > 0 && (double)prng_below(&client->prng, 1u << 30) < chance * (1u << 30);
 }
 
 /* ---- monitors ---- */
@@ -244,6 +127,7 @@ static bool release(struct coro *co, struct locks_client *client, uint32_t at)
     int code = lockmgr_release(co, &client->holds[at]);
     uint64_t end_ns = now_ns(client);
     if (counts(client, end_ns)) hist_add(&client->worker->tally->release, end_ns - begin_ns);
+    if (code == -CELLAR_ERR_FENCED) atomic_store(&client->worker->run->states[client->wanted[at] - 1].left, 1);
     if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
     client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
     if (code == 0 || code == -CELLAR_ERR_FENCED) return true;
@@ -278,29 +162,44 @@ static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
     return !client->failed;
 }
 
-static void think(struct coro *co, struct locks_client *client)
+/* The client has failed, and goes on as a new one: what it held is left as it is, for others to recover. */
+static void forget(struct locks_client *client, uint32_t at)
 {
-    uint64_t think_ns = client->worker->run->plan->think_ns;
-    if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
+    struct locks_run *run = client->worker->run;
+    locks_forget_grant(client, at);
+    atomic_store(&run->states[client->wanted[at] - 1].left, 1);
+    client->wanted[at] = 0;
+    lockmgr_abandon(&client->holds[at]);
+}
+
+static void sleep_for(struct coro *co, struct locks_client *client, uint64_t ns)
+{
+    if (ns) sched_sleep(co, &client->worker->sched, &client->task, ns);
+}
+
+static void think(struct coro *co, struct locks_client *client, const struct locks_txn *txn)
+{
+    const struct locks_plan *plan = client->worker->run->plan;
+    sleep_for(co, client, txn->scan ? plan->scan_ns : plan->think_ns);
 }
 
 /* DecLock's critical section: so many accesses, one behind the other. */
-static bool use_object(struct coro *co, struct locks_client *client, const struct txn *txn)
+static bool use_object(struct coro *co, struct locks_client *client, const struct locks_txn *txn)
 {
     if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;
     for (uint32_t i = 0; i < client->worker->run->plan->cs_ops; i++)
         if (!use(co, client, txn->locks[0].lock, txn->locks[0].mode != LOCKMGR_SHARED)) return false;
-    think(co, client);
+    think(co, client, txn);
     return true;
 }
 
 /* ShiftLock's transactions: READ all, think, WRITE what is locked exclusively. */
-static bool use_objects(struct coro *co, struct locks_client *client, const struct txn *txn)
+static bool use_objects(struct coro *co, struct locks_client *client, const struct locks_txn *txn)
 {
     const struct locks_plan *plan = client->worker->run->plan;
     for (uint32_t i = 0; plan->cs_ops && i < txn->count; i++)
         if (!use(co, client, txn->locks[i].lock, false)) return false;
-    think(co, client);
+    think(co, client, txn);
     for (uint32_t i = 0; plan->cs_ops && i < txn->count; i++)
         if (txn->locks[i].mode == LOCKMGR_EXCLUSIVE && !use(co, client, txn->locks[i].lock, true)) return false;
     return true;
@@ -321,24 +220,30 @@ static void count_slice(struct locks_tally *tally, const struct locks_plan *plan
 
 static bool one_round(struct coro *co, struct locks_client *client)
 {
-    struct txn txn;
+    const struct locks_plan *plan = client->worker->run->plan;
+    struct locks_txn txn;
     uint32_t held = 0;
-    draw(client, &txn);
+    locks_txn_draw(client, &txn);
+    lockmgr_ask_slots(client->locks, txn.scan || !plan->scans ? plan->lock.slots_max : 1);
     uint64_t begin_ns = now_ns(client);
     while (held < txn.count && acquire(co, client, held, txn.locks[held].lock, txn.locks[held].mode)) held++;
     bool well = held == txn.count;
-    if (well)
-        well = client->worker->run->plan->mix == LOCKS_MICRO ? use_object(co, client, &txn)
-                                                             : use_objects(co, client, &txn);
-    while (held-- > 0) well = release(co, client, held) && well;
+    if (well) well = plan->mix == LOCKS_MICRO ? use_object(co, client, &txn) : use_objects(co, client, &txn);
+    bool fails = well && happens(client, plan->forget_ratio);
+    client->worker->tally->forgotten += fails && counts(client, now_ns(client));
+    while (held-- > 0) {
+        if (fails)
+            forget(client, held);
+        else
+            well = release(co, client, held) && well;
+    }
     uint64_t end_ns = now_ns(client);
     if (!well || !counts(client, end_ns)) return well;
     client->rounds++;
     struct locks_tally *tally = client->worker->tally;
     tally->rounds++;
     hist_add(&tally->round, end_ns - begin_ns);
-    if (client->worker->run->plan->kills || client->worker->run->plan->switch_fails)
-        count_slice(tally, client->worker->run->plan, end_ns - client->worker->start_ns);
+    if (plan->kills || plan->switch_fails) count_slice(tally, plan, end_ns - client->worker->start_ns);
     return true;
 }
 
@@ -364,6 +269,7 @@ void locks_work(struct coro *co, struct locks_client *client)
     struct locks_worker *worker = client->worker;
     while (goes_on(client) && one_round(co, client)) {
         if (client->quota != UINT64_MAX) client->quota--;
+        sleep_for(co, client, worker->run->plan->pause_ns);
         /* Where operations are done at once, nothing else lets the other clients of the thread run. */
         if (!worker->run->plan->sim) sched_yield_task(co, &worker->sched, &client->task);
     }

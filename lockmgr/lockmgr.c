@@ -430,6 +430,12 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     return code;
 }
 
+void lockmgr_abandon(struct lockmgr_hold *hold)
+{
+    must(hold->held && hold->client->worker->lockmgr->promises & LOCKMGR_ABANDONS);
+    forget_hold(hold);
+}
+
 bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold)
 {
     must(hold->held);

@@ -53,6 +53,8 @@ enum lockmgr_promise {
     LOCKMGR_PROMPT = 256,   /* rests on operations that are executed within a quarter of a lease, or never */
     LOCKMGR_UPDATES = 1024, /* UPDATE locks let readers that were there go on; without it UPDATE is as EXCLUSIVE */
     LOCKMGR_SLOTS = 2048,   /* a holder may ask for a lease several times as long (lockmgr_ask_slots) */
+    LOCKMGR_ABANDONS =
+        4096 /* a lock that its client has forgotten stops others for a bounded time only (lockmgr_abandon) */
 };
 
 /* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */
@@ -78,7 +80,8 @@ struct lockmgr_config {
     uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
     uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
     uint32_t slots_max;        /* that a holder may ask for at once, each for one lease; 0: 1 */
-    uint64_t rtt_ns;           /* of the fabric, about: leases and polls are measured by it */
+    uint64_t full_wait_ns; /* of counters that are full and cleared: between two looks, at most; 0: the algorithm's */
+    uint64_t rtt_ns;       /* of the fabric, about: leases and polls are measured by it */
     uint32_t
         writers_in_a_row; /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
     /*
@@ -216,6 +219,12 @@ NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 /* Why that client's last call ended with `code`: a line, the client's until its next call. */
 const char *lockmgr_reason(const struct lockmgr_client *client, int code);
+
+/*
+ * The client forgets that it holds the lock, and nobody releases it: as if it had died, and somebody else gone on under its number. Of algorithms with
+ * LOCKMGR_ABANDONS; for measurements of what failed clients cost (ShiftLock's section 4.8, DSLR's appendix A.6).
+ */
+void lockmgr_abandon(struct lockmgr_hold *hold);
 
 /*
  * Does somebody of another compute node wait for the lock that is held? A READ, unless it is known. Without an answer (the algorithm has none, the READ

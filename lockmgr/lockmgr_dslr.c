@@ -7,7 +7,8 @@
 #define POLL_MAX_NS 5000000
 #define FULL_MIN 4u
 #define FULL_MAX 32768u
-#define FULL_WAIT_NS 10000 /* until a full word may have been cleared */
+#define FULL_WAIT_NS 10000     /* until a full word may have been cleared: at first, up to twice that; */
+#define FULL_WAIT_MAX_NS 20000 /* ... later, unless the configuration has a bound of its own (appendix A.3) */
 #define BACKOFF_NS 100
 #define BACKOFF_MAX_NS 3200
 #define BACKOFF_RANDOM_NS 2000
@@ -84,14 +85,22 @@ static int await_turn(struct coro *co, struct lockmgr_hold *hold, uint64_t deadl
     return 0;
 }
 
+/* At random, up to twice as long each time. */
+static uint64_t full_wait(const struct lockmgr_hold *hold, uint32_t looks)
+{
+    uint64_t most = lockmgr_config_of(hold)->full_wait_ns, wait_ns = FULL_WAIT_NS << (looks < 16 ? looks : 16);
+    if (most == 0) return FULL_WAIT_NS + lockmgr_below(hold->client, FULL_WAIT_MAX_NS - FULL_WAIT_NS);
+    return lockmgr_below(hold->client, wait_ns < most ? wait_ns : most) + 1;
+}
+
 /* Waits until full counters are cleared, and the ticket with them: it does not count. A new one now would be one too many each time. */
 static int await_reset(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     uint64_t word = dslr_place(hold)->seen;
-    while (dslr_is_full(hold, word)) {
+    for (uint32_t looks = 0; dslr_is_full(hold, word); looks++) {
         if (lockmgr_now_ns(hold->client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
         hold->client->stats.retries++;
-        sleep_until(co, hold, FULL_WAIT_NS + lockmgr_below(hold->client, FULL_WAIT_NS), deadline_ns);
+        sleep_until(co, hold, full_wait(hold, looks), deadline_ns);
         int code = lockmgr_read_words(co, hold, 0, &word, 1);
         if (code) return code;
     }
@@ -156,7 +165,7 @@ static uint32_t policy_promises_plus(const struct lockmgr_config *config)
 
 static uint32_t policy_promises(const struct lockmgr_config *config)
 {
-    uint32_t leases = LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_PROMPT | LOCKMGR_SLOTS;
+    uint32_t leases = LOCKMGR_RECOVERS | LOCKMGR_LEASES | LOCKMGR_PROMPT | LOCKMGR_SLOTS | LOCKMGR_ABANDONS;
     return lockmgr_policy(config) == DSLR_FIELDS ? leases : policy_promises_plus(config);
 }
 

@@ -106,7 +106,9 @@ struct netlock_lock {
     uint32_t waits[NETLOCK_PRIORITIES]; /* INSTALLING: how many of `over` have no number of the switch's */
     /* load */
     uint32_t requests, peak; /* since memory was dealt last */
-    bool crowded;            /* then there were more at once than it had slots */
+    uint32_t passed_on;      /* of these requests: by the switch, to q2 */
+    uint32_t missed; /* per mille of requests that the switch passes on when it has the lock: what memory cannot gain */
+    bool crowded;    /* then there were more at once than it had slots */
     struct netlock_demand demand;
 };
 

@@ -18,6 +18,8 @@
 #define MOVING_MAX 64    /* locks on their way at once: more would drown the switch's control plane */
 #define ASKED_MAX 10     /* a question is repeated after 2, 4, ... round trips, up to 2 to the power of that */
 #define KEEP_PERCENT 125 /* what a lock in the switch counts more than another: moves cost something */
+#define FORGET_MISSES                                                                                                  \
+    16 /* of what a lock's requests missed in the switch, so little is forgotten each time it is not there */
 
 static struct netlock_lock *lock_of(struct netlock_demand *demand)
 {
@@ -238,13 +240,26 @@ void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *loc
 
 /* ---- dealing ---- */
 
+/* What of its requests the switch does not serve itself: seen while it is there, and forgotten slowly behind that. */
+static void note_misses(struct netlock_lock *lock)
+{
+    uint32_t passed = lock->passed_on < lock->requests ? lock->passed_on : lock->requests;
+    if (lock->place == NETLOCK_AWAY && lock->requests)
+        lock->missed = (lock->missed + (uint32_t)((uint64_t)passed * 1000 / lock->requests)) / 2;
+    else if (lock->place == NETLOCK_OWNED)
+        lock->missed -= lock->missed / FORGET_MISSES;
+    lock->passed_on = 0;
+}
+
 /* How much it was asked for, and by how many at once; what it was before counts less and less. */
 static void measure(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
     const struct lockmgr_config *config = &worker->lockmgr->config;
     uint32_t clients = config->cn_count * config->workers_per_cn * config->clients_per_worker;
     uint32_t before = lock->demand.contention - lock->demand.contention / 4, peak = lock->peak * HEADROOM;
+    note_misses(lock);
     uint64_t rate = (uint64_t)lock->requests * (lock->place == NETLOCK_AWAY ? KEEP_PERCENT : 100);
+    rate = rate * (1000 - lock->missed) / 1000;
     if (peak < before) peak = before;
     if (peak > clients) peak = clients;
     /* The strawman of section 6.4: some locks, whichever. */

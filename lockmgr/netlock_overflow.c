@@ -43,6 +43,7 @@ void netlock_over_arrive(struct lockmgr_worker *worker, struct netlock_lock *loc
     if (packet->seq <= lock->high[i] || known(&lock->over[i], packet, &twice)) return;
     struct netlock_request *request = netlock_request_new(worker, packet);
     request->seq = packet->seq;
+    lock->passed_on += lock->place == NETLOCK_AWAY;
     if (twice) request->client = 0;
     insert(&lock->over[i], request);
     /* The switch has told of it before it came: it will not tell again. */
