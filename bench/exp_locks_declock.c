@@ -332,10 +332,7 @@ static const char *const why_ACK = "One acknowledgement for each compute node, n
 static const char *const why_PEER =
     "The hottest lock bounds all: a grant of it takes 4.3 us, and 7.9 us with messages 5.1 us longer, so seven in ten "
     "grants wait for a message. 14.7 % would be one in eight: the others within a node, or readers with readers. In "
-    "the "
-    "order of time, with 8 nodes that all wait there, that cannot be.";
-here the hottest lock "
-                      "alone bounds all, so that its part is all of the loss.";
+    "the order of time, with 8 nodes that all wait there, that cannot be.";
 
 /* ---- claims ---- */
 static const struct exp_sweep_claim claims[] = {
