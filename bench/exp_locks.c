@@ -168,15 +168,14 @@ static void digest(const struct locks_settings *settings, const struct locks_res
     values[EXP_LOCKS_GOODPUT] = per((double)total->rounds / 1e6, run->elapsed_s);
     values[EXP_LOCKS_LOST] = per(100 * (double)total->lost, (double)total->acquires);
     values[EXP_LOCKS_LOST_PLUS_1] = 1 + values[EXP_LOCKS_LOST];
-    double lost = (double)total->lost < (double)total->rounds ? (double)total->lost : (double)total->rounds;
-    values[EXP_LOCKS_SAFE] = per(((double)total->rounds - lost) / 1e6, run->elapsed_s);
+    values[EXP_LOCKS_SAFE] = per((double)(total->rounds - total->aborted) / 1e6, run->elapsed_s);
     values[EXP_LOCKS_GRANTS] = per((double)total->acquires / 1e6, run->elapsed_s);
     values[EXP_LOCKS_FIRST_TENANT] = 100 * run->first_tenant;
     values[EXP_LOCKS_NIC] = run->nic_utilization > 0 ? 100 * run->nic_utilization : 0;
     values[EXP_LOCKS_JAIN] = run->jain_clients;
     struct locks_report report = {.plan = &settings->plan, .result = run};
     result->well = locks_report_well(&report);
-    values[EXP_LOCKS_ABORTED] = per(100 * (double)(total->lost + total->forgotten), (double)total->rounds);
+    values[EXP_LOCKS_ABORTED] = per(100 * (double)total->aborted, (double)total->rounds);
     if (settings->plan.switch_fails) put_slices(&settings->plan, total, result);
     if (settings->plan.kills)
         values[EXP_LOCKS_KEPT] = 100 * per(locks_report_after(&report), locks_report_before(&report));

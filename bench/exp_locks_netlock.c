@@ -123,7 +123,7 @@ static const struct exp_sweep failure = {
     .name = "netlock-15",
     .arguments = TPCC " --cns 10 --threads 8 --clients 80 --server-threads 16 --warehouses 100",
     .length = "--warmup 0.1 --seconds 0.2 --fail-switch 0.05 --switch-down 0.03",
-    .quick_length = "--warmup 0.02 --seconds 0.08 --fail-switch 0.02 --switch-down 0.01",
+    .quick_length = "--warmup 0.02 --seconds 0.16 --fail-switch 0.04 --switch-down 0.01",
     .series = lone,
     .steps = {{1, "", true}}};
 

@@ -68,7 +68,7 @@ struct locks_plan {
 struct locks_tally {
     uint64_t rounds, acquires;     /* in the window; a round is all locks of one transaction */
     uint64_t lost;                 /* releases that found the lock lost: a lease had run out */
-    uint64_t forgotten;            /* rounds whose client has left its locks */
+    uint64_t aborted;              /* rounds that found a lock lost, or whose client has left its locks */
     uint64_t inversions, ordered;  /* grants behind a later caller's; of how many */
     uint64_t violations;           /* grants beside a holder */
     uint64_t before, after;        /* rounds before a compute node died, and from when all knew of it */
@@ -132,6 +132,7 @@ struct locks_client {
     uint64_t rounds;   /* in the window */
     uint64_t next_txn; /* of the trace */
     uint64_t quota;    /* rounds still to be made; UINT64_MAX: by time */
+    uint32_t lost;     /* locks of this round, to others */
     int failed;        /* an error that ended it, */
     char reason[240];  /* ... and what it says */
     bool ended;

@@ -130,6 +130,7 @@ static bool release(struct coro *co, struct locks_client *client, uint32_t at)
     if (code == -CELLAR_ERR_FENCED) atomic_store(&client->worker->run->states[client->wanted[at] - 1].left, 1);
     if (code == 0 || code == -CELLAR_ERR_FENCED) client->wanted[at] = 0;
     client->worker->tally->lost += code == -CELLAR_ERR_FENCED;
+    client->lost += code == -CELLAR_ERR_FENCED;
     if (code == 0 || code == -CELLAR_ERR_FENCED) return true;
     client->failed = code;
     return give_reason(client, code);
@@ -230,7 +231,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
     bool well = held == txn.count;
     if (well) well = plan->mix == LOCKS_MICRO ? use_object(co, client, &txn) : use_objects(co, client, &txn);
     bool fails = well && happens(client, plan->forget_ratio);
-    client->worker->tally->forgotten += fails && counts(client, now_ns(client));
+    client->lost = 0;
     while (held-- > 0) {
         if (fails)
             forget(client, held);
@@ -242,6 +243,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
     client->rounds++;
     struct locks_tally *tally = client->worker->tally;
     tally->rounds++;
+    tally->aborted += fails || client->lost > 0;
     hist_add(&tally->round, end_ns - begin_ns);
     if (plan->kills || plan->switch_fails) count_slice(tally, plan, end_ns - client->worker->start_ns);
     return true;
