@@ -33,6 +33,9 @@ until_true() {
 
 works() { grep -qsx "cn[0-9]*-worker0" /proc/"$1"/task/*/comm; }
 
+# Its workers have used a fifth of a second: they are past their beginning, and run transactions.
+busy() { cat /proc/"$1"/task/*/stat 2>/dev/null | awk '/\(cn[0-9]+-worker/ { ticks += $14 + $15 } END { exit ticks < 20 }'; }
+
 refused() {
     local text=$1
     shift

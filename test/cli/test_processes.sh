@@ -68,8 +68,7 @@ victim=$pid
 disown "$victim" # its end is no news for the shell
 starts k0 ycsb --records 2000 --seconds 6 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
 survivor=$pid
-until_true 60 works $victim && until_true 60 works $survivor
-sleep 0.7
+until_true 60 busy $victim || fail "k1 has not begun"
 kill -9 $victim
 until_true 60 grep -q "compute nodes 1..1 (process $victim) died" "$folder/killed.err" || fail "the memory node says: $(cat "$folder/killed.err")"
 
