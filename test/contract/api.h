@@ -105,6 +105,13 @@ static inline void api_fail(const struct cellar_error *error, const char *what, 
                      (wanted), cellar_error_text(wanted));                                                             \
     } while (0)
 
+/* For procedures: ends one with what went wrong. */
+#define TRY(call)                                                                                                      \
+    do {                                                                                                               \
+        int try_rc = (call);                                                                                           \
+        if (try_rc < 0) return try_rc;                                                                                 \
+    } while (0)
+
 /* ---- calls ---- */
 
 struct api_call;

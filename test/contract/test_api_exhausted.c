@@ -4,12 +4,6 @@
  */
 #include "api.h"
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        int try_rc = (call);                                                                                           \
-        if (try_rc < 0) return try_rc;                                                                                 \
-    } while (0)
-
 #define CLASS_BYTES 8192u /* 16 blocks for images of `items`, 64 for objects and versions */
 #define FITS 5u           /* records of one transaction: three at a time fit, four do not */
 #define TOO_MANY 24u

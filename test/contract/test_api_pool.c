@@ -13,12 +13,6 @@
 
 #define POOL_BYTES (4u << 20)
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        int try_rc = (call);                                                                                           \
-        if (try_rc < 0) return try_rc;                                                                                 \
-    } while (0)
-
 /* A folder with a pool file in it, or none yet. */
 struct place {
     char folder[40], path[64];

@@ -4,12 +4,6 @@
 
 #include <inttypes.h>
 
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        int try_rc = (call);                                                                                           \
-        if (try_rc < 0) return try_rc;                                                                                 \
-    } while (0)
-
 struct rows {
     struct api_call call;
     uint64_t first;
