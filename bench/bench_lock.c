@@ -6,6 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char usage[] =
+    "Usage: cellar bench lock [options]\n\nClients of one lock algorithm lock, use an object, and unlock, in closed "
+    "loops. Exclusion is watched, and\nall locks must be idle at the end.\n";
+static const char examples[] =
+    "\nExamples\n"
+    "  cellar bench lock --lock shiftlock --nic cx4 --clients 512 --json -      DecLock's microbenchmark\n"
+    "  cellar bench lock --lock dslr --theta 2 --cs-ops 0 --read-ratio 0        DSLR's power law\n"
+    "  cellar bench lock --lock declock --mix objects-small                     objects of 414 bytes, 65 % GETs\n"
+    "  cellar bench lock --lock rpc --policy reorder --mix tpcc --warehouses 16 transactions' locks\n"
+    "  cellar bench lock --lock declock --clients 128 --kill-cn 3               a compute node dies amid the window\n"
+    "  cellar bench lock --lock mcs --fabric shm --threads 2                    threads of this machine\n"
+    "  cellar bench lock --lock mcs --fabric shm --memnodes /tmp/mn --process 0/2   ... and of two processes\n"
+    "What is counted: docs/locks.md.\n";
+
 static int run_and_report(struct locks_settings *settings, struct watch *watch, bool *well, struct cellar_error *error)
 {
     struct locks_result result;
@@ -38,11 +52,9 @@ int bench_lock_main(int count, char *const *arguments, struct watch *watch)
     bool well = false;
     int code = locks_settings_parse(count, arguments, &settings, &error);
     if (code == OPTIONS_HELP) {
-        fputs("Usage: cellar bench lock [options]\n\nClients of one lock algorithm lock, use an object, and unlock, in "
-              "closed "
-              "loops. Exclusion is watched, and\nall locks must be idle at the end.\n",
-              stdout);
+        fputs(usage, stdout);
         options_print(&locks_settings_options, stdout);
+        fputs(examples, stdout);
         return BENCH_EXIT_OK;
     }
     if (code == 0) code = run_and_report(&settings, watch, &well, &error);

@@ -205,6 +205,8 @@ void locks_fairness(const struct locks_run *run, struct locks_result *result);
 /* (locks_run.c) */
 void locks_wake_all(struct locks_run *run);
 
+/* What the worker's locks have counted so far is not of the window. (locks_work.c) */
+void locks_begin_window(struct locks_worker *worker);
 /* A client's whole life. (locks_work.c) */
 void locks_work(struct coro *co, struct locks_client *client);
 /* One lock, exclusively, and back. False: the client has failed. */

@@ -198,6 +198,7 @@ void locks_report_print(const struct locks_report *report, FILE *out)
     print_latency(out, "acquire", &total->acquire);
     print_latency(out, "  shared", &total->shared);
     print_latency(out, "  exclusive", &total->exclusive);
+    print_latency(out, "release", &total->release);
     print_latency(out, "whole round", &total->round);
     fprintf(out, "  ops per acquire    %.3f (acquiring, without SENDs); %.3f a pair; %.3f messages\n",
             ops_per_acquire(report), ops_per_pair(report), per(stats->messages, stats->acquires));
@@ -294,9 +295,9 @@ static void add_figures(json_t *root, const struct locks_report *report)
     json_object_set_new(root, "resets", json_integer((json_int_t)stats->resets));
     json_object_set_new(root, "reset_us", json_real(per(stats->reset_ns, stats->resets) / 1000));
     json_object_set_new(root, "latency_us",
-                        json_pack("{s:o, s:o, s:o, s:o}", "acquire", latency_json(&total->acquire), "shared",
-                                  latency_json(&total->shared), "exclusive", latency_json(&total->exclusive), "round",
-                                  latency_json(&total->round)));
+                        json_pack("{s:o, s:o, s:o, s:o, s:o}", "acquire", latency_json(&total->acquire), "shared",
+                                  latency_json(&total->shared), "exclusive", latency_json(&total->exclusive), "release",
+                                  latency_json(&total->release), "round", latency_json(&total->round)));
     json_object_set_new(root, "phases_us", phases);
     json_object_set_new(root, "mn_nic_utilization",
                         result->nic_utilization >= 0 ? json_real(result->nic_utilization) : json_null());

@@ -150,7 +150,14 @@ static void watch_nic(const struct locks_worker *worker)
     struct locks_run *run = worker->run;
     if (!run->plan->sim || fabric_sim_true_ns(worker->ep) >= worker->end_ns) return;
     run->busy_ns[1] = fabric_sim_busy_ns(run->fabric, 0);
-    if (!worker->measuring) run->busy_ns[0] = run->busy_ns[1];
+    if (fabric_sim_true_ns(worker->ep) < worker->start_ns) run->busy_ns[0] = run->busy_ns[1];
+}
+
+/* A server's or a switch's window: clients begin their own, between two rounds. */
+static void watch_window(struct locks_worker *worker)
+{
+    if (worker->client_count == 0 && !worker->measuring && fabric_now_ns(worker->ep) >= worker->start_ns)
+        locks_begin_window(worker);
 }
 
 static void worker_main(void *arg)
@@ -161,6 +168,7 @@ static void worker_main(void *arg)
     worker->start_ns = fabric_now_ns(worker->ep) + plan->warmup_ns;
     worker->end_ns = plan->ops ? UINT64_MAX : worker->start_ns + plan->window_ns;
     while (!leaves(worker) && !locks_death_is_gone(run, worker->cn)) {
+        watch_window(worker);
         bool any = sched_round(&worker->sched);
         any = receive(worker) || any;
         if (worker == run->workers) watch_nic(worker);

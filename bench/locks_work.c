@@ -250,7 +250,7 @@ static bool one_round(struct coro *co, struct locks_client *client)
 }
 
 /* Statistics of the lock layer cannot be asked for a window: what was before it is taken off. */
-static void begin_window(struct locks_worker *worker)
+void locks_begin_window(struct locks_worker *worker)
 {
     worker->measuring = true;
     lockmgr_stats_add(&worker->tally->stats_before, worker->locks);
@@ -261,7 +261,7 @@ static bool goes_on(struct locks_client *client)
     struct locks_worker *worker = client->worker;
     const struct locks_plan *plan = worker->run->plan;
     uint64_t at_ns = now_ns(client);
-    if (!worker->measuring && at_ns >= worker->start_ns) begin_window(worker);
+    if (!worker->measuring && at_ns >= worker->start_ns) locks_begin_window(worker);
     if (plan->stop && __atomic_load_n(plan->stop, __ATOMIC_RELAXED)) return false;
     return client->quota > 0 && at_ns < worker->end_ns;
 }
