@@ -195,8 +195,10 @@
     X(lockmgr_silence_ignored, "who waits for an answer of a lost lock server or switch waits for ever")               \
     X(netlock_asked_in_vain, "a switch answers for the lock server when requests have overflowed to it")               \
     X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \
+    X(netchain_granted_early, "a head grants before the rest of its chain knows")                                      \
     X(netchain_epoch_unchecked, "a switch heeds packets of any epoch")                                                 \
     X(netchain_grants_unasked, "a chain that has lost its state begins without asking who holds what")                 \
+    X(netchain_reports_released, "a chain that has lost its state is told of locks that are being released")           \
     X(netchain_orphan_kept, "a grant that nobody waits for is not taken back")                                         \
     X(netchain_dead_hold, "nobody takes a register from a dead client")                                                \
     X(netchain_order_unnamed, "a switch heeds orders that were meant for what it was before it failed")                \

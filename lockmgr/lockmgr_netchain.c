@@ -210,13 +210,17 @@ static void note_answer(struct lockmgr_worker *worker, struct lockmgr_hold *hold
     lockmgr_signal(worker, hold->client);
 }
 
-/* The first hold behind that client and lock; NULL: there is none. */
+/*
+ * The first hold behind that client and lock; NULL: there is none. Not one that is being released: the switches may have done that, and
+ * granted the lock to another one, without an answer. What is told last would be what they know.
+ */
 static struct lockmgr_hold *hold_behind(struct lockmgr_worker *worker, uint64_t client, uint64_t lock)
 {
     for (uint32_t i = (uint32_t)client; i < worker->client_count; i++) {
         struct lockmgr_hold *first = NULL;
         for (struct lockmgr_hold *hold = worker->clients[i].holds; hold; hold = hold->next) {
-            bool held = hold->words[STATE] == GRANTED || hold->words[STATE] == RELEASING;
+            bool held =
+                hold->words[STATE] == GRANTED || (hold->words[STATE] == RELEASING && PLANT(netchain_reports_released));
             bool behind = i > client || hold->lock.bits > lock;
             if (held && behind && (!first || hold->lock.bits < first->lock.bits)) first = hold;
         }

@@ -13,7 +13,7 @@
  *   INV-NETCHAIN-1  what a switch or a client does for a packet, it does only in the packet's own epoch
  *   INV-NETCHAIN-2  a grant has passed all switches of its epoch's chain; a chain that only lost members goes on with all that was granted
  *   INV-NETCHAIN-3  an epoch whose chain has a switch without state (it was lost, or comes new) begins when every worker that lives has
- *                   come into it, refusing grants of older ones, and has told what it holds
+ *                   come into it, refusing grants of older ones, and has told what it holds and is not releasing
  *   INV-NETCHAIN-4  a switch takes orders only for the incarnation that it is: those for what it was before it failed are void
  */
 #pragma once

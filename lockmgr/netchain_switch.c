@@ -32,6 +32,8 @@ static void pass_on(struct fabric_switch *self, const struct lockmgr_config *con
         answer(self, wire, NETCHAIN_DONE);
         return;
     }
+    struct lockmgr_message_wire early = *wire;
+    if (role & NETCHAIN_HEAD && PLANT(netchain_granted_early)) answer(self, &early, NETCHAIN_DONE);
     wire->kind = NETCHAIN_CHAIN;
     fabric_switch_send(self, config->switch_cn + netchain_next(role), 0, wire, sizeof *wire);
 }

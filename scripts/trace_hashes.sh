@@ -19,7 +19,8 @@ trap 'rm -f "$fresh" "$json" "$said"' EXIT
 count=0 changed=0 failed=0 line=0
 # Sanitizers are slow, and what they see in one line they see in the others: each eighth.
 every=1
-[ -n "$update" ] || [ "${CELLAR_SHARE:-100}" -ge 40 ] || every=8
+source test/share.sh
+[ -n "$update" ] || [ "$share" -ge 40 ] || every=8
 
 while read -r hash arguments; do
     line=$((line + 1))

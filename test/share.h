@@ -6,7 +6,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* 1 to 100. Not set, or empty: all. Anything else ends the test: a search of nothing would pass. */
+static inline uint32_t share_percent(void)
+{
+    const char *text = getenv("CELLAR_SHARE");
+    if (!text || !*text) return 100;
+    char *end;
+    unsigned long percent = strtoul(text, &end, 10);
+    if (*text >= '1' && *text <= '9' && !*end && percent <= 100) return (uint32_t)percent;
+    fprintf(stderr, "CELLAR_SHARE is '%s', not a percentage from 1 to 100\n", text);
+    exit(2);
+}
 
 /* Does this build look at threads only (TSan)? Then what runs on one of them is left to the others, which are as good at it and quicker. */
 static inline bool share_threads_only(void)
@@ -22,9 +35,4 @@ static inline bool share_threads_only(void)
 static inline uint32_t share_rounds(uint32_t rounds) { return share_threads_only() ? rounds / 10 : rounds; }
 
 /* Is the search's part of that number to be made? Always number 0; the others are spread, so that no kind is left out. */
-static inline bool share_has(uint64_t number)
-{
-    const char *text = getenv("CELLAR_SHARE");
-    uint64_t percent = text ? strtoull(text, NULL, 10) : 100;
-    return (number * 2654435761u >> 8) % 100 < percent;
-}
+static inline bool share_has(uint64_t number) { return (number * 2654435761u >> 8) % 100 < share_percent(); }

@@ -5,7 +5,9 @@
 #   until_true SECONDS COMMAND...   waits for the command to succeed, at most so long: a loaded machine keeps live processes waiting, so be generous
 #   works PID    has that process attached to its memory nodes, and begun to work?
 #   refused TEXT ARGUMENTS...   the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that contains TEXT
+#   $share       the percentage of long tests that this build makes: $CELLAR_SHARE, where that is not set or empty all
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
+source "$(dirname "${BASH_SOURCE[0]}")/../share.sh"
 folder=$(mktemp -d) || exit 2
 failures=0
 started=()

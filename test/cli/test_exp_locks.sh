@@ -14,7 +14,7 @@ holds() { awk "BEGIN { exit !($*) }"; }
 
 only=(--only declock)
 whole=declock
-[ "${CELLAR_SHARE:-100}" -eq 100 ] || { only=(--only declock-15) && whole=; }
+[ "$share" -eq 100 ] || { only=(--only declock-15) && whole=; }
 [ "${CELLAR_EXP_LOCKS:-}" != all ] || { only=() && whole="declock shiftlock dslr netlock"; }
 timeout -k 5 290 "$cellar" exp locks --quick "${only[@]}" --out "$folder" >"$folder/out" 2>&1 </dev/null
 status=$?

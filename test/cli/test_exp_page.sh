@@ -4,7 +4,7 @@
 set -u
 source "$(dirname "$0")/prelude.sh"
 
-[ "${CELLAR_SHARE:-100}" -eq 100 ] || { echo "looked at in the plain build only" && exit 77; }
+[ "$share" -eq 100 ] || { echo "looked at in the plain build only" && exit 77; }
 browser=$(command -v chromium || command -v chromium-browser) || { echo "no chromium: scripts/install-deps.sh browser" && exit 77; }
 
 # look PAGE OPTIONS...: what the browser prints; its own complaints about the machine go to $folder/log.

@@ -4,7 +4,7 @@
 set -u
 source "$(dirname "$0")/prelude.sh"
 
-[ "${CELLAR_SHARE:-100}" -eq 100 ] || { echo "measured in the plain build only" && exit 77; }
+[ "$share" -eq 100 ] || { echo "measured in the plain build only" && exit 77; }
 
 # measure NAME SWEEPS [OPTIONS...]
 measure() {

@@ -69,7 +69,7 @@ dies() {
 
 dies backed crest 1 2 KILL 2 || exit 1
 dies operator crest 0 off KILL 1 || exit 1
-if [ "${CELLAR_SHARE:-100}" -eq 100 ]; then # the plain build makes all of it
+if [ "$share" -eq 100 ]; then # the plain build makes all of it
     dies killed cell 0 2 KILL 1 || exit 1
     dies judge cell 1 off KILL 0 || exit 1
     dies zombie crest 1 2 STOP 1 || exit 1

@@ -6,6 +6,8 @@
 #include "cellar.h"
 #include "fabric_shm.h"
 
+#include "share.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,11 +50,7 @@ struct transfer {
 static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
                                                CELLAR_COLUMN(struct account, text)};
 
-static uint64_t calls(void)
-{
-    const char *share = getenv("CELLAR_SHARE");
-    return share && strtoull(share, NULL, 10) < 100 ? CALLS_FEW : CALLS;
-}
+static uint64_t calls(void) { return share_percent() < 100 ? CALLS_FEW : CALLS; }
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 

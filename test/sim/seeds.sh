@@ -3,7 +3,7 @@
 # $CELLAR_SHARE, a percentage, only so many of each (sanitizers are slow).
 set -u
 cellar=${CELLAR_BUILD:?}/cellar
-share=${CELLAR_SHARE:-100}
+source "$(dirname "$0")/../share.sh"
 workload=$1 mode=$2 first=${3%..*} last=${3#*..} twice=$4
 part() { echo $((($1 * share + 99) / 100)); }
 

@@ -458,6 +458,27 @@ static void run_ring(uint64_t seed, struct found *found)
     recover_log_free(&log);
 }
 
+/*
+ * Packets of a chain are lost, and its head fails while somebody holds: either it is back before anybody has missed it, and the chain is
+ * told what is held; or it is away for long, and the others go on with what they know.
+ */
+static void shape_chain(struct lock_run_plan *plan)
+{
+    plan->schedule = SIM_SCHEDULE_TIME;
+    plan->cns = plan->workers = plan->clients = 2;
+    plan->switches = 3;
+    plan->locks = 1;
+    plan->read_percent = plan->pair_percent = 0;
+    plan->rounds = 5;
+    plan->healed_rounds = 1;
+    plan->cs_ops = 200;
+    plan->lease_ns = 200000;
+    plan->loss_ppm = 60000;
+    plan->fail_ppm = 300;
+    plan->down_ns = plan->seed % 2 ? plan->lease_ns / 2 : 8 * plan->lease_ns;
+    plan->faults = (struct fabric_sim_faults){0};
+}
+
 /* Its checker is what stands before the colon. */
 static void run_locks(const struct plants_search *search, uint64_t seed, struct found *found)
 {
@@ -484,6 +505,7 @@ static void run_locks(const struct plants_search *search, uint64_t seed, struct 
         plan.dawdle_percent = 20;
         plan.faults = (struct fabric_sim_faults){0};
     }
+    if (search->lock_chain) shape_chain(&plan);
     if (search->lock_lose) lock_run_lose(&plan);
     if (!search->lock_lose && !search->lock_long) plan.steps_max = LOCK_STEPS_MAX;
     if (lock_run(&plan, &report)) return;

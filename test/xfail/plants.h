@@ -47,6 +47,8 @@ struct plants_search {
     const char *lock, *policy; /* of clusters of lock clients, */
     bool lock_one;             /* ... which have one lock, that they read half of the time, */
     bool lock_long; /* ... which often hold one for long, and ask for as long a lease; nothing else happens */
+    bool
+        lock_chain; /* ... which have one lock, hold it for long, in a chain of three switches that fail and lose packets */
     bool lock_lose; /* ... whose lock server or switch is lost for good (lock_run_lose) */
     bool lock_late; /* ... which have one lock, hold it for long now and then, and often hear late of what they did */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
