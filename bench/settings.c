@@ -41,7 +41,7 @@ static const struct option_def defs[] = {
      .choices = settings_nics},
     {.name = "cc",
      .help = "concurrency control: locks on records; on cells; cells shared in a node; and queues",
-     .fallback = "crest",
+     .fallback = "cellar",
      .kind = OPTION_CHOICE,
      .offset = AT(cc),
      .choices = mode_names},
@@ -499,7 +499,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
 static void fill_defaults(struct settings *settings, uint32_t cores)
 {
     settings->db = (struct cellar_config){.fabric = "shm", .cns = 1, .mns = 1, .threads = cores, .coros = 4, .seed = 1};
-    settings->cc = "crest";
+    settings->cc = "cellar";
     settings->nic = "cx5";
     settings->mix = "standard";
     settings->scale = "full";

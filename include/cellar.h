@@ -150,7 +150,7 @@ typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
     const char *fabric;    /* "shm" (default), "sim" or "verbs" */
-    enum cellar_cc cc;     /* concurrency control (protocol.md section 7) */
+    enum cellar_cc cc;     /* concurrency control (protocol.md section 7); zero: locks on whole records */
     uint32_t cns, mns;     /* compute nodes in this process (1), memory nodes (1) */
     uint32_t cn_index;     /* index of the first of them (0), when others attach to the same memory nodes */
     uint32_t threads;      /* worker threads of each compute node (1) */

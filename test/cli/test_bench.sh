@@ -43,7 +43,7 @@ done
 # shellcheck disable=SC2086
 {
     runs $small_bank --cns 2 --threads 2 --mns 3 --replicas 2
-    field cns 2 && field mns 3 && field replicas 2 && field threads 2 && field coros 4 && field lock null
+    field cns 2 && field mns 3 && field replicas 2 && field threads 2 && field coros 4 && field cc '"cellar"' && field lock '"declock"'
     runs $small_bank --rtt-ns 2000
     runs $small_ycsb --cns 3 --mns 2 --replicas 1 --fabric sim --per-txn 64
     runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1

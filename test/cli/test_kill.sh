@@ -67,12 +67,12 @@ dies() {
     [ $failures -eq 0 ]
 }
 
-dies backed crest 1 2 KILL 2 || exit 1
+dies backed cellar 1 2 KILL 2 || exit 1
 dies operator crest 0 off KILL 1 || exit 1
 if [ "$share" -eq 100 ]; then # the plain build makes all of it
     dies killed cell 0 2 KILL 1 || exit 1
     dies judge cell 1 off KILL 0 || exit 1
-    dies zombie crest 1 2 STOP 1 || exit 1
+    dies zombie cellar 1 2 STOP 1 || exit 1
 fi
 
 # Who dies while it loads takes the others with it.

@@ -43,7 +43,7 @@ declare -a memnodes
 memnode 0
 memnode 1
 for i in 0 1; do
-    "$cellar" bench smallbank --accounts 200 --threads 1 --cc crest --replicas 1 --memnodes "$nodes" --process "$i/2" \
+    "$cellar" bench smallbank --accounts 200 --threads 1 --cc cellar --replicas 1 --memnodes "$nodes" --process "$i/2" \
         --survive --seconds 4 --lease 10 --json "$folder/$i.json" >"$folder/b$i.out" 2>"$folder/b$i.err" </dev/null &
     pids[i]=$!
     started+=("$!")

@@ -202,7 +202,7 @@ static void bench_defaults(void **state)
     (void)state;
     assert_int_equal(bench_parse("smallbank", &settings, &error), 0);
     assert_string_equal(settings.db.fabric, "shm");
-    assert_int_equal(settings.db.cc, CELLAR_CC_CREST);
+    assert_int_equal(settings.db.cc, CELLAR_CC_CELLAR);
     assert_int_equal(settings.db.threads, 3);
     assert_int_equal(settings.db.coros, 4);
     assert_int_equal(settings_coordinators(&settings), 12);
