@@ -96,10 +96,37 @@ static int check_json(const char *path, struct cellar_error *error)
 
 /* ---- the subcommand ---- */
 
-static void print_studies(const struct exp_sweep_family *family)
+/* `quick_s`, `full_s`: processor time; negative when it is not told. */
+static void print_experiment(uint32_t indent, const char *name, const char *title, double quick_s, double full_s)
 {
-    for (const struct exp_sweep_study *const *study = family->studies; *study; study++)
-        printf("    %-24s %s\n", (*study)->name, (*study)->title);
+    const double seconds[] = {quick_s, full_s};
+    printf("%*s%-*s ", (int)indent, "", (int)(14 - indent), name);
+    for (uint32_t i = 0; i < 2; i++) {
+        bool minutes = seconds[i] >= 90;
+        printf("%5.0f %-3s ", minutes ? seconds[i] / 60 : seconds[i] < 1 ? 1 : seconds[i], minutes ? "min" : "s");
+    }
+    printf(" %s\n", title);
+}
+
+static double cost_of(const struct exp_kind *kind, bool quick)
+{
+    return kind->family ? exp_sweep_cost(kind->family, NULL, quick) : quick ? kind->quick_s : kind->full_s;
+}
+
+static void print_experiments(void)
+{
+    double quick_s = 0, full_s = 0;
+    for (uint32_t i = 0; exp_kinds[i]; i++) {
+        const struct exp_sweep_family *family = exp_kinds[i]->family;
+        double quick = cost_of(exp_kinds[i], true), full = cost_of(exp_kinds[i], false);
+        print_experiment(2, exp_kinds[i]->name, exp_kinds[i]->summary, quick, full);
+        for (const struct exp_sweep_study *const *study = family ? family->studies : NULL; study && *study; study++)
+            print_experiment(4, (*study)->name, (*study)->title, exp_sweep_cost(family, (*study)->name, true),
+                             exp_sweep_cost(family, (*study)->name, false));
+        quick_s += quick;
+        full_s += full;
+    }
+    print_experiment(2, "all", "each of them", quick_s, full_s);
 }
 
 static void print_help(void)
@@ -107,13 +134,9 @@ static void print_help(void)
     fputs(
         "Usage: cellar exp NAME|all --out DIR [--quick] [--json FILE]\n\n"
         "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
-        "gets the\nsame numbers.\n\nExperiments\n",
+        "gets the\nsame numbers.\n\nExperiments       --quick      full   of processor time, about; --jobs share it\n",
         stdout);
-    for (uint32_t i = 0; exp_kinds[i]; i++) {
-        printf("  %-26s %s\n", exp_kinds[i]->name, exp_kinds[i]->summary);
-        if (exp_kinds[i]->family) print_studies(exp_kinds[i]->family);
-    }
-    printf("  %-26s %s\n", "all", "each of them");
+    print_experiments();
     options_print(&options, stdout);
     fputs("\nExamples\n  cellar exp all --quick --out /tmp/figures      then open /tmp/figures/index.html\n"
           "  cellar exp skew --out /tmp/skew\n"

@@ -35,6 +35,7 @@ struct exp_kind {
     const struct exp_sweep_family *family; /* NULL, or its studies are experiments, too; then run is NULL */
     /* 0: done and all figures within their bands; 1: some are not; negative: an error. Prints its result. */
     int (*run)(struct exp *exp, struct cellar_error *error);
+    double quick_s, full_s; /* without a family: processor time of a run, about */
 };
 
 /* NULL-terminated. */

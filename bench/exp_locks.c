@@ -9,6 +9,7 @@
 #define ARGUMENTS_MAX 64
 #define BUSY_CLIENTS 64 /* more do not make a run slower: the NIC has enough to do */
 #define OPENING_NS 50   /* of a run's length, for each lock: what opening and reading them back costs */
+#define WEIGHT_PER_S 3e9
 
 static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_GOODPUT] = "goodput_m_per_s",
@@ -203,7 +204,8 @@ static const struct exp_sweep_family family = {.name = "locks",
                                                .metrics = names,
                                                .metric_count = EXP_LOCKS_METRICS,
                                                .measure = measure,
-                                               .weigh = weigh};
+                                               .weigh = weigh,
+                                               .weight_per_s = WEIGHT_PER_S};
 
 const struct exp_kind exp_locks = {
     .name = "locks", .summary = "the lock papers' figures, made again", .family = &family};

@@ -173,16 +173,31 @@ static int write_report(const struct exp_nic *nic, const char *suffix,
     return exp_close(&file, error);
 }
 
+/* Names of the profiles of a group's points. */
+static void name_profiles(const struct exp_nic *nic, const struct exp_nic_group *group, char *names, size_t bytes)
+{
+    size_t used = 0;
+    names[0] = 0;
+    for (uint32_t i = 0; i < nic->point_count; i++) {
+        const struct exp_nic_point *point = &nic->points[i];
+        if (point->group != group || strstr(names, point->load.profile)) continue;
+        used += (size_t)snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", point->load.profile);
+        must(used < bytes);
+    }
+}
+
 static int write_section(const struct exp_nic *nic, struct cellar_error *error)
 {
-    const char *made = nic->exp->quick ? "cellar exp nic --quick --out DIR" : "cellar exp nic --out DIR";
     int code = 0;
     FILE *page = nic->exp->page.out;
-    char file[64];
+    char file[64], profiles[64], made[160];
     exp_page_section(TITLE, page);
     for (uint32_t i = 0; i < GROUPS && code == 0; i++) {
         if (!groups[i]->chart) continue;
         snprintf(file, sizeof file, "nic-%s.svg", groups[i]->name);
+        name_profiles(nic, groups[i], profiles, sizeof profiles);
+        snprintf(made, sizeof made, "cellar exp nic%s --out DIR\nNIC %s, seed %d", nic->exp->quick ? " --quick" : "",
+                 profiles, SEED);
         code = exp_page_chart(nic->exp, file, groups[i]->title, made, error);
     }
     exp_page_table(&nic->report, page);
@@ -244,5 +259,8 @@ static int run(struct exp *exp, struct cellar_error *error)
     return code;
 }
 
-const struct exp_kind exp_nic = {
-    .name = "nic", .summary = "the simulated NICs against measurements of real ones", .run = run};
+const struct exp_kind exp_nic = {.name = "nic",
+                                 .summary = "the simulated NICs against measurements of real ones",
+                                 .run = run,
+                                 .quick_s = 10,
+                                 .full_s = 300};

@@ -35,6 +35,7 @@ void exp_page_begin(const char *command, bool quick, FILE *out)
         "figure { display: inline-block; vertical-align: top; width: 570px; max-width: 100%; margin: 0 .5em 1em 0; }\n"
         "figure svg { width: 100%; height: auto; border: 1px solid #e4e4e4; }\n"
         "figcaption { font-size: 12px; } figcaption code { display: block; overflow-wrap: anywhere; color: #555; }\n"
+        "figcaption span { white-space: nowrap; }\n"
         ".table { overflow-x: auto; }\n"
         "table { border-collapse: collapse; } th, td { padding: .25em .7em; border-bottom: 1px solid #e4e4e4; }\n"
         "th { text-align: left; } .n { text-align: right; white-space: nowrap; }\n"
@@ -74,6 +75,25 @@ static int copy_file(const struct exp *exp, const char *file, struct cellar_erro
     return failed ? err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back", path) : 0;
 }
 
+/* An option of a command is not broken at its dashes. */
+static void caption(const char *made, FILE *out)
+{
+    bool option = false;
+    for (; *made; made++) {
+        char letter[2] = {*made, 0};
+        if (option && (*made == ' ' || *made == '\n')) fputs("</span>", out);
+        option = option && *made != ' ' && *made != '\n';
+        if (!strncmp(made, " --", 3)) {
+            fputs(" <span>", out);
+            option = true;
+        } else if (*made == '\n')
+            fputs("</code><code>", out);
+        else
+            escaped(letter, out);
+    }
+    if (option) fputs("</span>", out);
+}
+
 int exp_page_chart(const struct exp *exp, const char *file, const char *title, const char *made,
                    struct cellar_error *error)
 {
@@ -83,14 +103,8 @@ int exp_page_chart(const struct exp *exp, const char *file, const char *title, c
     fputs("\">\n", out);
     int code = copy_file(exp, file, error);
     fputs("<figcaption><code>", out);
-    for (; *made; made++) {
-        char letter[2] = {*made, 0};
-        if (*made == '\n')
-            fputs("</code><code>", out);
-        else
-            escaped(letter, out);
-    }
-    fputs("</code></figcaption>\n</figure>\n", out);
+    caption(made, out);
+    fprintf(out, "; commit %s</code></figcaption>\n</figure>\n", CELLAR_COMMIT);
     return code;
 }
 
@@ -119,7 +133,8 @@ static void table_row(const struct exp_report *report, uint32_t index, FILE *out
 void exp_page_table(const struct exp_report *report, FILE *out)
 {
     uint32_t last = 0;
-    fputs("<div class=\"table\"><table>\n<tr><th>figure<th>source<th class=\"n\">published<th class=\"n\">model"
+    fputs("<div class=\"table\"><table>\n<tr><th>figure<th>source<th class=\"n\">published, or wanted<th "
+          "class=\"n\">model"
           "<th class=\"n\">ratio<th class=\"n\">band<th>is<th>within</tr>\n",
           out);
     for (uint32_t i = 0; i < report->count; i++) table_row(report, i, out);

@@ -8,7 +8,7 @@
 void exp_page_begin(const char *command, bool quick, FILE *out);
 void exp_page_section(const char *title, FILE *out);
 void exp_page_text(const char *text, FILE *out);
-/* Puts a chart of the folder into its page, and under it the command lines, one in each line of `made`, that make it. */
+/* Puts a chart of the folder into its page, and under it the lines of `made`: the commands that make it, its NICs and seeds; and the commit. */
 NODISCARD int exp_page_chart(const struct exp *exp, const char *file, const char *title, const char *made,
                              struct cellar_error *error);
 void exp_page_table(const struct exp_report *report, FILE *out);

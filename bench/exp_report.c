@@ -64,7 +64,8 @@ uint32_t exp_report_note(const struct exp_report *report, uint32_t index)
 
 const char *exp_report_value(char *text, double value, const char *unit)
 {
-    int digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
+    double size = value < 0 ? -value : value;
+    int digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
     snprintf(text, EXP_REPORT_VALUE_BYTES, "%.*f%s%s", digits, value, unit[0] ? " " : "", unit);
     return text;
 }

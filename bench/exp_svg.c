@@ -175,12 +175,14 @@ static void draw_series(const struct exp_svg_chart *chart, uint32_t index, const
     const char *colour = series->published ? "#222" : colours[index];
     double legend_y = TOP + 14 + 22.0 * index;
     if (!series->published) {
-        fputs("<path fill=\"none\" stroke-width=\"2\" stroke=\"", out);
-        fprintf(out, "%s\" d=\"", colour);
+        const char *dashes = index % 2 ? "7 3" : "none"; /* a line under another one shows through */
+        fprintf(out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"", colour,
+                dashes);
         for (uint32_t i = 0; i < series->count; i++)
             fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', place(x, series->x[i]), place(y, series->y[i]));
         fputs("\"/>\n", out);
-        fprintf(out, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-width=\"2\"/>\n", RIGHT + 14, legend_y, colour);
+        fprintf(out, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-dasharray=\"%s\" stroke-width=\"2\"/>\n", RIGHT + 14,
+                legend_y, colour, dashes);
     }
     for (uint32_t i = 0; i < series->count; i++)
         draw_dot(out, place(x, series->x[i]), place(y, series->y[i]), colour, series->published);
@@ -212,6 +214,8 @@ void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
 /* ---- bars ---- */
 
 #define GROUP_GAP 0.25 /* of a group's room, empty */
+#define CUTS 2
+#define CUT_TIMES 3
 
 static double height_of(const struct exp_svg_bars *bars, uint32_t group, uint32_t bar)
 {
@@ -220,11 +224,26 @@ static double height_of(const struct exp_svg_bars *bars, uint32_t group, uint32_
     return sum;
 }
 
+/* The highest bar that is not above `limit`. */
+static double highest_below(const struct exp_svg_bars *bars, double limit)
+{
+    double highest = 0;
+    for (uint32_t group = 0; group < bars->group_count; group++)
+        for (uint32_t bar = 0; bar < bars->bar_count; bar++) {
+            double height = height_of(bars, group, bar);
+            if (height > highest && height < limit) highest = height;
+        }
+    return highest;
+}
+
+/* Up to CUTS bars, each many times the next, would leave no room for all others: they are cut, and say how high they are. */
 static void make_height(const struct exp_svg_bars *bars, struct axis *y)
 {
-    for (uint32_t group = 0; group < bars->group_count; group++)
-        for (uint32_t bar = 0; bar < bars->bar_count; bar++)
-            if (height_of(bars, group, bar) > y->high) y->high = height_of(bars, group, bar);
+    y->high = highest_below(bars, 1e300);
+    for (uint32_t i = 0; i < CUTS; i++) {
+        double next = highest_below(bars, y->high);
+        if (next > 0 && y->high > CUT_TIMES * next) y->high = next;
+    }
     y->high = y->high > 0 ? y->high * ROOM_ABOVE : 1;
     linear_ticks(y);
 }
@@ -235,13 +254,18 @@ static void draw_bar(const struct exp_svg_bars *bars, const struct axis *y, uint
 {
     double room = (double)(RIGHT - LEFT) / bars->group_count, width = room * (1 - GROUP_GAP) / bars->bar_count;
     double left = LEFT + room * (group + GROUP_GAP / 2) + width * bar, base = 0;
+    bool cut = height_of(bars, group, bar) > y->high;
     for (uint32_t part = 0; part < bars->part_count; part++) {
         double value = bars->values[group][bar][part];
+        if (base + value > y->high) value = y->high - base;
         fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
                 left, place(y, base + value), width * 0.9, place(y, base) - place(y, base + value), colours[bar],
                 opacity_of(part));
         base += value;
     }
+    char label[32];
+    snprintf(label, sizeof label, "%.3g", height_of(bars, group, bar));
+    if (cut) text_at(out, left + width * 0.45, TOP - 5, "text-anchor=\"middle\" font-size=\"11\"", label);
 }
 
 static void draw_legend(const struct exp_svg_bars *bars, FILE *out)

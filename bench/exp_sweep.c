@@ -1,4 +1,4 @@
-/* exp_sweep.c - plans all studies' points, has them run, and writes what came of it. */
+/* exp_sweep.c - has all studies' points run, and writes what came of it. */
 #include "exp_sweep.h"
 
 #include "exp_page.h"
@@ -9,117 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX 64
-
-/* ---- the plan ---- */
-
-static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
-
-/* The same words in another order are the same run. `sorted`: EXP_SWEEP_LINE_BYTES. */
-static void sort_words(const char *line, char *sorted)
-{
-    char copy[EXP_SWEEP_LINE_BYTES], *words[WORDS_MAX], *rest = NULL;
-    size_t count = 0, used = 0;
-    snprintf(copy, sizeof copy, "%s", line);
-    for (char *word = strtok_r(copy, " ", &rest); word && count < WORDS_MAX; word = strtok_r(NULL, " ", &rest))
-        words[count++] = word;
-    qsort(words, count, sizeof words[0], by_text);
-    for (size_t i = 0; i < count; i++)
-        used += (size_t)snprintf(sorted + used, EXP_SWEEP_LINE_BYTES - used, "%s ", words[i]);
-}
-
-static uint32_t find_same(const struct exp_sweep_plan *plan, const char *line)
-{
-    char wanted[EXP_SWEEP_LINE_BYTES + 2], other[EXP_SWEEP_LINE_BYTES + 2];
-    sort_words(line, wanted);
-    for (uint32_t i = 0; i < plan->point_count; i++) {
-        sort_words(plan->points[i].line, other);
-        if (!strcmp(wanted, other)) return i;
-    }
-    return plan->point_count;
-}
-
-static int plan_point(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const struct exp_sweep_series *series,
-                      const struct exp_sweep_step *step, struct cellar_error *error)
-{
-    must(plan->point_count < EXP_SWEEP_POINTS);
-    struct exp_sweep_point *point = &plan->points[plan->point_count];
-    *point = (struct exp_sweep_point){.sweep = sweep, .series = series, .step = step};
-    const char *length = plan->exp->quick ? sweep->quick_length : series->length ? series->length : sweep->length;
-    const char *parts[] = {sweep->first ? sweep->first : "", step->arguments, sweep->arguments, series->arguments,
-                           length};
-    size_t used = 0;
-    for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (parts[i][0] == 0) continue;
-        used += (size_t)snprintf(point->line + used, sizeof point->line - used, "%s%s", used ? " " : "", parts[i]);
-        must(used < sizeof point->line);
-    }
-    point->same = find_same(plan, point->line);
-    plan->point_count++;
-    return plan->family->weigh(point->line, &point->weight, error);
-}
-
-static bool is_asked_for(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study)
-{
-    return !plan->exp->study || !strcmp(plan->exp->study, study->name);
-}
-
-/* Studies may share sweeps. */
-static bool is_of_study(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
-{
-    for (const struct exp_sweep_study *const *study = plan->family->studies; *study; study++)
-        for (const struct exp_sweep *const *one = (*study)->sweeps; *one; one++)
-            if (*one == sweep && is_asked_for(plan, *study)) return true;
-    return false;
-}
-
-bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
-{
-    const char *only = plan->exp->only;
-    if ((plan->exp->quick && sweep->full_only) || !is_of_study(plan, sweep)) return false;
-    return !only || strncmp(sweep->name, only, strlen(only)) == 0;
-}
-
-const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
-{
-    return sweep->series ? sweep->series : plan->modes;
-}
-
-static bool is_planned(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
-{
-    for (uint32_t i = 0; i < plan->point_count; i++)
-        if (plan->points[i].sweep == sweep) return true;
-    return false;
-}
-
-static int plan_sweep(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
-{
-    int code = 0;
-    if (!exp_sweep_wants(plan, sweep) || is_planned(plan, sweep)) return 0;
-    for (const struct exp_sweep_series *series = exp_sweep_series(plan, sweep); series->name; series++)
-        for (const struct exp_sweep_step *step = sweep->steps; step->arguments && code == 0; step++)
-            if (!plan->exp->quick || step->quick) code = plan_point(plan, sweep, series, step, error);
-    return code;
-}
-
-static void make_modes(struct exp_sweep_plan *plan)
-{
-    for (uint32_t i = 0; plan->family->modes && plan->family->modes[i]; i++) {
-        must(i < EXP_SVG_SERIES);
-        snprintf(plan->mode_arguments[i], sizeof plan->mode_arguments[i], "--cc %s", plan->family->modes[i]);
-        plan->modes[i] = (struct exp_sweep_series){plan->family->modes[i], plan->mode_arguments[i], NULL};
-    }
-}
-
-static int plan_all(struct exp_sweep_plan *plan, struct cellar_error *error)
-{
-    int code = 0;
-    make_modes(plan);
-    for (const struct exp_sweep_study *const *study = plan->family->studies; *study; study++)
-        for (const struct exp_sweep *const *sweep = (*study)->sweeps; *sweep && code == 0; sweep++)
-            code = plan_sweep(plan, *sweep, error);
-    return code;
-}
+#define VALUE_BYTES 32 /* of an option */
 
 /* ---- writing ---- */
 
@@ -156,8 +46,9 @@ static int write_sweep(const struct exp_sweep_plan *plan, const struct exp_sweep
 
 static void chart_name(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, char *name, size_t bytes)
 {
-    snprintf(name, bytes, "%s-%s", chart->sweep->name,
-             chart->look == EXP_SWEEP_TIMED ? "over-time" : plan->family->metrics[chart->metric]);
+    snprintf(name, bytes, "%s-%s%s", chart->sweep->name,
+             chart->look == EXP_SWEEP_TIMED ? "over-time" : plan->family->metrics[chart->metric],
+             chart->count > 1 ? "-and-on" : "");
 }
 
 static int write_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart,
@@ -195,16 +86,55 @@ static const struct exp_sweep_point *example_of(const struct exp_sweep_plan *pla
     return NULL;
 }
 
+/* What follows that option in a command line, else `usual`. `value`: VALUE_BYTES. */
+static void value_in(const char *line, const char *option, const char *usual, char *value)
+{
+    const char *at = strstr(line, option);
+    snprintf(value, VALUE_BYTES, "%s", at ? at + strlen(option) : usual);
+    value[strcspn(value, " ")] = 0;
+}
+
+/* Has one of the sweep's points before that one the same value? */
+static bool is_told(const struct exp_sweep_plan *plan, uint32_t index, const char *option, const char *usual)
+{
+    char wanted[VALUE_BYTES], value[VALUE_BYTES];
+    value_in(plan->points[index].line, option, usual, wanted);
+    for (uint32_t i = 0; i < index; i++) {
+        if (plan->points[i].sweep != plan->points[index].sweep) continue;
+        value_in(plan->points[i].line, option, usual, value);
+        if (!strcmp(value, wanted)) return true;
+    }
+    return false;
+}
+
+/* All values of an option in a sweep's runs, one after the other. */
+static void values_in(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const char *option,
+                      const char *usual, char *all, size_t bytes)
+{
+    char value[VALUE_BYTES];
+    size_t used = 0;
+    all[0] = 0;
+    for (uint32_t i = 0; i < plan->point_count; i++) {
+        if (plan->points[i].sweep != sweep || is_told(plan, i, option, usual)) continue;
+        value_in(plan->points[i].line, option, usual, value);
+        used += (size_t)snprintf(all + used, bytes - used, "%s%s", used ? ", " : "", value);
+        must(used < bytes);
+    }
+}
+
 static int show_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
                       const struct exp_sweep_chart *chart, struct cellar_error *error)
 {
     const struct exp_sweep_point *point = example_of(plan, chart->sweep);
-    char name[96], file[112], made[64 + EXP_SWEEP_LINE_BYTES];
+    char name[96], file[112], made[512 + EXP_SWEEP_LINE_BYTES], nics[128], seeds[128];
     if (!exp_sweep_wants(plan, chart->sweep)) return 0;
     chart_name(plan, chart, name, sizeof name);
     snprintf(file, sizeof file, "%s-%s.svg", plan->family->name, name);
-    snprintf(made, sizeof made, "cellar exp %s%s --out DIR\n%s %s", study->name, plan->exp->quick ? " --quick" : "",
-             plan->family->command, point->line);
+    values_in(plan, chart->sweep, "--nic ", "cx5", nics, sizeof nics);
+    values_in(plan, chart->sweep, "--seed ", "1", seeds, sizeof seeds);
+    snprintf(made, sizeof made, "cellar exp %s%s --out DIR\n%s %s\nNIC %s, seed %s; all runs: %s-%s.csv", study->name,
+             plan->exp->quick ? " --quick" : "", plan->family->command, point->line, nics, seeds, plan->family->name,
+             chart->sweep->name);
     return exp_page_chart(plan->exp, file, chart->title, made, error);
 }
 
@@ -260,19 +190,11 @@ static uint32_t print_failed(const struct exp_sweep_plan *plan)
     return failed;
 }
 
-static bool any_wanted(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study)
-{
-    if (!is_asked_for(plan, study)) return false;
-    for (const struct exp_sweep *const *sweep = study->sweeps; *sweep; sweep++)
-        if (exp_sweep_wants(plan, *sweep)) return true;
-    return false;
-}
-
 /* A study of which nothing was asked for, or to be judged, is left out. */
 static int finish_study(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, json_t *json,
                         uint32_t *bad, struct cellar_error *error)
 {
-    if (!any_wanted(plan, study)) return 0;
+    if (!exp_sweep_shows(plan, study)) return 0;
     struct exp_report *report = calloc(1, sizeof *report);
     if (!report) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a report");
     exp_sweep_judge(plan, study, report);
@@ -308,7 +230,7 @@ int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct
     if (code == 0) {
         plan->exp = exp;
         plan->family = family;
-        code = plan_all(plan, error);
+        code = exp_sweep_plan(plan, error);
     }
     if (code == 0) code = exp_sweep_measure(plan, exp->jobs, error);
     if (code == 0) code = finish(plan, &bad, error);

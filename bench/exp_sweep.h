@@ -14,6 +14,7 @@
 #include "exp_svg.h"
 
 #define EXP_SWEEP_LINE_BYTES 320
+#define EXP_SWEEP_WORDS_BYTES (EXP_SWEEP_LINE_BYTES + 2)
 #define EXP_SWEEP_POINTS 2048
 #define EXP_SWEEP_STEPS 16
 #define EXP_SWEEP_METRICS 48
@@ -123,8 +124,9 @@ struct exp_sweep_family {
     const char *const *modes; /* NULL, or what sweeps without series of their own compare: each with --cc NAME */
     /* One run of a line. */
     int (*measure)(const char *line, struct exp_sweep_result *result, struct cellar_error *error);
-    /* About how long it takes; in any unit. */
+    /* About how long it takes; in any unit, */
     int (*weigh)(const char *line, double *weight, struct cellar_error *error);
+    double weight_per_s; /* of which one processor does so many in a second */
 };
 
 struct exp_sweep_point {
@@ -132,8 +134,9 @@ struct exp_sweep_point {
     const struct exp_sweep_series *series;
     const struct exp_sweep_step *step;
     char line[EXP_SWEEP_LINE_BYTES];
-    double weight; /* about how long it takes */
-    uint32_t same; /* the point that is run, of those whose lines have the same words */
+    char words[EXP_SWEEP_WORDS_BYTES]; /* of the line, in order */
+    double weight;                     /* about how long it takes */
+    uint32_t same;                     /* the point that is run, of those whose lines have the same words */
 };
 
 struct exp_sweep_plan {
@@ -153,10 +156,16 @@ bool exp_sweep_has(const struct exp_sweep_family *family, const char *name);
 /* Zeroed memory that processes forked later have in common; NULL without memory. Unsharing NULL is allowed. */
 void *exp_sweep_share(size_t bytes);
 void exp_sweep_unshare(void *memory, size_t bytes);
+/* Processor time of a whole run in seconds, about: of one study, or for NULL of the family. (exp_sweep_plan.c) */
+double exp_sweep_cost(const struct exp_sweep_family *family, const char *study, bool quick);
+/* Lists all points of plan->exp and plan->family. */
+NODISCARD int exp_sweep_plan(struct exp_sweep_plan *plan, struct cellar_error *error);
 /* All points of the plan, in `jobs` processes. (exp_sweep_jobs.c) */
 NODISCARD int exp_sweep_measure(struct exp_sweep_plan *plan, uint32_t jobs, struct cellar_error *error);
 /* Is that sweep of this run? */
 bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
+/* Is that study asked for, and a sweep of it of this run? */
+bool exp_sweep_shows(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study);
 /* The series of a sweep: its own, or all modes. */
 const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
 /* NULL: that point is not of this run. */

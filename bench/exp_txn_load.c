@@ -3,19 +3,12 @@
 
 /* ---- why figures are outside their bands ---- */
 
-static const char *const why_MORE =
-    "Here a hot record's tag stays with a compute node while its coordinators take turns, dozens of updates for one "
-    "lock and one apply, so that localized execution gains more than published: at YCSB 0.99 one compute node has "
-    "nearly all (Jain 0.34). Rivals here retry with a backoff of up to 1 ms, and have none of the prototypes' bugs.";
 static const char *const why_ENDS =
     "A mean over transactions that end in the window, and who starves does not: crest's 240 coordinators at 4.7 M "
     "txn/s take 51 us each on average, of which the 16 us of the report are the lucky ones.";
 static const char *const why_FEW =
     "With 24 coordinators crest's retries come through (0.2 to 0.4 aborts a transaction); a turn in a queue costs a "
     "round trip and a message that nobody needs. Means of twenty seeds are 0.998 for SmallBank and 0.954 for YCSB.";
-static const char *const why_QUEUE =
-    "In the queue of a hot record everybody waits about as long, 0.8 ms at p99 and at p99.9; elsewhere most are lucky, "
-    "and who starves shows at p99.9 or, beyond the window, not at all.";
 static const char *const why_SHORT =
     "The target is missed: crest at YCSB 0.99 is one compute node's monopoly (Jain 0.34), which fair turns come up to, "
     "not beyond; and rivals are quicker here than the published prototypes.";
@@ -48,42 +41,28 @@ static const struct exp_sweep_chart throughput_charts[] = {
     {.title = NULL}};
 
 static const struct exp_sweep_claim throughput_claims[] = {
-    EXP_TXN_PAPER("TPC-C: crest / motor", "section 8.3", "x", 1.92, RATIO_AT, exp_txn_tpcc, TPS, "crest", "motor",
-                  .x = 240, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("SmallBank: crest / motor", "section 8.3", "x", 1.46, RATIO_AT, exp_txn_smallbank, TPS, "crest",
-                  "motor", .x = 240, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("YCSB: crest / motor", "section 8.3", "x", 1.85, RATIO_AT, exp_txn_ycsb, TPS, "crest", "motor",
-                  .x = 240, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("TPC-C: crest / ford", "section 8.3", "x", 2.76, RATIO_AT, exp_txn_tpcc, TPS, "crest", "ford",
-                  .x = 240, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("SmallBank: crest / ford", "section 8.3", "x", 1.89, RATIO_AT, exp_txn_smallbank, TPS, "crest",
-                  "ford", .x = 240, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("YCSB: crest / ford", "section 8.3", "x", 2.58, RATIO_AT, exp_txn_ycsb, TPS, "crest", "ford",
-                  .x = 240, EXP_TXN_KNOWN(why_MORE)),
+    EXP_TXN_GAIN("TPC-C", "section 8.3", 1.92, exp_txn_tpcc, "crest", "motor", 240, exp_txn_more),
+    EXP_TXN_GAIN("SmallBank", "section 8.3", 1.46, exp_txn_smallbank, "crest", "motor", 240, exp_txn_more),
+    EXP_TXN_GAIN("YCSB", "section 8.3", 1.85, exp_txn_ycsb, "crest", "motor", 240, exp_txn_more),
+    EXP_TXN_GAIN("TPC-C", "section 8.3", 2.76, exp_txn_tpcc, "crest", "ford", 240, exp_txn_more),
+    EXP_TXN_GAIN("SmallBank", "section 8.3", 1.89, exp_txn_smallbank, "crest", "ford", 240, exp_txn_more),
+    EXP_TXN_GAIN("YCSB", "section 8.3", 2.58, exp_txn_ycsb, "crest", "ford", 240, exp_txn_more),
     EXP_TXN_PAPER("TPC-C: crest, at most", "section 8.3", "k/s", 743.7, MOST, exp_txn_tpcc, TPS, "crest", NULL,
-                  EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_TARGET("TPC-C: cellar / motor", "x", 1.92, RATIO_AT, exp_txn_tpcc, TPS, "cellar", "motor", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("SmallBank: cellar / motor", "x", 1.46, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "motor",
-                   .x = 240, EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("YCSB: cellar / motor", "x", 1.85, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "motor", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("TPC-C: cellar / ford", "x", 2.76, RATIO_AT, exp_txn_tpcc, TPS, "cellar", "ford", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("SmallBank: cellar / ford", "x", 1.89, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "ford", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("YCSB: cellar / ford", "x", 2.58, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "ford", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("TPC-C: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_tpcc, TPS, "cellar", "crest",
-                   EXP_TXN_KNOWN(why_FEW)),
-    EXP_TXN_TARGET("SmallBank: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_smallbank, TPS, "cellar",
-                   "crest", EXP_TXN_KNOWN(why_FEW)),
-    EXP_TXN_TARGET("YCSB: cellar / crest, at least", "x", 0.99, RATIO_LEAST, exp_txn_ycsb, TPS, "cellar", "crest",
-                   EXP_TXN_KNOWN(why_FEW)),
-    EXP_TXN_TARGET("SmallBank: cellar / crest", "x", 1.25, RATIO_AT, exp_txn_smallbank, TPS, "cellar", "crest",
-                   .x = 240, EXP_TXN_KNOWN(why_SHORT)),
-    EXP_TXN_TARGET("YCSB: cellar / crest", "x", 1.25, RATIO_AT, exp_txn_ycsb, TPS, "cellar", "crest", .x = 240,
-                   EXP_TXN_KNOWN(why_SHORT)),
+                  EXP_TXN_KNOWN(exp_txn_more)),
+    EXP_TXN_AIM("TPC-C", 1.92, exp_txn_tpcc, "cellar", "motor", 240, why_SHORT),
+    EXP_TXN_AIM("SmallBank", 1.46, exp_txn_smallbank, "cellar", "motor", 240, why_SHORT),
+    EXP_TXN_AIM("YCSB", 1.85, exp_txn_ycsb, "cellar", "motor", 240, why_SHORT),
+    EXP_TXN_AIM("TPC-C", 2.76, exp_txn_tpcc, "cellar", "ford", 240, why_SHORT),
+    EXP_TXN_AIM("SmallBank", 1.89, exp_txn_smallbank, "cellar", "ford", 240, why_SHORT),
+    EXP_TXN_AIM("YCSB", 2.58, exp_txn_ycsb, "cellar", "ford", 240, why_SHORT),
+    EXP_TXN_AIM("TPC-C", 1, exp_txn_tpcc, "cellar", "2pl", 240, why_SHORT),
+    EXP_TXN_AIM("SmallBank", 1, exp_txn_smallbank, "cellar", "2pl", 240, why_SHORT),
+    EXP_TXN_AIM("YCSB", 1, exp_txn_ycsb, "cellar", "2pl", 240, why_SHORT),
+    EXP_TXN_KEEPS("TPC-C", exp_txn_tpcc, why_FEW),
+    EXP_TXN_KEEPS("SmallBank", exp_txn_smallbank, why_FEW),
+    EXP_TXN_KEEPS("YCSB", exp_txn_ycsb, why_FEW),
+    EXP_TXN_AIM("SmallBank", 1.25, exp_txn_smallbank, "cellar", "crest", 240, why_SHORT),
+    EXP_TXN_AIM("YCSB", 1.25, exp_txn_ycsb, "cellar", "crest", 240, why_SHORT),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_throughput = {.name = "throughput",
@@ -104,24 +83,24 @@ static const struct exp_sweep_chart latency_charts[] = {
     {.title = NULL}};
 
 /* The text has ranges over the three workloads; the middle, and bands to their ends. */
-static const struct exp_sweep_claim latency_claims[] = {
-    EXP_TXN_CLAIM("TPC-C, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21, LESS_AT,
-                  exp_txn_tpcc, AVG, "crest", "ford", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_CLAIM("SmallBank, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21,
-                  LESS_AT, exp_txn_smallbank, AVG, "crest", "ford", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_CLAIM("YCSB, average: crest below ford by", "section 8.3: 41.1 to 62.6", "%", 51.9, 0.79, 1.21, LESS_AT,
-                  exp_txn_ycsb, AVG, "crest", "ford", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_CLAIM("TPC-C, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43, LESS_AT,
-                  exp_txn_tpcc, AVG, "crest", "motor", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_CLAIM("SmallBank, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43,
-                  LESS_AT, exp_txn_smallbank, AVG, "crest", "motor", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_CLAIM("YCSB, average: crest below motor by", "section 8.3: 17.7 to 44.4", "%", 31.1, 0.57, 1.43, LESS_AT,
-                  exp_txn_ycsb, AVG, "crest", "motor", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("YCSB, median: crest below ford by", "section 8.3", "%", 45.8, LESS_AT, exp_txn_ycsb, P50, "crest",
-                  "ford", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("YCSB, median: crest below motor by", "section 8.3", "%", 47.2, LESS_AT, exp_txn_ycsb, P50, "crest",
-                  "motor", .x = 240, EXP_TXN_KNOWN(why_ENDS)),
-    {.figure = NULL}};
+#define MEAN_BELOW(text, where, value, lo, hi, s, rival)                                                               \
+    EXP_TXN_CLAIM(text ", average: crest below " rival " by", where, "%", value, lo, hi, LESS_AT, s, AVG, "crest",     \
+                  rival, .x = 240, EXP_TXN_KNOWN(why_ENDS))
+#define BELOW_FORD(text, s) MEAN_BELOW(text, "section 8.3: 41.1 to 62.6", 51.9, 0.79, 1.21, s, "ford")
+#define BELOW_MOTOR(text, s) MEAN_BELOW(text, "section 8.3: 17.7 to 44.4", 31.1, 0.57, 1.43, s, "motor")
+#define MEDIAN_BELOW(value, rival)                                                                                     \
+    EXP_TXN_PAPER("YCSB, median: crest below " rival " by", "section 8.3", "%", value, LESS_AT, exp_txn_ycsb, P50,     \
+                  "crest", rival, .x = 240, EXP_TXN_KNOWN(why_ENDS))
+
+static const struct exp_sweep_claim latency_claims[] = {BELOW_FORD("TPC-C", exp_txn_tpcc),
+                                                        BELOW_FORD("SmallBank", exp_txn_smallbank),
+                                                        BELOW_FORD("YCSB", exp_txn_ycsb),
+                                                        BELOW_MOTOR("TPC-C", exp_txn_tpcc),
+                                                        BELOW_MOTOR("SmallBank", exp_txn_smallbank),
+                                                        BELOW_MOTOR("YCSB", exp_txn_ycsb),
+                                                        MEDIAN_BELOW(45.8, "ford"),
+                                                        MEDIAN_BELOW(47.2, "motor"),
+                                                        {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_latency = {.name = "latency",
                                                 .title = "Exp#2: average and median latency",
@@ -143,26 +122,23 @@ static const struct exp_sweep_chart tails_charts[] = {
     EXP_TXN_BARS(most, P999, "Fig. 13: p99.9, 240 coordinators", "us"),
     {.title = NULL}};
 
-static const struct exp_sweep_claim tails_claims[] = {
-    EXP_TXN_PAPER("TPC-C, p99: crest below motor by", "section 8.3", "%", 15.2, LESS_AT, most, P99, "crest", "motor",
-                  .x = 1, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("TPC-C, p99: crest below ford by", "section 8.3", "%", 33.7, LESS_AT, most, P99, "crest", "ford",
-                  .x = 1, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("SmallBank, p99: crest below motor by", "section 8.3", "%", 36.7, LESS_AT, most, P99, "crest",
-                  "motor", .x = 2, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("SmallBank, p99: crest below ford by", "section 8.3", "%", 42.1, LESS_AT, most, P99, "crest", "ford",
-                  .x = 2, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("YCSB, p99: crest / motor", "section 8.3: similar", "x", 1, RATIO_AT, most, P99, "crest", "motor",
-                  .x = 3, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_PAPER("YCSB, p99: crest / ford", "section 8.3: similar", "x", 1, RATIO_AT, most, P99, "crest", "ford",
-                  .x = 3, EXP_TXN_KNOWN(why_ENDS)),
-    EXP_TXN_LIMIT("TPC-C, p99: cellar / the best other mode", "x", 1.02, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
-                  .x = 1, EXP_TXN_KNOWN(why_QUEUE)),
-    EXP_TXN_LIMIT("SmallBank, p99: cellar / the best other mode", "x", 1, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
-                  .x = 2, EXP_TXN_KNOWN(why_QUEUE)),
-    EXP_TXN_LIMIT("YCSB, p99: cellar / the best other mode", "x", 1, RATIO_AT, most, P99, "cellar", EXP_SWEEP_BEST,
-                  .x = 3, EXP_TXN_KNOWN(why_QUEUE)),
-    {.figure = NULL}};
+#define TAIL_BELOW(text, value, rival, at)                                                                             \
+    EXP_TXN_PAPER(text ", p99: crest below " rival " by", "section 8.3", "%", value, LESS_AT, most, P99, "crest",      \
+                  rival, .x = at, EXP_TXN_KNOWN(why_ENDS))
+#define TAIL_LIKE(text, rival, at)                                                                                     \
+    EXP_TXN_PAPER(text ", p99: crest / " rival, "section 8.3: similar", "x", 1, RATIO_AT, most, P99, "crest", rival,   \
+                  .x = at, EXP_TXN_KNOWN(why_ENDS))
+
+static const struct exp_sweep_claim tails_claims[] = {TAIL_BELOW("TPC-C", 15.2, "motor", 1),
+                                                      TAIL_BELOW("TPC-C", 33.7, "ford", 1),
+                                                      TAIL_BELOW("SmallBank", 36.7, "motor", 2),
+                                                      TAIL_BELOW("SmallBank", 42.1, "ford", 2),
+                                                      TAIL_LIKE("YCSB", "motor", 3),
+                                                      TAIL_LIKE("YCSB", "ford", 3),
+                                                      EXP_TXN_TAIL("TPC-C", 1.02, most, 1),
+                                                      EXP_TXN_TAIL("SmallBank", 1, most, 2),
+                                                      EXP_TXN_TAIL("YCSB", 1, most, 3),
+                                                      {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_tails = {.name = "tails",
                                               .title = "Exp#3: tail latency",

@@ -3,13 +3,6 @@
 
 /* ---- why figures are outside their bands ---- */
 
-static const char *const why_MORE =
-    "Here a hot record's tag stays with a compute node while its coordinators take turns, dozens of updates for one "
-    "lock and one apply, so that localized execution gains more than published: at YCSB 0.99 one compute node has "
-    "nearly all (Jain 0.34). Rivals here retry with a backoff of up to 1 ms, and have none of the prototypes' bugs.";
-static const char *const why_QUEUE =
-    "In the queue of a hot record everybody waits about as long, 0.8 ms at p99 and at p99.9; elsewhere most are lucky, "
-    "and who starves shows at p99.9 or, beyond the window, not at all.";
 static const char *const why_MONOPOLY =
     "Where the target is missed, crest's figure is one compute node's monopoly of the hot records: as much work with "
     "fair turns is what is reached (docs/evaluation.md).";
@@ -50,45 +43,33 @@ static const struct exp_sweep_chart skew_charts[] = {
     EXP_TXN_LINES(skew_ycsb, NIC, "YCSB: use of the busiest NIC", "theta", "%"),
     {.title = NULL}};
 
+#define LOSES(text, percent, value, s, mode)                                                                           \
+    EXP_TXN_PAPER(text " 1.11: " mode " of its theta 0.1", "section 8.5: loses " percent " %", "x", value, GROWTH, s,  \
+                  TPS, mode, NULL, EXP_TXN_KNOWN(why_STEEP))
+
 static const struct exp_sweep_claim skew_claims[] = {
-    EXP_TXN_PAPER("TPC-C 20: crest / ford", "section 8.5", "x", 3.64, RATIO_AT, skew_tpcc, TPS, "crest", "ford",
-                  .x = 20, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("SmallBank 1.11: crest / ford", "section 8.5", "x", 2.91, RATIO_AT, skew_smallbank, TPS, "crest",
-                  "ford", .x = 1.11, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("YCSB 1.11: crest / ford", "section 8.5", "x", 4.54, RATIO_AT, skew_ycsb, TPS, "crest", "ford",
-                  .x = 1.11, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("TPC-C 20: crest / motor", "section 8.5", "x", 2.72, RATIO_AT, skew_tpcc, TPS, "crest", "motor",
-                  .x = 20, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("SmallBank 1.11: crest / motor", "section 8.5", "x", 2.05, RATIO_AT, skew_smallbank, TPS, "crest",
-                  "motor", .x = 1.11, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("YCSB 1.11: crest / motor", "section 8.5", "x", 3.02, RATIO_AT, skew_ycsb, TPS, "crest", "motor",
-                  .x = 1.11, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("TPC-C 60: crest / ford", "section 8.5", "x", 2.724, RATIO_AT, skew_tpcc, TPS, "crest", "ford",
-                  .x = 60, .full_only = true, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("TPC-C 60: crest / motor", "section 8.5", "x", 1.926, RATIO_AT, skew_tpcc, TPS, "crest", "motor",
-                  .x = 60, .full_only = true, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("SmallBank 1.11: crest of its theta 0.1", "section 8.5: loses 55.3 %", "x", 0.447, GROWTH,
-                  skew_smallbank, TPS, "crest", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_PAPER("SmallBank 1.11: ford of its theta 0.1", "section 8.5: loses 76.3 %", "x", 0.237, GROWTH,
-                  skew_smallbank, TPS, "ford", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_PAPER("SmallBank 1.11: motor of its theta 0.1", "section 8.5: loses 79.3 %", "x", 0.207, GROWTH,
-                  skew_smallbank, TPS, "motor", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_PAPER("YCSB 1.11: crest of its theta 0.1", "section 8.5: loses 83.6 %", "x", 0.164, GROWTH, skew_ycsb, TPS,
-                  "crest", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_PAPER("YCSB 1.11: ford of its theta 0.1", "section 8.5: loses 95.8 %", "x", 0.042, GROWTH, skew_ycsb, TPS,
-                  "ford", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_PAPER("YCSB 1.11: motor of its theta 0.1", "section 8.5: loses 95.1 %", "x", 0.049, GROWTH, skew_ycsb, TPS,
-                  "motor", NULL, EXP_TXN_KNOWN(why_STEEP)),
-    EXP_TXN_TARGET("SmallBank 1.11: cellar / crest", "x", 1.5, RATIO_AT, skew_smallbank, TPS, "cellar", "crest",
-                   .x = 1.11, EXP_TXN_KNOWN(why_MONOPOLY)),
-    EXP_TXN_TARGET("YCSB 1.11: cellar / crest", "x", 1.5, RATIO_AT, skew_ycsb, TPS, "cellar", "crest", .x = 1.11,
-                   EXP_TXN_KNOWN(why_MONOPOLY)),
-    EXP_TXN_TARGET("TPC-C 20: cellar / crest", "x", 0.99, RATIO_AT, skew_tpcc, TPS, "cellar", "crest", .x = 20,
-                   EXP_TXN_KNOWN(why_MONOPOLY)),
-    EXP_TXN_LIMIT("SmallBank 1.11, p99: cellar / the best other mode", "x", 1, RATIO_AT, skew_smallbank, P99, "cellar",
-                  EXP_SWEEP_BEST, .x = 1.11, EXP_TXN_KNOWN(why_QUEUE)),
-    EXP_TXN_LIMIT("YCSB 1.11, p99: cellar / the best other mode", "x", 1, RATIO_AT, skew_ycsb, P99, "cellar",
-                  EXP_SWEEP_BEST, .x = 1.11, EXP_TXN_KNOWN(why_QUEUE)),
+    EXP_TXN_GAIN("TPC-C 20", "section 8.5", 3.64, skew_tpcc, "crest", "ford", 20, exp_txn_more),
+    EXP_TXN_GAIN("SmallBank 1.11", "section 8.5", 2.91, skew_smallbank, "crest", "ford", 1.11, exp_txn_more),
+    EXP_TXN_GAIN("YCSB 1.11", "section 8.5", 4.54, skew_ycsb, "crest", "ford", 1.11, exp_txn_more),
+    EXP_TXN_GAIN("TPC-C 20", "section 8.5", 2.72, skew_tpcc, "crest", "motor", 20, exp_txn_more),
+    EXP_TXN_GAIN("SmallBank 1.11", "section 8.5", 2.05, skew_smallbank, "crest", "motor", 1.11, exp_txn_more),
+    EXP_TXN_GAIN("YCSB 1.11", "section 8.5", 3.02, skew_ycsb, "crest", "motor", 1.11, exp_txn_more),
+    EXP_TXN_GAIN("TPC-C 60", "section 8.5", 2.724, skew_tpcc, "crest", "ford", 60, exp_txn_more, .full_only = true),
+    EXP_TXN_GAIN("TPC-C 60", "section 8.5", 1.926, skew_tpcc, "crest", "motor", 60, exp_txn_more, .full_only = true),
+    LOSES("SmallBank", "55.3", 0.447, skew_smallbank, "crest"),
+    LOSES("SmallBank", "76.3", 0.237, skew_smallbank, "ford"),
+    LOSES("SmallBank", "79.3", 0.207, skew_smallbank, "motor"),
+    LOSES("YCSB", "83.6", 0.164, skew_ycsb, "crest"),
+    LOSES("YCSB", "95.8", 0.042, skew_ycsb, "ford"),
+    LOSES("YCSB", "95.1", 0.049, skew_ycsb, "motor"),
+    EXP_TXN_AIM("TPC-C 20", 1, skew_tpcc, "cellar", "2pl", 20, why_MONOPOLY),
+    EXP_TXN_AIM("SmallBank 1.11", 1, skew_smallbank, "cellar", "2pl", 1.11, why_MONOPOLY),
+    EXP_TXN_AIM("YCSB 1.11", 1, skew_ycsb, "cellar", "2pl", 1.11, why_MONOPOLY),
+    EXP_TXN_AIM("SmallBank 1.11", 1.5, skew_smallbank, "cellar", "crest", 1.11, why_MONOPOLY),
+    EXP_TXN_AIM("YCSB 1.11", 1.5, skew_ycsb, "cellar", "crest", 1.11, why_MONOPOLY),
+    EXP_TXN_AIM("TPC-C 20", 0.99, skew_tpcc, "cellar", "crest", 20, why_MONOPOLY),
+    EXP_TXN_TAIL("SmallBank 1.11", 1, skew_smallbank, 1.11),
+    EXP_TXN_TAIL("YCSB 1.11", 1, skew_ycsb, 1.11),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_skew = {
@@ -109,25 +90,18 @@ static const struct exp_sweep *const records_sweeps[] = {&records_hot, &records_
 static const struct exp_sweep_chart records_charts[] = {
     EXP_TXN_LINES(records_hot, TPS, "Fig. 17: YCSB, theta 0.99", "records of a transaction", "k txn/s"),
     EXP_TXN_LINES(records_cold, TPS, "Fig. 17: YCSB, theta 0.1", "records of a transaction", "k txn/s"),
-    EXP_TXN_LINES(records_hot, AVG, "Fig. 17: YCSB, theta 0.99", "records of a transaction", "us, average"),
-    EXP_TXN_LINES(records_cold, AVG, "Fig. 17: YCSB, theta 0.1", "records of a transaction", "us, average"),
+    EXP_TXN_LINES(records_hot, AVG, "Fig. 17: YCSB, theta 0.99, average", "records of a transaction", "us"),
+    EXP_TXN_LINES(records_cold, AVG, "Fig. 17: YCSB, theta 0.1, average", "records of a transaction", "us"),
     {.title = NULL}};
 
 static const struct exp_sweep_claim records_claims[] = {
-    EXP_TXN_PAPER("theta 0.99, 1 record: crest / ford", "section 8.5", "x", 1.714, RATIO_AT, records_hot, TPS, "crest",
-                  "ford", .x = 1, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, 1 record: crest / motor", "section 8.5", "x", 1.257, RATIO_AT, records_hot, TPS, "crest",
-                  "motor", .x = 1, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, 4 records: crest / ford", "section 8.5", "x", 2.774, RATIO_AT, records_hot, TPS, "crest",
-                  "ford", .x = 4, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, 4 records: crest / motor", "section 8.5", "x", 2.023, RATIO_AT, records_hot, TPS,
-                  "crest", "motor", .x = 4, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.1, 4 records: crest / ford", "section 8.5: similar", "x", 1, RATIO_AT, records_cold, TPS,
-                  "crest", "ford", .x = 4, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.1, 4 records: crest / motor", "section 8.5: similar", "x", 1, RATIO_AT, records_cold, TPS,
-                  "crest", "motor", .x = 4, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_TARGET("theta 0.99, 1 record: cellar / crest", "x", 0.99, RATIO_AT, records_hot, TPS, "cellar", "crest",
-                   .x = 1, EXP_TXN_KNOWN(why_MONOPOLY)),
+    EXP_TXN_GAIN("theta 0.99, 1 record", "section 8.5", 1.714, records_hot, "crest", "ford", 1, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, 1 record", "section 8.5", 1.257, records_hot, "crest", "motor", 1, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, 4 records", "section 8.5", 2.774, records_hot, "crest", "ford", 4, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, 4 records", "section 8.5", 2.023, records_hot, "crest", "motor", 4, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.1, 4 records", "section 8.5: similar", 1, records_cold, "crest", "ford", 4, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.1, 4 records", "section 8.5: similar", 1, records_cold, "crest", "motor", 4, exp_txn_more),
+    EXP_TXN_AIM("theta 0.99, 1 record", 0.99, records_hot, "cellar", "crest", 1, why_MONOPOLY),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_records = {.name = "records",
@@ -159,22 +133,16 @@ static const struct exp_sweep_chart writes_charts[] = {
     {.title = NULL}};
 
 static const struct exp_sweep_claim writes_claims[] = {
-    EXP_TXN_PAPER("theta 0.99, all write: crest / ford", "section 8.5", "x", 2.809, RATIO_AT, writes_hot, TPS, "crest",
-                  "ford", .x = 100, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, all write: crest / motor", "section 8.5", "x", 2.051, RATIO_AT, writes_hot, TPS, "crest",
-                  "motor", .x = 100, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, 25 % write: crest / motor", "section 8.5", "x", 1.169, RATIO_AT, writes_hot, TPS,
-                  "crest", "motor", .x = 25, EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_PAPER("theta 0.99, none write: crest / motor", "section 8.5: motor 12.8 % more", "x", 0.887, RATIO_AT,
-                  writes_hot, TPS, "crest", "motor", .x = 0, EXP_TXN_KNOWN(why_MORE)),
+    EXP_TXN_GAIN("theta 0.99, all write", "section 8.5", 2.809, writes_hot, "crest", "ford", 100, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, all write", "section 8.5", 2.051, writes_hot, "crest", "motor", 100, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, 25 % write", "section 8.5", 1.169, writes_hot, "crest", "motor", 25, exp_txn_more),
+    EXP_TXN_GAIN("theta 0.99, none write", "section 8.5: motor 12.8 % more", 0.887, writes_hot, "crest", "motor", 0,
+                 exp_txn_more),
     EXP_TXN_PAPER("theta 0.1: crest / motor, at least", "section 8.5: 10.1 % less", "x", 0.899, RATIO_LEAST,
-                  writes_cold, TPS, "crest", "motor", EXP_TXN_KNOWN(why_MORE)),
-    EXP_TXN_TARGET("theta 0.99, none write: cellar / motor", "x", 1, RATIO_AT, writes_hot, TPS, "cellar", "motor",
-                   .x = 0, EXP_TXN_KNOWN(why_MONOPOLY)),
-    EXP_TXN_TARGET("theta 0.99, none write: cellar / crest", "x", 0.99, RATIO_AT, writes_hot, TPS, "cellar", "crest",
-                   .x = 0, EXP_TXN_KNOWN(why_MONOPOLY)),
-    EXP_TXN_TARGET("theta 0.1: cellar / crest, at least", "x", 0.99, RATIO_LEAST, writes_cold, TPS, "cellar", "crest",
-                   EXP_TXN_KNOWN(why_MONOPOLY)),
+                  writes_cold, TPS, "crest", "motor", EXP_TXN_KNOWN(exp_txn_more)),
+    EXP_TXN_AIM("theta 0.99, none write", 1, writes_hot, "cellar", "motor", 0, why_MONOPOLY),
+    EXP_TXN_AIM("theta 0.99, none write", 0.99, writes_hot, "cellar", "crest", 0, why_MONOPOLY),
+    EXP_TXN_KEEPS("theta 0.1", writes_cold, why_MONOPOLY),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_writes = {.name = "writes",

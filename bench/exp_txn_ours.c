@@ -24,19 +24,13 @@ static const char *const why_LEASE =
 #define SCALED "--fabric sim --nic cx5 --threads 40 --coros 2"
 #define SCALED_QUICK "--warmup 0.0005 --seconds 0.001"
 
-static const struct exp_sweep scale_smallbank = {.name = "scale-smallbank",
-                                                 .first = EXP_TXN_SMALLBANK,
-                                                 .arguments = "--theta 0.99 " SCALED,
-                                                 .length = EXP_TXN_FULL,
-                                                 .quick_length = SCALED_QUICK,
-                                                 .steps = NODES};
-static const struct exp_sweep scale_ycsb = {.name = "scale-ycsb",
-                                            .first = EXP_TXN_YCSB,
-                                            .arguments = "--theta 0.99 " SCALED,
-                                            .length = EXP_TXN_FULL,
-                                            .quick_length = SCALED_QUICK,
-                                            .steps = NODES,
-                                            .full_only = true};
+#define SCALE(text, workload, ...)                                                                                     \
+    {                                                                                                                  \
+        .name = text, .first = workload, .arguments = "--theta 0.99 " SCALED, .length = EXP_TXN_FULL,                  \
+        .quick_length = SCALED_QUICK, .steps = NODES, __VA_ARGS__                                                      \
+    }
+static const struct exp_sweep scale_smallbank = SCALE("scale-smallbank", EXP_TXN_SMALLBANK, );
+static const struct exp_sweep scale_ycsb = SCALE("scale-ycsb", EXP_TXN_YCSB, .full_only = true);
 static const struct exp_sweep *const scale_sweeps[] = {&scale_smallbank, &scale_ycsb, NULL};
 
 static const struct exp_sweep_chart scale_charts[] = {
@@ -47,10 +41,8 @@ static const struct exp_sweep_chart scale_charts[] = {
     {.title = NULL}};
 
 static const struct exp_sweep_claim scale_claims[] = {
-    EXP_TXN_TARGET("SmallBank, 16 compute nodes: cellar / crest", "x", 1.25, RATIO_AT, scale_smallbank, TPS, "cellar",
-                   "crest", .x = 16, EXP_TXN_KNOWN(why_CROWD)),
-    EXP_TXN_TARGET("YCSB, 16 compute nodes: cellar / crest", "x", 1.25, RATIO_AT, scale_ycsb, TPS, "cellar", "crest",
-                   .x = 16, EXP_TXN_KNOWN(why_CROWD)),
+    EXP_TXN_AIM("SmallBank, 16 compute nodes", 1.25, scale_smallbank, "cellar", "crest", 16, why_CROWD),
+    EXP_TXN_AIM("YCSB, 16 compute nodes", 1.25, scale_ycsb, "cellar", "crest", 16, why_CROWD),
     {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_scale = {.name = "scale",
@@ -97,20 +89,15 @@ const struct exp_sweep_study exp_txn_fairness = {
 #define LIFE_QUICK "--warmup 0.0005 --seconds 0.012 --kill-at 0.004"
 
 /* Modes of our own: what others recover, and how, is not what is shown here. */
-static const struct exp_sweep death_cn = {.name = "recovery-cn",
-                                          .first = EXP_TXN_SMALLBANK,
-                                          .arguments = "--theta 0.9 --accounts 20000 --kill-cn 3 --lease 0.001 " MORTAL,
-                                          .length = LIFE,
-                                          .quick_length = LIFE_QUICK,
-                                          .series = exp_txn_own,
-                                          .steps = {{1, "", true}}};
-static const struct exp_sweep death_mn = {.name = "recovery-mn",
-                                          .first = EXP_TXN_SMALLBANK,
-                                          .arguments = "--theta 0.9 --accounts 20000 --kill-mn 1 " MORTAL,
-                                          .length = LIFE,
-                                          .quick_length = LIFE_QUICK,
-                                          .series = exp_txn_own,
-                                          .steps = {{1, "", true}}};
+#define DEATH(text, killed)                                                                                            \
+    {                                                                                                                  \
+        .name = text, .first = EXP_TXN_SMALLBANK, .arguments = "--theta 0.9 --accounts 20000 " killed " " MORTAL,      \
+        .length = LIFE, .quick_length = LIFE_QUICK, .series = exp_txn_own, .steps = {                                  \
+            {1, "", true}                                                                                              \
+        }                                                                                                              \
+    }
+static const struct exp_sweep death_cn = DEATH("recovery-cn", "--kill-cn 3 --lease 0.001");
+static const struct exp_sweep death_mn = DEATH("recovery-mn", "--kill-mn 1");
 static const struct exp_sweep *const death_sweeps[] = {&death_cn, &death_mn, NULL};
 
 #define OVER_TIME(s, text)                                                                                             \
@@ -122,20 +109,20 @@ static const struct exp_sweep_chart death_charts[] = {
     OVER_TIME(death_mn, "One of two memory nodes dies"),
     {.title = NULL}};
 
-static const struct exp_sweep_claim death_claims[] = {
-    EXP_TXN_TARGET("a compute node of four: crest keeps", "%", 75, AT, death_cn, KEPT, "crest", NULL, .x = 1,
-                   EXP_TXN_KNOWN(why_LEASE)),
-    EXP_TXN_TARGET("a compute node of four: cellar keeps", "%", 75, AT, death_cn, KEPT, "cellar", NULL, .x = 1,
-                   EXP_TXN_KNOWN(why_LEASE)),
-    EXP_TXN_LIMIT("a compute node of four: crest below half for, at most", "ms", 10, AT, death_cn, STILL, "crest", NULL,
-                  .x = 1, EXP_TXN_KNOWN(why_LEASE)),
-    EXP_TXN_LIMIT("a compute node of four: cellar below half for, at most", "ms", 10, AT, death_cn, STILL, "cellar",
-                  NULL, .x = 1, EXP_TXN_KNOWN(why_LEASE)),
-    EXP_TXN_LIMIT("a memory node of two: crest below half for, at most", "ms", 10, AT, death_mn, STILL, "crest", NULL,
-                  .x = 1, EXP_TXN_KNOWN(why_LEASE)),
-    EXP_TXN_LIMIT("a memory node of two: cellar below half for, at most", "ms", 10, AT, death_mn, STILL, "cellar", NULL,
-                  .x = 1, EXP_TXN_KNOWN(why_LEASE)),
-    {.figure = NULL}};
+#define KEEPS(mode)                                                                                                    \
+    EXP_TXN_TARGET("a compute node of four: " mode " keeps", "%", 75, AT, death_cn, KEPT, mode, NULL, .x = 1,          \
+                   EXP_TXN_KNOWN(why_LEASE))
+#define STILL(text, s, mode)                                                                                           \
+    EXP_TXN_LIMIT(text ": " mode " below half for, at most", "ms", 10, AT, s, STILL, mode, NULL, .x = 1,               \
+                  EXP_TXN_KNOWN(why_LEASE))
+
+static const struct exp_sweep_claim death_claims[] = {KEEPS("crest"),
+                                                      KEEPS("cellar"),
+                                                      STILL("a compute node of four", death_cn, "crest"),
+                                                      STILL("a compute node of four", death_cn, "cellar"),
+                                                      STILL("a memory node of two", death_mn, "crest"),
+                                                      STILL("a memory node of two", death_mn, "cellar"),
+                                                      {.figure = NULL}};
 
 const struct exp_sweep_study exp_txn_recovery = {.name = "recovery",
                                                  .title = "Recovery: throughput around a death",
