@@ -66,7 +66,7 @@ static const struct exp_sweep_chart verbs_charts[] = {
 
 /* Of a transaction of four records: what its paper, or its own design, allows. Those behind the answer are counted, too. */
 #define TRIPS(text, where, value, mode, at, reason)                                                                    \
-    EXP_TXN_CLAIM(text ": " mode ", round trips", where, "", value, 0.5, 1.02, AT, costs, ROUND_TRIPS, mode, NULL,     \
+    EXP_TXN_CLAIM(text ": " mode ", round trips", where, "", value, 0.5, 1.05, AT, costs, ROUND_TRIPS, mode, NULL,     \
                   .x = at, EXP_TXN_KNOWN(reason))
 
 static const struct exp_sweep_claim verbs_claims[] = {

@@ -20,8 +20,10 @@ static void left(char *text, double fraction, double elapsed_s)
 {
     if (fraction < 0.005)
         snprintf(text, STYLE_BYTES, "-");
-    else
+    else if (elapsed_s * (1 - fraction) / fraction < 100)
         snprintf(text, STYLE_BYTES, "%.0f s", elapsed_s * (1 - fraction) / fraction);
+    else
+        snprintf(text, STYLE_BYTES, "%.0f min", elapsed_s * (1 - fraction) / fraction / 60);
 }
 
 void progress_draw_load(void *arg, double elapsed_s, char *line, size_t bytes)

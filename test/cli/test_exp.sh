@@ -11,7 +11,9 @@ source "$(dirname "$0")/prelude.sh"
 "$cellar" exp --help | grep -q "Usage: cellar exp NAME|all" || fail "cellar exp --help does not say how it is used"
 "$cellar" list | grep -qE "^  nic " || fail "cellar list does not show the experiment nic"
 "$cellar" list --json | grep -q '"experiments"' || fail "cellar list --json does not name the experiments"
+"$cellar" exp --help | grep -qE "^  all +[0-9]+ min +[0-9]+ min " || fail "cellar exp --help does not tell what all experiments take"
 for study in throughput skew declock; do
+    "$cellar" exp --help | grep -qE "^    $study +[0-9]+ (s|min) +[0-9]+ min " || fail "cellar exp --help does not tell what $study takes"
     "$cellar" exp --help | grep -qE "^    $study " || fail "cellar exp --help does not name $study"
     "$cellar" list | grep -qE "^    $study " || fail "cellar list does not name $study"
 done

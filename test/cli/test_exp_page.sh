@@ -65,7 +65,7 @@ count_colours() {
 for kind in bars lines; do
     page=$folder/$kind/index.html
     charts=$(find "$folder/$kind" -name '*.svg' | wc -l)
-    for needed in '<h1>' 'Commit ' 'cellar exp ' '<code>cellar bench '; do
+    for needed in '<h1>' 'Commit ' 'cellar exp ' '<code>cellar bench ' '<code>NIC cx' ', seed 1; ' '; commit '; do
         grep -qF -- "$needed" "$page" || fail "$kind: the page lacks $needed"
     done
     cat "$page" "$folder/boxes.js" >"$folder/$kind/looked.html"

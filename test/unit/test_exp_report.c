@@ -94,6 +94,7 @@ static void values_have_few_digits(void **state)
     assert_string_equal(exp_report_value(text, 12.345, ""), "12.35");
     assert_string_equal(exp_report_value(text, 278.3, "K/s"), "278.3 K/s");
     assert_string_equal(exp_report_value(text, 12345, "x"), "12345 x");
+    assert_string_equal(exp_report_value(text, -135.251, "%"), "-135.3 %");
 }
 
 /* ---- files ---- */
