@@ -99,7 +99,7 @@ static bool open_to(const struct hot_lock *lock, bool exclusive)
 static void let_in(struct txn *txn, struct hot_lock *lock, uint32_t number, bool exclusive)
 {
     lock->users += !(PLANT(hot_reader_uncounted) && !exclusive);
-    lock->entered++;
+    lock->served++;
     uint64_t batch = hot_rule(txn->home->hot, HOT_RULE_BATCH);
     if (++lock->batch == batch && batch) hot_keeper_call(lock, txn->home->sched);
     txn->hot.uses[txn->hot.count++] = (struct hot_use){number, exclusive};

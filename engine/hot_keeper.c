@@ -151,7 +151,7 @@ static void open_lock(struct hot_keeper *keeper)
     struct hot_lock *lock = &hot->locks[keeper->lock];
     lock_word(hot, lock);
     lock->state = HOT_OPEN;
-    lock->entered = lock->holds = lock->batch = 0;
+    lock->served = lock->holds = lock->batch = 0;
     if (!PLANT(hot_grant_untold)) hot_wake_waiters(lock, hot->sched);
     local_unlock_word(&lock->word);
     counter_add(&hot->home->stats.hot[CELLAR_HOT_TURNS], 1);
@@ -172,11 +172,11 @@ static bool batch_full(const struct hot *hot, const struct hot_lock *lock)
     return batch && lock->batch >= batch;
 }
 
-/* Under the word, at the end of a hold: many have come, so closing and opening again would cost more than the wait of others. */
+/* Under the word, at the end of a hold: many were inside, so closing and opening again would cost more than the wait of others. */
 static bool goes_on(const struct hot *hot, struct hot_lock *lock)
 {
-    bool busy = lock->entered >= hot_rule(hot, HOT_RULE_BUSY) && ++lock->holds < hot_rule(hot, HOT_RULE_HOLDS);
-    lock->entered = 0;
+    bool busy = lock->served >= hot_rule(hot, HOT_RULE_BUSY) && ++lock->holds < hot_rule(hot, HOT_RULE_HOLDS);
+    lock->served = lock->users;
     if (batch_full(hot, lock)) busy = false;
     lock->batch = 0;
     return busy || PLANT(hot_never_closes);
@@ -341,6 +341,8 @@ int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_err
     rc = lockmgr_check(&config, error);
     if (rc) return rc;
     hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), (uint32_t)hot_rule(hot, HOT_RULE_LOCKS));
+    if (hot->table.mn_count > hot_rule(hot, HOT_RULE_NODES))
+        hot->table.mn_count = (uint32_t)hot_rule(hot, HOT_RULE_NODES);
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
     if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
     return lockmgr_open(&config, db->fabric, cn, &hot->lockmgr, error);

@@ -118,7 +118,7 @@ static const char *hot_rules(const struct sim_plan *plan)
                                         "tries=1,losses=3",
                                         "tries=2,losses=2,cool-hits=3,window-ns=100000,locks=16",
                                         "tries=1,losses=1,hold-ns=5000,batch=3,cool-turns=2",
-                                        "tries=1,losses=3",
+                                        "tries=1,losses=3,lock-nodes=4",
                                         "tries=1,losses=2,phase-fair=1,wait-ns=20000,stuck-ns=200000"};
     return rules[plan->seed % (sizeof rules / sizeof rules[0])];
 }

@@ -26,6 +26,7 @@ const struct hot_run_plan hot_run_plans[] = {
     {.name = "two, in two orders",
      .records = 2,
      .reversed = true,
+     .hot = "tries=1,losses=3,lock-nodes=4", /* two locks */
      .fairness = 0.95,
      .busy_max = 60,
      .met_max = 24,
@@ -38,7 +39,7 @@ const struct hot_run_plan hot_run_plans[] = {
      .fairness = 0.95,
      .busy_max = 60,
      .met_max = 40,
-     .invalid_max = 16},
+     .invalid_max = 32},
     {.name = "readers",
      .records = 1,
      .reader_cns = 1,
