@@ -289,7 +289,8 @@ static int check_together(struct run *run, struct cellar_error *error)
 
 static int perform(struct run *run, struct cellar_error *error)
 {
-    int code = open_all(run, error);
+    int code = report_json_check(run->settings.json, error);
+    if (code == 0) code = open_all(run, error);
     if (code == 0) code = prepare(run, error);
     if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
     if (code == 0) code = measure(run, error);

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "locks_report.h"
 #include "locks_settings.h"
+#include "report.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,7 @@ int bench_lock_main(int count, char *const *arguments, struct watch *watch)
         fputs(examples, stdout);
         return BENCH_EXIT_OK;
     }
+    if (code == 0) code = report_json_check(settings.json, &error);
     if (code == 0) code = run_and_report(&settings, watch, &well, &error);
     locks_trace_free(&settings.trace);
     if (code < 0) {

@@ -5,6 +5,7 @@
 #include "history_file.h"
 #include "history_merge.h"
 #include "options.h"
+#include "report.h"
 #include "style.h"
 
 #include <errno.h>
@@ -250,7 +251,7 @@ int bench_check_main(int count, char *const *arguments, struct watch *watch)
     if (code == OPTIONS_HELP) {
         print_help();
         status = BENCH_EXIT_OK;
-    } else if (code == 0) {
+    } else if (code == 0 && (code = report_json_check(check->json, &error)) == 0) {
         code = run(check, watch, &error);
         if (code == 0 || (code == -CELLAR_ERR_CORRUPT && !error.code)) {
             status = code ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;

@@ -84,16 +84,6 @@ static int check_folder(const char *folder, struct cellar_error *error)
     return 0;
 }
 
-/* A long run whose report then cannot be written is a pity. */
-static int check_json(const char *path, struct cellar_error *error)
-{
-    FILE *file = path && strcmp(path, "-") != 0 ? fopen(path, "a") : NULL;
-    if (file)
-        return fclose(file) == 0 ? 0 : err_set(error, CELLAR_ERR_SYSTEM, "--json %.200s: %s", path, strerror(errno));
-    return !path || !strcmp(path, "-") ? 0
-                                       : err_set(error, CELLAR_ERR_INVALID, "--json %.200s: %s", path, strerror(errno));
-}
-
 /* ---- the subcommand ---- */
 
 /* `quick_s`, `full_s`: processor time; negative when it is not told. */
@@ -156,6 +146,15 @@ static const struct exp_kind *find(const char *name, struct exp *exp)
     return NULL;
 }
 
+/* kind: NULL: all of them. */
+static bool any_sweep(struct exp *exp, const struct exp_kind *kind)
+{
+    for (uint32_t i = 0; exp_kinds[i]; i++)
+        if ((!kind || kind == exp_kinds[i]) && exp_kinds[i]->family && exp_sweep_any(exp_kinds[i]->family, exp))
+            return true;
+    return false;
+}
+
 static int parse(int count, char *const *arguments, struct exp *exp, const struct exp_kind **kind,
                  struct cellar_error *error)
 {
@@ -169,9 +168,12 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
     *kind = find(arguments[0], exp);
     if (!*kind && strcmp(arguments[0], "all") != 0)
         return err_set(error, CELLAR_ERR_INVALID, "unknown experiment '%.60s' (see cellar exp --help)", arguments[0]);
+    if (exp->only && !any_sweep(exp, *kind))
+        return err_set(error, CELLAR_ERR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
+                       exp->quick ? "the quick form of" : "experiment", exp->name);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
     code = check_folder(exp->folder, error);
-    return code < 0 ? code : check_json(exp->json_path, error);
+    return code < 0 ? code : report_json_check(exp->json_path, error);
 }
 
 /* One, or all for NULL. */
@@ -193,8 +195,9 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
 {
     int code = exp_create(exp, "index.html", &exp->page, error);
     if (code < 0) return code;
-    char command[128];
-    snprintf(command, sizeof command, "cellar exp %s%s --out DIR", exp->name, exp->quick ? " --quick" : "");
+    char command[256];
+    snprintf(command, sizeof command, "cellar exp %s%s%s%.100s --out DIR", exp->name, exp->quick ? " --quick" : "",
+             exp->only ? " --only " : "", exp->only ? exp->only : "");
     exp_page_begin(command, exp->quick, exp->page.out);
     int worst = run_kinds(exp, kind, error);
     exp_page_end(exp->page.out);

@@ -246,3 +246,12 @@ bool exp_sweep_has(const struct exp_sweep_family *family, const char *name)
         if (!strcmp((*study)->name, name)) return true;
     return false;
 }
+
+bool exp_sweep_any(const struct exp_sweep_family *family, struct exp *exp)
+{
+    const struct exp_sweep_plan plan = {.family = family, .exp = exp};
+    for (const struct exp_sweep_study *const *study = family->studies; *study; study++)
+        for (const struct exp_sweep *const *sweep = (*study)->sweeps; *sweep; sweep++)
+            if (exp_sweep_wants(&plan, *sweep)) return true;
+    return false;
+}

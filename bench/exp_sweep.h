@@ -153,6 +153,8 @@ struct exp_sweep_plan {
 NODISCARD int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct cellar_error *error);
 /* Has the family a study of that name? */
 bool exp_sweep_has(const struct exp_sweep_family *family, const char *name);
+/* Does a run of it have any sweep: of that study, name, and length? */
+bool exp_sweep_any(const struct exp_sweep_family *family, struct exp *exp);
 /* Zeroed memory that processes forked later have in common; NULL without memory. Unsharing NULL is allowed. */
 void *exp_sweep_share(size_t bytes);
 void exp_sweep_unshare(void *memory, size_t bytes);

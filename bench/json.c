@@ -7,6 +7,7 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <string.h>
+#include <unistd.h>
 
 static json_t *count(uint64_t value) { return json_integer((json_int_t)value); }
 
@@ -249,6 +250,17 @@ static int write_text(const char *text, const char *path, struct cellar_error *e
     bool failed = fprintf(file, "%s\n", text) < 0;
     failed |= standard ? fflush(file) != 0 : fclose(file) != 0;
     return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
+}
+
+int report_json_check(const char *path, struct cellar_error *error)
+{
+    if (!path || !strcmp(path, "-")) return 0;
+    bool there = access(path, F_OK) == 0;
+    FILE *file = fopen(path, "a");
+    if (!file || fclose(file) != 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--json %.200s: %s", path, strerror(errno));
+    if (!there) (void)remove(path);
+    return 0;
 }
 
 int report_write_json(const json_t *root, const char *path, struct cellar_error *error)

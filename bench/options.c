@@ -117,6 +117,25 @@ static const struct option_def *find(const struct options *options, const char *
     return NULL;
 }
 
+/* What stands behind its name in the help: of a choice, all that there is to choose from. */
+static const char *argument_of(const struct option_def *def, char *choices, size_t bytes)
+{
+    if (def->kind != OPTION_CHOICE) return def->argument;
+    choices[0] = 0;
+    for (uint32_t i = 0; def->choices[i]; i++) {
+        if (i) append(choices, bytes, "|");
+        append(choices, bytes, def->choices[i]);
+    }
+    return choices;
+}
+
+static int value_missing(const struct option_def *def, struct cellar_error *error)
+{
+    char choices[96];
+    return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name,
+                   argument_of(def, choices, sizeof(choices)));
+}
+
 /* Parses the option at arguments[*at] and moves *at behind it. */
 static int parse_one(const struct options *options, int count, char *const *arguments, int *at, void *into,
                      uint64_t *given, struct cellar_error *error)
@@ -137,9 +156,7 @@ static int parse_one(const struct options *options, int count, char *const *argu
     if (def->kind == OPTION_FLAG) {
         if (value) return err_set(error, CELLAR_ERR_INVALID, "--%s takes no value", def->name);
     } else if (!value) {
-        if (*at >= count || !strncmp(arguments[*at], "--", 2))
-            return err_set(error, CELLAR_ERR_INVALID, "--%s needs a value: --%s %s", def->name, def->name,
-                           def->argument);
+        if (*at >= count || !strncmp(arguments[*at], "--", 2)) return value_missing(def, error);
         value = arguments[(*at)++];
     }
     return parse_value(def, value, (char *)into + def->offset, error);
@@ -175,14 +192,8 @@ const struct option_def *options_outside(const struct options *options, uint64_t
 
 static void print_one(const struct option_def *def, FILE *out)
 {
-    char left[64];
-    char choices[96] = "";
-    if (def->kind == OPTION_CHOICE)
-        for (uint32_t i = 0; def->choices[i]; i++) {
-            if (i) append(choices, sizeof(choices), "|");
-            append(choices, sizeof(choices), def->choices[i]);
-        }
-    const char *argument = def->kind == OPTION_CHOICE ? choices : def->argument;
+    char left[64], choices[96];
+    const char *argument = argument_of(def, choices, sizeof(choices));
     snprintf(left, sizeof(left), "--%s%s%s", def->name, argument ? " " : "", argument ? argument : "");
     fprintf(out, "  %-26s %s", left, def->help);
     if (def->fallback) fprintf(out, " [%s]", def->fallback);

@@ -561,7 +561,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (count > 0 && (!strcmp(arguments[0], "--help") || !strcmp(arguments[0], "-h"))) return OPTIONS_HELP;
     if (count == 0 || arguments[0][0] == '-')
         return err_set(error, CELLAR_ERR_INVALID,
-                       "the workload comes first: cellar bench tpcc|smallbank|ycsb [options]");
+                       "the workload comes first: cellar bench tpcc|smallbank|ycsb|lock [options]");
     int code = workload_find(arguments[0], &settings->workload, error);
     if (code < 0) return code;
     fill_defaults(settings, cores);

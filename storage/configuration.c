@@ -4,6 +4,8 @@
 #include "batch.h"
 
 #define MOVES_MAX 8 /* of one word, when replies are lost */
+#define EPOCH_MAX                                                                                                      \
+    (UINT32_MAX / 2) /* a failover takes about ten: a larger one is no epoch, and the next would come full circle */
 
 static struct fabric_addr word_at(uint32_t node)
 {
@@ -46,7 +48,7 @@ static int word_raise(struct coro *co, struct fabric_ep *ep, struct fabric_addr 
 /* What a word read from a memory node says is about nodes that there are. */
 static int checked(const struct catalog *catalog, const struct configuration *now)
 {
-    bool sane = now->state < CONFIGURATION_STATES && now->from < CONFIGURATION_STATES &&
+    bool sane = now->epoch <= EPOCH_MAX && now->state < CONFIGURATION_STATES && now->from < CONFIGURATION_STATES &&
                 now->away < (int32_t)catalog->mn_count && now->leader < (int32_t)catalog->cn_count &&
                 (now->state == CONFIGURATION_STEADY || now->away >= 0);
     return sane ? 0 : -CELLAR_ERR_CORRUPT;

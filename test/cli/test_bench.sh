@@ -48,7 +48,8 @@ done
     runs $small_ycsb --cns 3 --mns 2 --replicas 1 --fabric sim --per-txn 64
     runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1
     grep -q '"elapsed_s": 0.3' "$folder/json" || fail "a run of 0.3 s lasted $(grep elapsed_s "$folder/json")"
-    runs $small_bank --pool "$folder/pool"
+    runs $small_bank --pool "$folder/pool" --pool-bytes 40M
+    "$cellar" recover --pool "$folder/pool" 2>&1 | grep -qx "nothing was left to be recovered" || fail "cellar recover of a whole pool file"
     timeout -k 5 240 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
 }

@@ -22,6 +22,8 @@ refused "the experiment comes first" exp
 refused "the experiment comes first" exp --out "$out"
 refused "unknown experiment 'nics'" exp nics --out "$out"
 refused "unknown experiment ''" exp "" --out "$out"
+refused "--only nosuch: experiment skew has no sweep" exp skew --only nosuch --out "$out"
+refused "--only skew: experiment nic has no sweep" exp nic --only skew --out "$out"
 refused "--out DIR is missing" exp nic
 refused "--out DIR is missing" exp all --quick
 refused "--out needs a value" exp nic --out

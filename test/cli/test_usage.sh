@@ -26,6 +26,10 @@ accepted "Usage: cellar recover" recover --help
 refused "either --memnodes A,B or --pool FILE" recover
 refused "either --memnodes A,B or --pool FILE" recover --memnodes /tmp/a --pool /tmp/b
 refused "no memory node listens" recover --memnodes /nonexistent/mn --cn 1
+refused "--pool $folder/none: No such file" recover --pool "$folder/none"
+: >"$folder/empty"
+refused "an empty file, not a pool" recover --pool "$folder/empty"
+refused "no regular file" recover --pool "$folder"
 refused "--cn" recover --memnodes /nonexistent/mn --cn 255
 accepted "Usage: cellar list" list --help
 accepted "smallbank" list
@@ -72,6 +76,8 @@ refused "--coros needs a whole number" bench smallbank --coros -1
 refused "--pool-bytes needs a size" bench smallbank --pool-bytes 5X
 refused "given twice" bench smallbank --coros 1 --coros 2
 refused "--json needs a value that is not empty" bench smallbank --json ""
+refused "--fabric needs a value: --fabric shm|sim|verbs" bench smallbank --fabric
+refused "--schedule needs a value: --schedule random|pct|time|preempt" sim --schedule
 refused "--two-tables takes no value" bench smallbank --two-tables=yes
 
 # bench: what is not built
@@ -122,6 +128,9 @@ refused "/no/such/file" check --history /no/such/file
 refused "--history is given twice" check --history a --history b
 
 # bench: memory and files
+refused "--json /no/such/folder/j" bench smallbank --json /no/such/folder/j
+refused "--json /no/such/folder/j" bench lock --json /no/such/folder/j
+refused "--json /no/such/folder/j" check --history "$folder/h" --json /no/such/folder/j
 refused "/no/such/folder/h" bench smallbank --history /no/such/folder/h
 refused "no regular file" bench smallbank --history /dev/null
 refused "at most --history-max" bench tpcc --history "$folder/h" --history-max 900000000

@@ -379,8 +379,8 @@ static void a_killed_process_is_recovered(void **state)
     place_remove(&place);
 }
 
-/* Who opens a pool follows its configuration word (docs/failover.md): one that names nodes that there are not is refused. */
-static void configurations_of_other_nodes_are_refused(void **state)
+/* Who opens a pool follows its configuration word (docs/failover.md): one that cannot be is refused. */
+static void configurations_that_cannot_be_are_refused(void **state)
 {
     static const struct configuration bad[] = {
         {.epoch = 2, .away = -1, .leader = 1},
@@ -389,6 +389,7 @@ static void configurations_of_other_nodes_are_refused(void **state)
         {.epoch = 2, .state = CONFIGURATION_LOST, .away = -1, .leader = 0},
         {.epoch = 2, .state = CONFIGURATION_STATES, .away = 0, .leader = 0},
         {.epoch = 2, .from = (enum configuration_state)15, .away = -1, .leader = 0},
+        {.epoch = UINT32_MAX, .away = -1, .leader = 0}, /* the next one would be less */
     };
     struct place place;
     (void)state;
@@ -414,7 +415,7 @@ int main(void)
         cmocka_unit_test(forged_entries_change_nothing_else),
         cmocka_unit_test(torn_and_oversized_entries_do_not_count),
         cmocka_unit_test(noise_around_the_log_does_not_count),
-        cmocka_unit_test(configurations_of_other_nodes_are_refused),
+        cmocka_unit_test(configurations_that_cannot_be_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
