@@ -17,6 +17,7 @@
 #define FIRST(r) ((r)*CPR)
 #define TAGGED(n, r) (tagged[CELL(n, FIRST(r))] || tagged[CELL(n, FIRST(r) + CPR - 1)])
 #include "commit_sole.pml"
+#include "commit_hot.pml"
 #include "commit_execute.pml"
 #include "commit_decide.pml"
 #include "commit_leave.pml"
@@ -182,7 +183,11 @@ inline tags_give_back()
 }
 
 #ifdef CRASH
+#ifdef HOT
+#define ALLOWED provided(!(died && _pid <= on_first))
+#else
 #define ALLOWED provided(!(fenced && _pid <= on_first))
+#endif
 #else
 #define ALLOWED
 #endif
@@ -195,8 +200,10 @@ proctype Txn(byte t) ALLOWED
     bit stays; /* past v, and nobody has been told anything: all it has is in sole use and busy */
     byte behind; /* fetched behind tags of this CN, which stay while it is announced */
 #endif
+    HOT_ONLY(byte want; byte want_writing; byte used; byte number;) /* locks: of this block, those that it has entered, the one it waits for */
     {
         atomic { n = CN(t); d_step { look_back(); i = 0; seek(JOINS(i)) } };
+        HOT_ONLY(enter_locks();)
 join_again:
         do
         :: i == ACC -> break
@@ -298,7 +305,9 @@ claim_again:
         :: atomic {
                i < ACC ->
                if
-               :: tag[cell[AT(t, i)]] != 0 SOLE_ONLY(&& !(behind & B(i))) -> goto release /* for the lock, or for a read of what somebody changes */
+               :: BARRED(i) || (tag[cell[AT(t, i)]] != 0 && MUST_CLEAR(i) SOLE_ONLY(&& !(behind & B(i)))) -> /* for the lock, or for a read of what somebody changes */
+                  HOT_ONLY(d_step { meet_tag(i) };)
+                  goto release
                :: else -> d_step { record_read(i) }
                fi;
                if
@@ -320,7 +329,7 @@ bucket_asked:
         };
         do
         :: i == ACC -> break
-        :: atomic { i < ACC -> if :: tag[cell[AT(t, i)]] != 0 SOLE_ONLY(&& !(behind & B(i))) -> goto release :: else -> d_step { record_read(i); i++; seek(fetch & B(i)) } fi }
+        :: atomic { i < ACC -> if :: BARRED(i) || tag[cell[AT(t, i)]] != 0 SOLE_ONLY(&& !(behind & B(i))) -> goto release :: else -> d_step { record_read(i); i++; seek(fetch & B(i)) } fi }
         od;
 fetched:
         do
@@ -377,7 +386,7 @@ fetched:
 #endif
             blk++;
             d_step { look_back(); i = 0; seek(JOINS(i)) };
-            if :: blk < 2 -> goto join_again :: else -> before = 0; i = 0 fi;
+            if :: blk < 2 -> goto BLOCK_BEGIN :: else -> before = 0; i = 0 fi;
             if
             :: skip
             :: user_aborts -> goto release
@@ -455,6 +464,7 @@ left:
         :: else -> EACH_SOLE(which & alone & ~busied, make_busy)
         fi;
 #endif
+        HOT_ONLY(if :: WITHOUT(hot_untag_late) -> leave_locks() :: else fi;)
         leave_all();
         SOLE_ONLY(atomic { d_step { which = 0; alone_changes() } };)
         apply_all();
@@ -470,9 +480,11 @@ left:
            erased = erased | B(t) /* its space is used again */
         fi;
 #endif
+        HOT_ONLY(leave_locks();)
         ended = ended | B(t);
         goto done;
 lost:
+        HOT_ONLY(leave_locks();)
         atomic { status[t] = LOST; ended = ended | B(t) };
 done:
         skip

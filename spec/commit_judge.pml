@@ -101,6 +101,14 @@ init
             now.stops = getenv("STOPS") != NULL;
             now.all_commit = getenv("ALL_COMMIT") != NULL;
         };
+#ifdef HOT
+        c_code {
+            now.hot_locks = getenv("LOCKS") ? atoi(getenv("LOCKS")) : 1;
+            now.cold = getenv("COLD") ? atoi(getenv("COLD")) : 0;
+            now.gives_up = getenv("GIVES_UP") != NULL;
+            now.readers = getenv("READERS") != NULL;
+        };
+#endif
         d_step {
             q = 0;
             do
@@ -114,6 +122,18 @@ init
         :: q <= NT -> run Txn(q); q++
         :: else -> break
         od;
+#ifdef HOT
+        if :: hot_locks & 1 -> run Keeper(0, 0) :: else fi;
+        if :: hot_locks & 2 -> run Keeper(0, 1) :: else fi;
+        if :: hot_locks & 1 -> run Keeper(1, 0) :: else fi;
+        if :: hot_locks & 2 -> run Keeper(1, 1) :: else fi;
+        run Heat();
+#ifdef CRASH
+        living_keepers = NT + 1 + (hot_locks == 3 -> 2 : 1);
+        run Death();
+        run Reset();
+#endif
+#endif
 #ifdef CRASH
         run Recovery();
         run Watch();
@@ -122,9 +142,9 @@ init
     };
     atomic {
 #ifdef CRASH
-        ended == (2 << NT) - 2 && recovered ->
+        ended == (2 << NT) - 2 && recovered HOT_ONLY(&& ALL_REST) ->
 #else
-        ended == (2 << NT) - 2 ->
+        ended == (2 << NT) - 2 HOT_ONLY(&& ALL_REST) ->
 #endif
         d_step {
             judge();
@@ -141,6 +161,7 @@ init
                q++
             :: else -> break
             od;
+            HOT_ONLY(assert((FIRST_IN(0) == 0 || DEAD(FIRST_IN(0) - 1)) && (FIRST_IN(1) == 0 || DEAD(FIRST_IN(1) - 1)) && !SECOND_IN(0) && !SECOND_IN(1)););
             q = 0
         };
 #ifdef CRASH

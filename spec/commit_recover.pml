@@ -82,6 +82,7 @@ proctype Recovery()
 {
     byte who, due, at;
     atomic {
+        HOT_ONLY(died && (met || (ended | OF_CN(0)) == (2 << NT) - 2) ->)
         fenced = !WITHOUT(recover_unfenced); /* from here on nothing of CN 0 has an effect */
         stopped = 1;
         ended = ended | (WITHOUT(recover_unfenced) -> 0 : (2 << on_first) - 2);
@@ -110,6 +111,7 @@ proctype Recovery()
     :: who == 0 && due == 0 -> break
     od;
     at = 0;
+    HOT_ONLY(redone = 1;)
     do
     :: atomic { at < NC -> d_step { scrub(at); at++ } }
     :: at == NC -> break

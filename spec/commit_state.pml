@@ -79,6 +79,16 @@ bit draining, user_aborts, stops, all_commit;
 #define crest_undo_forgotten 31 /* what it has put counts as what it fetched */
 #define sole_left_ready 32      /* it applies without having made the object busy */
 #define crest_shared_silent 33  /* it says nothing of its v, though others know of it */
+#define hot_given_early 34      /* a hot lock is released while somebody uses it */
+#define hot_keeper_uncalled 35
+#define hot_unwanted_kept 36
+#define hot_grant_untold 37
+#define hot_untag_late 38       /* the lock is left before the apply */
+#define hot_lock_only 39        /* who has the lock takes the tag from others */
+#define hot_order_ignored 40
+#define hot_stuck_awaited 41
+#define hot_reset_unfenced 42   /* DecLock's queue forgets a node that is dead and not recovered */
+#define declock_dead_awaited 43
 
 /* the pool */
 byte val[NC], tag[NC];

@@ -189,3 +189,33 @@ for rule in hot_given_early hot_keeper_uncalled hot_grant_untold; do check quick
 check quick fails hot 0 0 hot_untag_late
 check quick fails hot 1 0 hot_lock_only
 check quick fails hot 16 0 hot_unwanted_kept
+
+# hot with the commit rules; LOCKS, a bit each: of records 0 and 2; COLD, a bit for each transaction: it does not know that anything is hot
+for template in 3 11 12 13; do
+    check full holds commit_hot $template 2 -
+done
+check full bounded commit_hot 2 2 -
+for cold in 2 8; do
+    check full holds commit_hot 3 2 - COLD=$cold
+done
+check full holds commit_hot 3 2 - GIVES_UP=1
+check full bounded commit_hot 5 2 - LOCKS=3
+check full bounded commit_hot 1 2 - LOCKS=3 READERS=1 GIVES_UP=1
+check quick fails commit_hot 4 2 - LOCKS=3 # across blocks there is no order: waits must end
+check quick fails commit_hot 5 1 hot_order_ignored LOCKS=3
+check quick fails commit_hot 3 2 hot_unwanted_kept
+check quick fails commit_hot 3 2 hot_grant_untold LOCKS=2
+for rule in hot_given_early hot_keeper_uncalled hot_untag_late; do
+    check full fails commit_hot 3 2 $rule
+done
+check full fails commit_hot 3 2 hot_lock_only COLD=2
+# the queue does not stand in for a rule of the commit
+for rule in crest_validating_ignored crest_held_unchecked; do
+    check quick fails commit_hot 1 2 $rule LOCKS=3
+done
+for rule in crest_oldest_applied closed_not; do
+    check quick fails commit_hot 2 2 $rule
+done
+for rule in crest_decided_unawaited order_unasked; do
+    check quick fails commit_hot 3 2 $rule
+done
