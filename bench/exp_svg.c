@@ -264,7 +264,7 @@ static void draw_bar(const struct exp_svg_bars *bars, const struct axis *y, uint
         base += value;
     }
     char label[32];
-    snprintf(label, sizeof label, "%.3g", height_of(bars, group, bar));
+    snprintf(label, sizeof label, "%.4g", height_of(bars, group, bar));
     if (cut) text_at(out, left + width * 0.45, TOP - 5, "text-anchor=\"middle\" font-size=\"11\"", label);
 }
 

@@ -83,8 +83,8 @@ static void put_latencies(const struct outcome *outcome, double *values)
         values[EXP_TXN_EXECUTE + i] = outcome_phase_us(outcome, (enum cellar_phase)i);
         rest -= values[EXP_TXN_EXECUTE + i];
     }
-    values[EXP_TXN_RETRY] =
-        rest > 0 ? rest : 0; /* of all attempts of committed transactions, warm-up included or not: may come to more */
+    /* Phases are of all attempts of committed transactions, warm-up included or not: may come to more. Of few transactions none is sampled. */
+    values[EXP_TXN_RETRY] = rest > 0 && outcome->totals.stats.phase_samples > 0 ? rest : 0;
 }
 
 static void put_verbs(const struct outcome *outcome, double *values)
