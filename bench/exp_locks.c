@@ -7,9 +7,11 @@
 #include <string.h>
 
 #define ARGUMENTS_MAX 64
-#define BUSY_CLIENTS 64 /* more do not make a run slower: the NIC has enough to do */
-#define OPENING_NS 50   /* of a run's length, for each lock: what opening and reading them back costs */
-#define WEIGHT_PER_S 3e9
+#define BUSY_CLIENTS 64        /* more do not make a run slower: the NIC has enough to do */
+#define OPENING_NS 50          /* of a run's length, for each lock: what opening and reading them back costs */
+#define LONG_LEASE_NS 20000000 /* who lost a lock waits for so long: hardly anybody is busy then */
+#define LONG_LEASE_CLIENTS 4
+#define WEIGHT_PER_S 2.2e9
 
 static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_GOODPUT] = "goodput_m_per_s",
@@ -71,7 +73,8 @@ static int weigh(const char *line, double *weight, struct cellar_error *error)
     snprintf(copy, sizeof copy, "%s", line);
     int code = parse(copy, &settings, error);
     if (code) return code;
-    uint32_t busy = settings.clients < BUSY_CLIENTS ? settings.clients : BUSY_CLIENTS;
+    uint32_t most = settings.plan.lock.lease_ns >= LONG_LEASE_NS ? LONG_LEASE_CLIENTS : BUSY_CLIENTS;
+    uint32_t busy = settings.clients < most ? settings.clients : most;
     *weight =
         (double)(settings.plan.warmup_ns + settings.plan.window_ns) * busy + (double)settings.plan.locks * OPENING_NS;
     return 0;
