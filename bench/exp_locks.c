@@ -11,7 +11,7 @@
 #define OPENING_NS 50          /* of a run's length, for each lock: what opening and reading them back costs */
 #define LONG_LEASE_NS 20000000 /* who lost a lock waits for so long: hardly anybody is busy then */
 #define LONG_LEASE_CLIENTS 4
-#define WEIGHT_PER_S 2.2e9
+#define WEIGHT_PER_S 4e9
 
 static const char *const names[EXP_LOCKS_METRICS] = {
     [EXP_LOCKS_GOODPUT] = "goodput_m_per_s",
