@@ -266,6 +266,7 @@ static int refill(struct failover *failover, uint32_t node)
     if (rc) return rc;
     if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
         return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
+    control.blank = failover->now.state == CONFIGURATION_LOST; /* nobody has begun to fill it */
     rc = fabric->ops->control(fabric, &control, failover->run.error);
     if (rc == 0) rc = filler_pass(failover);
     if (rc == 0 && failover->now.state == CONFIGURATION_LOST) rc = change(failover, CONFIGURATION_JOINING, node);

@@ -170,12 +170,13 @@ enum fabric_control_kind {
     FABRIC_FENCE_CN,     /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
     FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
     FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
-    FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet */
+    FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH if it was
+                            written to, as far as a lost one of this backend can be there again */
     FABRIC_SYNC,         /* flush the pool file, if there is one */
 };
 struct fabric_control {
     enum fabric_control_kind kind;
-    bool only_dead;
+    bool only_dead, blank;
     uint32_t cn, worker, node;
     void *base;
     uint64_t bytes;

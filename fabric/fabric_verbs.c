@@ -282,16 +282,26 @@ static int kill_node(struct fabric_verbs *verbs, uint32_t node, bool only_dead, 
 static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct fabric_verbs_reply_wire *reply,
                        struct cellar_error *error);
 
+/* INV-VERBS-11. A node that was cut off while its backups took over is alive, and holds what has changed since. */
+static int check_blank(const struct fabric_verbs *verbs, uint32_t node, const struct fabric_verbs_reply_wire *reply,
+                       struct cellar_error *error)
+{
+    if (reply->flags & FABRIC_VERBS_BLANK) return 0;
+    return err_set(error, CELLAR_ERR_MISMATCH, "what is at %s was written to; end it and start it anew",
+                   verbs->nodes[node].target.text);
+}
+
 /* Workers connect to it when they next have something for it. */
-static int replace_node(struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
+static int replace_node(struct fabric_verbs *verbs, uint32_t node, bool blank, struct cellar_error *error)
 {
     struct fabric_verbs_reply_wire reply;
 
     if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
-    if (fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE) return 0;
+    if (fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE && !blank) return 0;
     fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE); /* nobody else looks for it meanwhile */
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
     if (code == 0) code = check_shape(verbs, node, &reply, error);
+    if (code == 0 && blank) code = check_blank(verbs, node, &reply, error);
     if (code != 0) return code;
     pthread_mutex_lock(&verbs->lock);
     memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted nobody of then */
@@ -321,7 +331,7 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
     case FABRIC_NODE_LEAVE: /* of a CN: all of this process leave it together */
         return kill_node(verbs, control->node, false, error);
     case FABRIC_NODE_REPLACE:
-        return replace_node(verbs, control->node, error);
+        return replace_node(verbs, control->node, control->blank, error);
     case FABRIC_SYNC:
         return 0;
     }

@@ -192,14 +192,20 @@ static int check_claim(const struct memnode *memnode, const struct fabric_verbs_
     return 0;
 }
 
-/* Fresh: never written to, and nobody who is attached has been told so. */
+/* A node in use has its superblock in the first page. */
+static bool region_is_blank(const struct memnode *memnode)
+{
+    for (uint32_t i = 0; i < PAGE_BYTES && i < memnode->config->bytes; i++)
+        if (((const volatile unsigned char *)memnode->region)[i]) return false;
+    return true;
+}
+
+/* Fresh: blank, and nobody who is attached has been told so. */
 static bool region_is_fresh(const struct memnode *memnode, uint64_t asker)
 {
     for (uint32_t cn = 0; cn < memnode->config->cn_count; cn++)
         if (memnode->members[cn].told_fresh && memnode->members[cn].incarnation != asker) return false;
-    for (uint32_t i = 0; i < PAGE_BYTES && i < memnode->config->bytes; i++)
-        if (((const volatile unsigned char *)memnode->region)[i]) return false;
-    return true;
+    return region_is_blank(memnode);
 }
 
 static void describe(const struct memnode *memnode, const struct member *member, struct fabric_verbs_reply_wire *reply)
@@ -211,7 +217,8 @@ static void describe(const struct memnode *memnode, const struct member *member,
     reply->node = (uint16_t)config->node;
     reply->mn_count = (uint16_t)config->mn_count;
     reply->cn_count = (uint16_t)config->cn_count;
-    reply->flags = (uint16_t)(memnode->flags | (member->told_fresh ? FABRIC_VERBS_FRESH : 0));
+    reply->flags = (uint16_t)(memnode->flags | (member->told_fresh ? FABRIC_VERBS_FRESH : 0) |
+                              (region_is_blank(memnode) ? FABRIC_VERBS_BLANK : 0));
     reply->directory = (uintptr_t)memnode->directory;
     reply->directory_rkey = member->directory_mr->rkey;
 }

@@ -34,6 +34,7 @@ enum fabric_verbs_flags {
     FABRIC_VERBS_NATIVE = 8,      /* masked atomics go to the device as such */
     FABRIC_VERBS_SOFTWARE = 16,   /* the device is a kernel's emulation */
     FABRIC_VERBS_WIDE = 32,       /* and so do those on 16 bytes; never without NATIVE */
+    FABRIC_VERBS_BLANK = 64,      /* nobody has written to the memory node yet */
 };
 
 struct fabric_verbs_request_wire {

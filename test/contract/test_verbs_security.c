@@ -369,6 +369,29 @@ static void test_fence_while_away(void **state)
     contract_after_verbs();
 }
 
+/* INV-VERBS-11: a node that was cut off is not taken for the fresh one that is to be filled in its place. */
+static void test_replaced_unblank(void **state)
+{
+    (void)state;
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 0};
+    struct fabric_control replace = {.kind = FABRIC_NODE_REPLACE, .node = 0, .blank = true};
+    struct cellar_error error = {0};
+    struct fabric_ep *ep;
+    uint64_t old = 0;
+    start(1);
+    struct fabric *fabric = join(0, &ep);
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(fabric->ops->control(fabric, &kill, &error), 0);
+        assert_int_equal(fabric->ops->control(fabric, &replace, &error), round ? -CELLAR_ERR_MISMATCH : 0);
+        assert_int_equal(round ? add(ep, &old) : insist(ep, 0, &old), round ? -CELLAR_ERR_UNREACHABLE : 0);
+    }
+    replace.blank = false; /* as for those who did not begin to fill it */
+    assert_int_equal(fabric->ops->control(fabric, &replace, &error), 0);
+    assert_true(insist(ep, 0, &old) == 0 && old == 1);
+    leave(fabric, ep);
+    contract_after_verbs();
+}
+
 /* ---- the linking thread and the worker ---- */
 
 /* Holds up who looks up local memory, until the linking thread has given a link back. */
@@ -409,10 +432,9 @@ static void test_given_back_early(void **state)
     contract_after_verbs();
 }
 
-/* A worker is closed at once though the linking thread is busy: with its own link, or with a memory node that does not answer. */
-static void test_closed_amid_linking(void **state)
+/* How long it takes to close a worker while the linking thread is busy: with its own link, and with a memory node that does not answer. */
+static uint64_t closing_amid_linking_ns(void)
 {
-    (void)state;
     struct fabric_op op = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(0, 0)};
     struct fabric_wait wait = {0};
     struct fabric_ep *ep;
@@ -429,18 +451,29 @@ static void test_closed_amid_linking(void **state)
     usleep(100000);
     fabric_post(ep, &op, 1, &wait);
     leave(fabric, ep);
-    assert_true(fabric_verbs_now_ns() - begin_ns < 1500000000);
+    uint64_t took_ns = fabric_verbs_now_ns() - begin_ns;
     contract_after_verbs();
+    return took_ns;
+}
+
+/* It is closed at once: an address that nobody has is given up after 2 s. A loaded machine may stop us as long, but not each time. */
+static void test_closed_amid_linking(void **state)
+{
+    (void)state;
+    for (int tries = 0; tries < 5; tries++)
+        if (closing_amid_linking_ns() < 1500000000) return;
+    fail_msg("closing waits for the linking thread");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_secret_and_layout), cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_half_open),         cmocka_unit_test(test_out_of_range),
-        cmocka_unit_test(test_after_fence),       cmocka_unit_test(test_registrations),
-        cmocka_unit_test(test_comes_back),        cmocka_unit_test(test_fence_while_away),
-        cmocka_unit_test(test_given_back_early),  cmocka_unit_test(test_closed_amid_linking),
+        cmocka_unit_test(test_secret_and_layout),   cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_half_open),           cmocka_unit_test(test_out_of_range),
+        cmocka_unit_test(test_after_fence),         cmocka_unit_test(test_registrations),
+        cmocka_unit_test(test_comes_back),          cmocka_unit_test(test_fence_while_away),
+        cmocka_unit_test(test_replaced_unblank),    cmocka_unit_test(test_given_back_early),
+        cmocka_unit_test(test_closed_amid_linking),
     };
     if (!getenv(CONTRACT_VERBS_ADDRESS)) return 77;
     return cmocka_run_group_tests(tests, NULL, NULL);
