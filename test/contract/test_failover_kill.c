@@ -3,16 +3,11 @@
  * the same accounts; its backup takes over, a new process is filled in its place while they go on, then the other one is killed likewise.
  * Transfers keep the sum of all accounts, and the pool must pass its audit, byte-equal replicas included.
  */
-#include "cellar.h"
+#include "accounts.h"
 #include "fabric_shm.h"
 
 #include "share.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,55 +19,15 @@
 #include <unistd.h>
 
 #define MNS 2
-#define ACCOUNTS 24
-#define BALANCE 1000
 #define CALLS 400 /* between two events; fewer where a share of the searches is made */
 #define CALLS_FEW 100
 #define TRIES_MAX 2000 /* of what may be refused for a moment, 5 ms apart */
-
-struct account {
-    uint64_t balance;
-    uint64_t text[12];
-};
-
-struct side {
-    struct cellar *db;
-    const struct cellar_table *accounts;
-    const struct cellar_proc *transfer;
-    struct cellar_error error;
-};
-
-struct transfer {
-    struct side *side;
-    uint64_t from, to;
-};
-
-static const struct cellar_column columns[] = {CELLAR_COLUMN(struct account, balance),
-                                               CELLAR_COLUMN(struct account, text)};
 
 static uint64_t calls(void) { return share_percent() < 100 ? CALLS_FEW : CALLS; }
 
 static void nap(void) { nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL); }
 
-static int transfer_fn(struct cellar_txn *txn, void *args)
-{
-    const struct transfer *transfer = args;
-    struct account from, to;
-    int a = cellar_access(txn, transfer->side->accounts, transfer->from, CELLAR_ALL, CELLAR_ALL, 0);
-    if (a < 0) return a;
-    int b = cellar_access(txn, transfer->side->accounts, transfer->to, CELLAR_ALL, CELLAR_ALL, 0);
-    if (b < 0) return b;
-    int rc = cellar_fetch(txn);
-    if (rc == 0) rc = cellar_get_row(txn, a, &from);
-    if (rc == 0) rc = cellar_get_row(txn, b, &to);
-    if (rc) return rc;
-    from.balance--, to.balance++;
-    for (int i = 0; i < 12; i++) from.text[i] = from.balance, to.text[i] = to.balance;
-    rc = cellar_put_row(txn, a, &from);
-    return rc ? rc : cellar_put_row(txn, b, &to);
-}
-
-static int side_open(struct side *side, const char *memnodes, enum cellar_cc cc, uint32_t cn)
+static int side_open_leased(struct side *side, const char *memnodes, enum cellar_cc cc, uint32_t cn)
 {
     const struct cellar_config config = {.cc = cc,
                                          .memnodes = memnodes,
@@ -81,11 +36,7 @@ static int side_open(struct side *side, const char *memnodes, enum cellar_cc cc,
                                          .threads = 2,
                                          .coros = 3,
                                          .lease_ns = 10000000000ull};
-    const struct cellar_schema schema = {"accounts", sizeof(struct account), columns, 2, 4 * ACCOUNTS, 0};
-    const struct cellar_proc_def transfer = {.name = "transfer", .fn = transfer_fn, .records_max = 2, .writes_max = 2};
-    int rc = cellar_open(&config, &side->db, &side->error);
-    if (rc == 0) rc = cellar_table_create(side->db, &schema, &side->accounts, &side->error);
-    return rc ? rc : cellar_proc_register(side->db, &transfer, &side->transfer, &side->error);
+    return side_open(side, &config);
 }
 
 /* ---- the other compute node's process ---- */
@@ -109,7 +60,7 @@ static void other_main(const char *memnodes, enum cellar_cc cc, int turn, int re
     char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (read(turn, &byte, 1) != 1) _exit(1);
-    if (side_open(&side, memnodes, cc, 1) != 0 || write(ready, "x", 1) != 1) _exit(2);
+    if (side_open_leased(&side, memnodes, cc, 1) != 0 || write(ready, "x", 1) != 1) _exit(2);
     int code = cellar_run(side.db, work_until_told, &side);
     fprintf(stderr, "the other compute node ended: %s\n", cellar_error_text(code));
     _exit(3);
@@ -163,42 +114,6 @@ static void process_kill(const struct process *process)
 }
 
 /* ---- this compute node ---- */
-
-static int load_job(struct cellar_session *session, void *arg)
-{
-    struct side *side = arg;
-    for (uint64_t key = cellar_session_index(session); key < ACCOUNTS; key += cellar_session_count(session)) {
-        struct account row = {.balance = BALANCE};
-        for (int i = 0; i < 12; i++) row.text[i] = BALANCE;
-        int rc = cellar_load(session, side->accounts, key, &row, NULL);
-        if (rc) return rc;
-    }
-    return 0;
-}
-
-struct sums {
-    struct side *side;
-    uint64_t accounts, balance, torn;
-};
-
-static int sum_row(void *arg, uint64_t key, const void *row)
-{
-    struct sums *sums = arg;
-    const struct account *account = row;
-    (void)key;
-    sums->accounts++;
-    sums->balance += account->balance;
-    for (int i = 0; i < 12; i++) sums->torn += account->text[i] != account->balance;
-    return 0;
-}
-
-static int sum_job(struct cellar_session *session, void *arg)
-{
-    struct sums *sums = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int rc = cellar_audit(session, &sums->side->error);
-    return rc ? rc : cellar_scan(session, sums->side->accounts, sum_row, sums, &sums->side->error);
-}
 
 /* So many calls: each may be refused for a moment, and then does well. */
 static void work(struct side *side, uint64_t calls)
@@ -263,7 +178,7 @@ static void killed_nodes_are_replaced(enum cellar_cc cc)
     }
     snprintf(memnodes, sizeof memnodes, "%s,%s", paths[0], paths[1]);
     struct process other = process_fork(NULL, 0, memnodes, cc);
-    if (side_open(&side, memnodes, cc, 0) != 0) fail_msg("%s", side.error.text);
+    if (side_open_leased(&side, memnodes, cc, 0) != 0) fail_msg("%s", side.error.text);
     assert_int_equal(cellar_run(side.db, load_job, &side), 0);
     char byte;
     assert_int_equal(write(other.turn, "x", 1), 1);
@@ -274,12 +189,7 @@ static void killed_nodes_are_replaced(enum cellar_cc cc)
     assert_int_equal(waitpid(other.pid, NULL, WNOHANG), 0); /* it is still at work */
     process_kill(&other);
     recovered(&side);
-    struct sums sums = {.side = &side};
-    int rc = cellar_run(side.db, sum_job, &sums);
-    if (rc) fail_msg("%s: %s", cellar_error_text(rc), side.error.text);
-    assert_int_equal(sums.accounts, ACCOUNTS);
-    assert_int_equal(sums.balance, ACCOUNTS * BALANCE);
-    assert_int_equal(sums.torn, 0);
+    assert_accounts(&side);
     cellar_close(side.db);
     for (uint32_t i = 0; i < MNS; i++) {
         process_kill(&fresh[i]);
