@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define POOL_BYTES_DEFAULT (64ull << 20)
+#define RTT_NS_MAX 1000000000ull
 #define POOL_BYTES_MIN (1ull << 20)
 #define LOG_BYTES_DEFAULT (128ull << 10)
 #define LOG_BYTES_MIN LAYOUT_CHUNK_BYTES
@@ -83,6 +84,9 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->log_bytes < LOG_BYTES_MIN || config->log_bytes > LOG_BYTES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "log segments of %llu bytes: %d to %llu",
                        (unsigned long long)config->log_bytes, LOG_BYTES_MIN, (unsigned long long)LOG_BYTES_MAX);
+    if (config->rtt_ns > RTT_NS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
+                       (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);
     int locks = twopl_check(config, error);
     if (locks) return locks;
     if (config->pool_path && (config->mns != 1 || config->memnodes))

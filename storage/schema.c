@@ -19,7 +19,8 @@ static int check_table(const struct cellar_schema *from, struct cellar_error *er
 {
     if (!name_length(from->name))
         return err_set(error, CELLAR_ERR_INVALID, "a table's name must have 1 to %d bytes", CELLAR_NAME_BYTES - 1);
-    if (!from->columns || from->column_count == 0 || from->column_count > CELLAR_COLUMNS_MAX)
+    if (!from->columns) return err_set(error, CELLAR_ERR_INVALID, "table %s: columns is NULL", from->name);
+    if (from->column_count == 0 || from->column_count > CELLAR_COLUMNS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "table %s has %u columns; 1 to %d are possible", from->name,
                        from->column_count, CELLAR_COLUMNS_MAX);
     if (from->row_bytes == 0 || from->row_bytes > SCHEMA_ROW_BYTES_MAX)

@@ -19,7 +19,7 @@ timeout -k 5 240 cmake --install "$build" --prefix "$folder/usr" >"$folder/log" 
 pc=$(find "$folder/usr" -name cellar.pc)
 [ -n "$pc" ] || { fail "no cellar.pc was installed"; exit 1; }
 export PKG_CONFIG_PATH=${pc%/*}
-flags() { pkg-config --define-variable=prefix="$folder/usr" "$@" cellar; }
+flags() { pkg-config "$@" cellar; }
 libraries=$(flags --variable=libdir)
 
 [ "$(flags --modversion)" = "$("$folder/usr/bin/cellar" --version | sed 's/^cellar //')" ] ||

@@ -100,6 +100,7 @@ static void configs_that_cannot_be_are_refused(void **state)
         {CONFIG(.pool_bytes = 1ull << 47), CELLAR_ERR_NOMEM, "make the pool smaller"},
         {CONFIG(.pool_bytes = UINT64_MAX), CELLAR_ERR_INVALID, "bytes"},
         {CONFIG(.fabric = "sim", .pool_bytes = UINT64_MAX), CELLAR_ERR_INVALID, "bytes"},
+        {CONFIG(.rtt_ns = UINT64_MAX), CELLAR_ERR_INVALID, "a delay of 18446744073709551615 ns"},
         {CONFIG(.log_bytes = 1000), CELLAR_ERR_INVALID, "log segments of 1000 bytes"},
         {CONFIG(.log_bytes = UINT64_MAX), CELLAR_ERR_INVALID, "log segments"},
         {CONFIG(.pool_path = "/nonexistent/pool", .mns = 2), CELLAR_ERR_INVALID, "pool file"},
