@@ -2,7 +2,7 @@
  * test_fabric_sim.c - the simulator's promises about operations: exact virtual times, torn and reordered only as the contract allows,
  * failures by kind.
  */
-#include "fabric_sim_cluster.h"
+#include "fabric_sim_run.h"
 
 /* ---- times ---- */
 

@@ -1,5 +1,5 @@
 /* test_fabric_sim_workers.c - the simulator's promises about workers: one trace per seed, none forgotten, messages in order. */
-#include "fabric_sim_cluster.h"
+#include "fabric_sim_run.h"
 
 /* ---- determinism ---- */
 

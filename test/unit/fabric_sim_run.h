@@ -1,4 +1,4 @@
-/* fabric_sim_cluster.h - a cluster of the simulated fabric and its workers, each of which runs one function of a test. */
+/* fabric_sim_run.h - a cluster of the simulated fabric and its workers, each of which runs one function of a test. */
 #pragma once
 
 #include "fabric_sim.h"
