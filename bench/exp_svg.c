@@ -16,8 +16,8 @@
 #define TICKS_MAX 16
 #define ROOM_ABOVE 1.06 /* the highest value and a little more */
 
-static const char *const colours[EXP_SVG_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                                    "#56b4e9", "#e69f00", "#000000", "#8c6d31"};
+static const char *const colours[EXP_SVG_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
+                                                    "#e69f00", "#000000", "#8c6d31", "#7a7a7a", "#5e3c99"};
 
 struct axis {
     bool log;

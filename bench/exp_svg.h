@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define EXP_SVG_SERIES 8
+#define EXP_SVG_SERIES 10
 #define EXP_SVG_POINTS 64
 
 struct exp_svg_series {

@@ -94,11 +94,14 @@ static bool is_planned(const struct exp_sweep_plan *plan, const struct exp_sweep
 
 static int plan_sweep(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
 {
+    const struct exp_sweep_series *all = exp_sweep_series(plan, sweep);
     int code = 0;
     if (!exp_sweep_wants(plan, sweep) || is_planned(plan, sweep)) return 0;
-    for (const struct exp_sweep_series *series = exp_sweep_series(plan, sweep); series->name; series++)
+    for (const struct exp_sweep_series *series = all; series->name; series++) {
+        must(series - all < EXP_SVG_SERIES); /* else no chart could be drawn, when all has been measured */
         for (const struct exp_sweep_step *step = sweep->steps; step->arguments && code == 0; step++)
             if (!plan->exp->quick || step->quick) code = plan_point(plan, sweep, series, step, error);
+    }
     return code;
 }
 
