@@ -70,7 +70,7 @@ enum exp_txn_metric {
 #define EXP_TXN_PAPER(text, where, u, value, k, s, m, first, second, ...)                                              \
     EXP_TXN_CLAIM(text, where, u, value, 0.67, 1.5, k, s, m, first, second, __VA_ARGS__)
 #define EXP_TXN_TARGET(text, u, value, k, s, m, first, second, ...)                                                    \
-    EXP_TXN_CLAIM(text, "target", u, value, 1, 1000, k, s, m, first, second, __VA_ARGS__)
+    EXP_TXN_CLAIM(text, "target", u, value, 1, 999, k, s, m, first, second, __VA_ARGS__)
 #define EXP_TXN_LIMIT(text, u, value, k, s, m, first, second, ...)                                                     \
     EXP_TXN_CLAIM(text, "target: at most", u, value, 0, 1, k, s, m, first, second, __VA_ARGS__)
 

@@ -140,6 +140,12 @@ const struct exp_sweep_expected exp_txn_expected[] = {
     {"scale", "YCSB, 16 compute nodes: cellar / crest", EXP_SWEEP_NOT_MADE, 1.182, 0.1},
     {"skew", "TPC-C 60: crest / ford", EXP_SWEEP_NOT_MADE, 2.136, 0.1},
     {"skew", "TPC-C 60: crest / motor", EXP_SWEEP_NOT_MADE, 1.963, 0.1},
+    {"policies", "TPC-C 40: usual / crest", EXP_SWEEP_NOT_MADE, 1.098, 0.1},
+    {"policies", "SmallBank .99: usual / crest", EXP_SWEEP_NOT_MADE, 1.436, 0.1},
+    {"policies", "YCSB .99: usual / crest", EXP_SWEEP_NOT_MADE, 1.192, 0.1},
+    {"policies", "SmallBank .8: usual / crest", EXP_SWEEP_NOT_MADE, 1.054, 0.1},
+    {"policies", "SmallBank .99, 24 coordinators: usual / crest", EXP_SWEEP_NOT_MADE, 0.9779, 0.1},
+    {"policies", "YCSB .99, 24 coordinators: usual / crest", EXP_SWEEP_NOT_MADE, 1.014, 0.1},
     {.study = NULL},
 };
 /* clang-format on */
