@@ -77,6 +77,7 @@ cmake --build "$build" --target cellar-peer-lmdb -j 2 >>"$work/build.log" 2>&1 |
 # ---- against the clock --------------------------------------------------------------------------------------------------
 
 workloads=(smallbank ycsb tpcc)
+modes=(cell record crest cellar)
 declare -A options=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1" [tpcc]="tpcc --warehouses 2")
 space_txns=200000
 declare -A peers=([smallbank]="smallbank" [ycsb]="ycsb --theta 0.1")
@@ -101,12 +102,12 @@ for round in $(seq "$rounds"); do
         say "round $round of $rounds: $workload"
         run_ours $workload cell "$round"
         [ -z "$peer" ] || [ -z "${peers[$workload]:-}" ] || run_peer $workload "$round"
-        run_ours $workload record "$round"
+        for mode in "${modes[@]:1}"; do run_ours $workload "$mode" "$round"; done
     done
 done
 
 for workload in "${workloads[@]}"; do
-    for mode in cell record lmdb; do
+    for mode in "${modes[@]}" lmdb; do
         [ -f "$work/$workload.$mode.tps" ] || continue
         figure $workload.$mode.tps "$(median <"$work/$workload.$mode.tps")"
         [ $mode != lmdb ] && [ -f "$work/$workload.lmdb.tps" ] || continue
@@ -115,7 +116,7 @@ for workload in "${workloads[@]}"; do
         figure $workload.$mode.lmdb_ratio_low "$(head -n 1 "$work/ratios")"
         figure $workload.$mode.lmdb_ratio_high "$(tail -n 1 "$work/ratios")"
     done
-    for mode in cell record; do
+    for mode in "${modes[@]}"; do
         report=$work/$workload.$mode.1.json
         figure $workload.$mode.ops "$(inner "$report" mn_ops_per_txn)"
         figure $workload.$mode.rtts "$(field "$report" rtts_per_txn)"
@@ -207,7 +208,7 @@ count_pair() { # WORKLOAD.MODE: two runs side by side
 
 if command -v valgrind >/dev/null; then
     for workload in "${workloads[@]}"; do
-        for mode in cell record lmdb; do
+        for mode in "${modes[@]}" lmdb; do
             [ $mode != lmdb ] || { [ -n "$peer" ] && [ -n "${peers[$workload]:-}" ]; } || continue
             [ -z "$quick" ] || [ $mode = cell ] || continue
             say "counting instructions: $workload $mode"
@@ -248,7 +249,7 @@ clock_table() {
     echo "| against the clock, 2 threads | mode | txn/s | target | ratio to LMDB beside | of the rounds | target |"
     echo "|---|---|---:|---:|---:|---:|---:|"
     for workload in "${workloads[@]}"; do
-        for mode in cell record; do
+        for mode in "${modes[@]}"; do
             at=$workload.$mode
             echo "| ${title[$workload]} | $mode | $(thousands "$(value $at.tps)") | ${target_tps[$workload]} |" \
                 "$(times "$(value $at.lmdb_ratio)") | $(range "$(value $at.lmdb_ratio_low)" "$(value $at.lmdb_ratio_high)") |" \
@@ -263,7 +264,7 @@ count_table() {
     echo "| counted, of each transaction | mode | instructions | target | allocations | verbs | round trips | aborts |"
     echo "|---|---|---:|---:|---:|---:|---:|---:|"
     for workload in "${workloads[@]}"; do
-        for mode in cell record; do
+        for mode in "${modes[@]}"; do
             at=$workload.$mode
             echo "| ${title[$workload]} | $mode | $(thousands "$(value $at.instructions)") | ${target_instructions[$workload]} |" \
                 "$(value $at.allocations) | $(fixed "$(value $at.ops)" 2) | $(fixed "$(value $at.rtts)" 2) | $(percent "$(value $at.abort_rate)") |"
