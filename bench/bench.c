@@ -315,7 +315,7 @@ static void finish(struct run *run)
 static void complain(const struct run *run, int code, const struct cellar_error *error)
 {
     const char *text = error->code ? error->text : cellar_error_text(code);
-    if (code == -CELLAR_ERR_FULL && !run->settings.db.memnodes)
+    if (code == -CELLAR_ERR_FULL && run->db && !run->settings.db.memnodes) /* else the disk is full */
         fprintf(stderr, "cellar bench: %s; a larger --pool-bytes than %lluM or a shorter run would do\n", text,
                 (unsigned long long)(run->settings.db.pool_bytes >> 20));
     else

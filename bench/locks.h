@@ -64,6 +64,11 @@ struct locks_plan {
     uint32_t *stop;      /* NULL, or set when the user wants an end */
 };
 
+static inline bool locks_interrupted(const struct locks_plan *plan)
+{
+    return plan->stop && __atomic_load_n(plan->stop, __ATOMIC_RELAXED);
+}
+
 /* Of one worker; of all when they are added up. */
 struct locks_tally {
     uint64_t rounds, acquires;     /* in the window; a round is all locks of one transaction */

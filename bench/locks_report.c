@@ -189,8 +189,9 @@ void locks_report_print(const struct locks_report *report, FILE *out)
     char rate[STYLE_BYTES], count[STYLE_BYTES];
     struct style style = style_of(out);
     print_plan(report, out);
-    fprintf(out, "\n  goodput            %s rounds/s: %s in %.3f s%s\n", style_rate(rate, goodput(report)),
-            style_count(count, total->rounds), result->elapsed_s, report->plan->sim ? " of virtual time" : "");
+    fprintf(out, "\n  goodput            %s rounds/s: %s in %.3f s%s%s\n", style_rate(rate, goodput(report)),
+            style_count(count, total->rounds), result->elapsed_s, report->plan->sim ? " of virtual time" : "",
+            locks_interrupted(report->plan) ? ", interrupted" : "");
     print_death(report, out);
     if (report->plan->memnodes)
         fprintf(out, "  all processes      %s rounds/s; this is number %u of %u\n",
@@ -279,6 +280,7 @@ static void add_figures(json_t *root, const struct locks_report *report)
     for (int i = 0; i < LOCKMGR_TIMES; i++)
         json_object_set_new(phases, times[i], json_real(locks_report_time_us(stats, (enum lockmgr_time)i)));
     json_object_set_new(root, "elapsed_s", json_real(result->elapsed_s));
+    json_object_set_new(root, "interrupted", json_boolean(locks_interrupted(report->plan)));
     json_object_set_new(root, "rounds", json_integer((json_int_t)total->rounds));
     json_object_set_new(root, "shared_share", json_real(shared_share(total)));
     json_object_set_new(root, "acquires", json_integer((json_int_t)total->acquires));

@@ -160,6 +160,15 @@ static void watch_window(struct locks_worker *worker)
         locks_begin_window(worker);
 }
 
+/* What was measured ended here, if no time was set for it, or the user wants an end; perhaps before it began. */
+static void window_end(struct locks_worker *worker)
+{
+    const struct locks_plan *plan = worker->run->plan;
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    if (plan->ops || (locks_interrupted(plan) && now_ns < worker->end_ns)) worker->end_ns = now_ns;
+    if (worker->end_ns < worker->start_ns) worker->end_ns = worker->start_ns;
+}
+
 static void worker_main(void *arg)
 {
     struct locks_worker *worker = arg;
@@ -179,7 +188,7 @@ static void worker_main(void *arg)
     }
     if (locks_death_is_gone(run, worker->cn)) locks_death_leave(worker);
     lockmgr_stats_add(&worker->tally->stats, worker->locks);
-    if (plan->ops) worker->end_ns = fabric_now_ns(worker->ep);
+    window_end(worker);
     __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
     fabric_wake(run->fabric, NULL);
 }

@@ -262,7 +262,7 @@ static bool goes_on(struct locks_client *client)
     const struct locks_plan *plan = worker->run->plan;
     uint64_t at_ns = now_ns(client);
     if (!worker->measuring && at_ns >= worker->start_ns) locks_begin_window(worker);
-    if (plan->stop && __atomic_load_n(plan->stop, __ATOMIC_RELAXED)) return false;
+    if (locks_interrupted(plan)) return false;
     return client->quota > 0 && at_ns < worker->end_ns;
 }
 

@@ -98,7 +98,7 @@ static const struct option_def defs[] = {
      .max = 1024},
     {.name = "replicas",
      .argument = "F",
-     .help = "backups of each record and log; less than --mns",
+     .help = "backups of each record and log; fewer than --mns",
      .fallback = "0",
      .kind = OPTION_COUNT,
      .offset = AT(db.replicas),
@@ -599,6 +599,8 @@ void settings_print_help(FILE *out)
           out);
     for (uint32_t i = 0; settings_workloads[i]; i++)
         fprintf(out, "  %-26s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
+    fprintf(out, "  %-26s %s\n", "lock",
+            "clients of one lock algorithm, with options of its own: cellar bench lock --help");
     options_print(&options, out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"

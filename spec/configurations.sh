@@ -191,17 +191,16 @@ check quick fails hot 1 0 hot_lock_only
 check quick fails hot 16 0 hot_unwanted_kept
 
 # hot with the commit rules; LOCKS, a bit each: of records 0 and 2; COLD, a bit for each transaction: it does not know that anything is hot
-for template in 3 11 12 13; do
+for template in 3 11 13; do
     check full holds commit_hot $template 2 -
 done
-check full bounded commit_hot 2 2 -
-for cold in 2 8; do
-    check full holds commit_hot 3 2 - COLD=$cold
+for template in 2 12; do
+    check full bounded commit_hot $template 2 -
 done
-check full holds commit_hot 3 2 - GIVES_UP=1
-check full bounded commit_hot 5 2 - LOCKS=3
-check full bounded commit_hot 1 2 - LOCKS=3 READERS=1 GIVES_UP=1
-check quick fails commit_hot 4 2 - LOCKS=3 # across blocks there is no order: waits must end
+for with in COLD=2 COLD=8 GIVES_UP=1; do
+    check full bounded commit_hot 3 2 - $with
+done
+check quick fails commit_hot 4 1 - LOCKS=3 # across blocks there is no order: waits must end
 check quick fails commit_hot 5 1 hot_order_ignored LOCKS=3
 check quick fails commit_hot 3 2 hot_unwanted_kept
 check quick fails commit_hot 3 2 hot_grant_untold LOCKS=2
@@ -219,3 +218,13 @@ done
 for rule in crest_decided_unawaited order_unasked; do
     check quick fails commit_hot 3 2 $rule
 done
+# ... and the nodes of CN 0, users, waiters and keepers, die and are recovered
+for on_first in 1 2; do
+    check full bounded commit_hot_crash 12 $on_first -
+done
+for rule in recover_tags_first crest_ack_early crest_dep_forgotten hot_stuck_awaited; do
+    check full fails commit_hot_crash 12 2 $rule
+done
+check full fails commit_hot_crash 12 1 declock_dead_awaited
+# not needed for safety: tags decide
+check full bounded commit_hot_crash 12 1 hot_reset_unfenced

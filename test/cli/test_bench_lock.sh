@@ -154,6 +154,16 @@ sed -n '/"goodput": \[/,/\]/p' "$folder/json" | tr -d ' ,' >"$folder/slices"
 holds "$(sed -n 52,61p "$folder/slices" | paste -sd +) == 0" || fail "locks of the dead were taken before anybody knew of the death"
 holds "$(sed -n 72,101p "$folder/slices" | paste -sd +) > 0" || fail "locks of the dead were never taken"
 
+# ---- interrupted: what ran is reported, over the time that it ran --------------------------------------------------
+
+timeout -k 5 240 "$cellar" bench lock --fabric shm --seconds 100 --warmup 0 --locks 1000 --json "$folder/json" >"$folder/out" 2>&1 &
+interrupted=$!
+sleep 1.5
+kill -INT "$(pgrep -P $interrupted -x cellar)" || fail "no process to interrupt"
+wait $interrupted || fail "an interrupted run: exit $?"
+grep -q 'goodput.*, interrupted$' "$folder/out" && grep -q '"interrupted": true' "$folder/json" &&
+    holds "$(value elapsed_s) < 90" || fail "an interrupted run reports: $(cat "$folder/out")"
+
 # ---- a lock server is lost ------------------------------------------------------------------------------------------
 
 small="--cns 4 --threads 2 --clients 16 --locks 20 --lose-server 0.001 --silence 0.01"
