@@ -1,9 +1,6 @@
 #include "hist.h"
 
 #include <math.h>
-#include <string.h>
-
-void hist_reset(struct hist *hist) { memset(hist, 0, sizeof(*hist)); }
 
 void hist_merge(struct hist *into, const struct hist *from)
 {

@@ -11,12 +11,12 @@
 #define HIST_SUB_BITS 7
 #define HIST_BUCKETS ((64 - HIST_SUB_BITS + 1) << HIST_SUB_BITS)
 
+/* All zero: empty. */
 struct hist {
     uint64_t count, sum, max; /* sum: saturates */
     uint64_t buckets[HIST_BUCKETS];
 };
 
-void hist_reset(struct hist *hist);
 void hist_merge(struct hist *into, const struct hist *from);
 /* The value below or at which `fraction` (0..1) of all values lie; 0 when empty. */
 uint64_t hist_quantile(const struct hist *hist, double fraction);
