@@ -108,7 +108,7 @@ struct netlock_lock {
     uint32_t requests, peak; /* since memory was dealt last */
     uint32_t passed_on;      /* of these requests: by the switch, to q2 */
     uint32_t missed; /* per mille of requests that the switch passes on when it has the lock: what memory cannot gain */
-    bool crowded;    /* then there were more at once than it had slots */
+    bool was_away;   /* when memory was dealt last */
     struct netlock_demand demand;
 };
 
@@ -122,7 +122,6 @@ struct netlock_server {
     struct netlock_lock *preparing; /* one at a time: numbers of moves come to the switch in order */
     uint32_t away;                  /* locks that have a place in the switch */
     struct netlock_regions regions; /* this worker's part of the slots */
-    bool cramped;                   /* a lock found no room since memory was dealt */
     uint64_t deal_ns;               /* when to deal memory anew, */
     uint64_t look_ns, move_ns;      /* ... to look at leases, at unanswered questions */
     struct netlock_request *spare;

@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEADROOM 2       /* slots for each request that was seen at once: a queue that overflows is slow */
-#define SHRINKS 2        /* a lock that needs so much less makes room for another */
-#define MOVING_MAX 64    /* locks on their way at once: more would drown the switch's control plane */
-#define ASKED_MAX 10     /* a question is repeated after 2, 4, ... round trips, up to 2 to the power of that */
-#define KEEP_PERCENT 125 /* what a lock in the switch counts more than another: moves cost something */
+#define HEADROOM 2    /* slots for each request that was seen at once: a queue that overflows is slow */
+#define MOVING_MAX 64 /* locks on their way at once: more would drown the switch's control plane */
+#define ASKED_MIN 7   /* a question is repeated after 2 to the power of that round trips, */
+#define ASKED_MAX 10  /* ... then twice as long each time, up to 2 to the power of that; */
+#define ASKED_LEASE                                                                                                    \
+    8 /* ... or so small a part of a lease. The control plane is slow: sooner, it would drown in questions */
+#define KEEP_PERCENT 300 /* what a lock in the switch counts, 100 of another: moves cost much, and rates are noisy */
+#define GROW_MISSES 100  /* per mille of requests */
 #define FORGET_MISSES                                                                                                  \
     16 /* of what a lock's requests missed in the switch, so little is forgotten each time it is not there */
 
@@ -33,12 +36,19 @@ static uint32_t priorities_of(const struct lockmgr_worker *worker)
 
 /* ---- questions ---- */
 
+static uint64_t patience_ns(const struct lockmgr_config *config, const struct netlock_lock *lock)
+{
+    uint64_t patience_ns = netlock_rtt_ns(config) << (ASKED_MIN - 1 + lock->asked);
+    uint64_t most_ns = netlock_lease_ns(config) / ASKED_LEASE;
+    return patience_ns < most_ns ? patience_ns : most_ns;
+}
+
 static void ask(struct lockmgr_worker *worker, struct netlock_lock *lock)
 {
-    uint64_t now_ns = fabric_now_ns(worker->ep), again_ns = netlock_rtt_ns(&worker->lockmgr->config);
-    if (lock->asked && now_ns - lock->asked_ns < again_ns << lock->asked) return;
+    uint64_t now_ns = fabric_now_ns(worker->ep);
+    if (lock->asked && now_ns - lock->asked_ns < patience_ns(&worker->lockmgr->config, lock)) return;
     lock->asked_ns = now_ns;
-    lock->asked = lock->asked < ASKED_MAX ? lock->asked + 1 : lock->asked;
+    lock->asked += lock->asked < ASKED_MAX - ASKED_MIN + 1;
     struct netlock_packet packet = {.lock = lock->lock, .move = lock->move};
     packet.incarnation = netlock_server_of(worker)->incarnation;
     if (lock->place == NETLOCK_PAUSING) {
@@ -83,10 +93,7 @@ static void end_move(struct lockmgr_worker *worker, struct netlock_lock *lock, e
 static bool move_in(struct lockmgr_worker *worker, struct netlock_lock *lock, uint32_t slots)
 {
     struct netlock_server *server = netlock_server_of(worker);
-    if (!netlock_regions_take(&server->regions, slots, &lock->left)) {
-        server->cramped = true;
-        return false;
-    }
+    if (!netlock_regions_take(&server->regions, slots, &lock->left)) return false;
     lock->slots = slots;
     lock->move = ++server->moves;
     for (uint32_t i = 0; i < NETLOCK_PRIORITIES; i++)
@@ -240,11 +247,16 @@ void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *loc
 
 /* ---- dealing ---- */
 
-/* What of its requests the switch does not serve itself: seen while it is there, and forgotten slowly behind that. */
+/*
+ * What of its requests the switch does not serve itself: seen while it is there, and forgotten slowly behind that. When it has just come, those
+ * that came before it say nothing.
+ */
 static void note_misses(struct netlock_lock *lock)
 {
     uint32_t passed = lock->passed_on < lock->requests ? lock->passed_on : lock->requests;
-    if (lock->place == NETLOCK_AWAY && lock->requests)
+    bool was_away = lock->was_away;
+    lock->was_away = lock->place == NETLOCK_AWAY;
+    if (lock->was_away && was_away && lock->requests)
         lock->missed = (lock->missed + (uint32_t)((uint64_t)passed * 1000 / lock->requests)) / 2;
     else if (lock->place == NETLOCK_OWNED)
         lock->missed -= lock->missed / FORGET_MISSES;
@@ -266,7 +278,6 @@ static void measure(struct lockmgr_worker *worker, struct netlock_lock *lock)
     if (worker->lockmgr->policy == NETLOCK_RANDOM) rate = (lock->lock * 0x9e3779b97f4a7c15ull >> 48) * peak;
     lock->demand.rate = rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
     lock->demand.contention = config->capacity && peak > config->capacity ? config->capacity : peak;
-    lock->crowded = lock->peak > lock->slots;
     lock->requests = lock->peak = 0;
 }
 
@@ -288,6 +299,13 @@ static void collect(struct lockmgr_worker *worker)
         }
 }
 
+/* Out of the switch: for good; or to come back with more room, where so much does not fit that it is worth the two moves. */
+static bool leaves(const struct netlock_lock *lock)
+{
+    uint32_t wanted = lock->demand.slots;
+    return wanted == 0 || (wanted >= 2 * lock->slots && lock->missed >= GROW_MISSES);
+}
+
 void netlock_deal(struct lockmgr_worker *worker)
 {
     struct netlock_server *server = netlock_server_of(worker);
@@ -304,8 +322,7 @@ void netlock_deal(struct lockmgr_worker *worker)
         struct netlock_lock *lock = lock_of(server->order[i]);
         if (lock->place != NETLOCK_AWAY) continue;
         netlock_over_probe(worker, lock, 0); /* for its load */
-        if (lock->demand.slots == 0 || lock->demand.slots >= 2 * lock->slots)
-            begin_move(worker, lock, NETLOCK_SETTLING);
+        if (leaves(lock)) begin_move(worker, lock, NETLOCK_SETTLING);
     }
     netlock_move_steps(worker);
     move_next_in(worker);
