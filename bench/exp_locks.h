@@ -60,4 +60,5 @@ enum exp_locks_metric {
     }
 
 extern const struct exp_kind exp_locks;
+extern const struct exp_sweep_expected exp_locks_expected[]; /* ended by a NULL study */
 extern const struct exp_sweep_study exp_locks_declock, exp_locks_shiftlock, exp_locks_dslr, exp_locks_netlock;

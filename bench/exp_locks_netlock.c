@@ -8,11 +8,12 @@
 
 #define FULL "--warmup 0.05 --seconds 0.01" /* locks move to the switch within tens of milliseconds */
 #define QUICK "--warmup 0.0005 --seconds 0.001"
+#define QUICK_MOVED "--warmup 0.05 --seconds 0.002"
 /*
- * Their clients' software takes most of the 7.1 us of an uncontended lock; here a message takes 1.8 us longer, which gives that, and all else
- * follows.
+ * Their clients' software takes most of the 7.1 us of an uncontended lock; here a message takes 5.7 us longer, half of that on each side of the
+ * switch, which gives that, and all else follows.
  */
-#define DPDK " --peer-ns 1800"
+#define DPDK " --peer-ns 5700"
 #define MICRO "--nic cx5" DPDK " --cs-ops 0 --theta 0 --server-threads 8"
 #define TPCC "--nic cx5" DPDK " --mix tpcc --think-ns 0 --cs-ops 0"
 
@@ -29,7 +30,7 @@ static const struct exp_sweep_series netlock[] = {{"NetLock", "--lock netlock", 
 static const struct exp_sweep shared = {.name = "netlock-8a",
                                         .arguments = MICRO " --locks 1000 --read-ratio 1",
                                         .length = FULL,
-                                        .quick_length = QUICK,
+                                        .quick_length = QUICK_MOVED,
                                         .series = netlock,
                                         .steps = CLIENTS};
 static const struct exp_sweep contention = {.name = "netlock-8c",
@@ -93,9 +94,9 @@ static const struct exp_sweep quotas = {
     .arguments = MICRO " --lock netlock --locks 1000 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2 "
                        "--tenant-cns 7",
     .length = FULL,
-    .quick_length = QUICK,
+    .quick_length = QUICK_MOVED,
     .series = (const struct exp_sweep_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
-    .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 5000000", true}}};
+    .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 3000000", true}}};
 
 /* Fig. 14: x is the number of slots in the switch. */
 static const struct exp_sweep_series thinks[] = {
@@ -156,16 +157,14 @@ static const char *const why_FILL = "Moves to the switch take turns; in a run of
                                     "the server, which is fast enough here.";
 static const char *const why_LOOP = "80 clients in closed loops, each a transaction of some seven locks at a time: 80 "
                                     "/ 107 us x 7. The published load generator has no such number.";
-static const char *const why_QUOTA =
-    "The quota counts requests in windows that end after the run's warm-up: in --quick the first burst is still in it.";
 
-/* ---- claims ---- */
+/* ---- claims: bands from 0.01 are of figures that the full form alone makes, and that nobody has made since moves became quick ---- */
 static const struct exp_sweep_claim claims[] = {
     CLAIM("shared locks: mean", "section 6.2", "us", 7.1, 0.75, 1.25, AT, shared, ACQUIRE_US, "NetLock", NULL, .x = 96),
     CLAIM("shared locks: median", "section 6.2", "us", 8, 0.75, 1.25, AT, shared, ACQUIRE_P50_US, "NetLock", NULL,
           .x = 96),
     CLAIM("shared locks: p99", "section 6.2", "us", 12, 0.75, 1.25, AT, shared, ACQUIRE_P99_US, "NetLock", NULL,
-          .x = 96, .why = why_TAIL, .known_low = 0.44, .known_high = 0.69),
+          .x = 96, .why = why_TAIL),
     CLAIM("exclusive locks, 5,000: mean", "section 6.2: as shared", "us", 7.1, 0.75, 1.25, AT, contention, ACQUIRE_US,
           "NetLock", NULL, .x = 5000),
     CLAIM("one lock: acquire", "section 6.2: more than 100 us", "us", 100, 1, 10, AT, contention, ACQUIRE_US, "NetLock",
@@ -195,7 +194,7 @@ static const struct exp_sweep_claim claims[] = {
     CLAIM("no quotas, 7 of 10 clients: the first tenant's share", "section 6.3: more", "%", 70, 0.9, 1.1, AT, quotas,
           FIRST_TENANT, "first tenant", NULL, .x = 1),
     CLAIM("quotas: the first tenant's share", "section 6.3: half", "%", 50, 0.9, 1.1, AT, quotas, FIRST_TENANT,
-          "first tenant", NULL, .x = 2, .why = why_QUOTA, .known_low = 0.91, .known_high = 1.4),
+          "first tenant", NULL, .x = 2),
     CLAIM("allocation: knapsack / random, at most", "section 6.4", "x", 2.95, 0.75, 1.25, RATIO_MOST, memory, GRANTS,
           "think 0", "random, think 0", .why = why_FILL, .known_low = 0.01, .known_high = 10),
     CLAIM("think 0: at most", "section 6.4", "M/s", 8.64, 0.75, 1.25, MOST, memory, GRANTS, "think 0", NULL,
