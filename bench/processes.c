@@ -257,27 +257,39 @@ uint32_t processes_judge(const struct processes *processes)
     return judge;
 }
 
-/* Until that one has reached the stage. */
+/* Nobody can take its place: what it has told the others of itself stays in the pool. */
+static int died(const struct processes *processes, uint32_t of, enum processes_stage stage, struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died%s; start all %u again, on fresh memory nodes",
+                   of, processes->count, stage <= PROCESSES_READY ? " before all were ready" : "", processes->count);
+}
+
+/* It stands in the way of the stage, and lives or not: *over when it is not waited for any longer. */
+static int ask_after(struct processes *processes, uint32_t of, enum processes_stage stage, struct look_args *args,
+                     bool *over, struct cellar_error *error)
+{
+    /* While it runs transactions it shows signs of life, but a load or a check may take longer than a lease. */
+    *over = lose(processes, of, stage == PROCESSES_DONE, args) && args->row.stage < stage;
+    bool survived = processes->survive && stage >= PROCESSES_DONE;
+    return *over && !survived ? died(processes, of, stage, error) : 0;
+}
+
+/* Until that one has reached the stage, or, if it is asked after, is found dead. Whoever is not there has yet to be started. */
 static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
                      uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)
 {
+    bool asks = processes->survive || end_ns == 0, over = false; /* else there is a time to keep */
     for (uint32_t polls = 1;; polls++) {
         struct look_args args;
         int code = look(processes, of, &args, error);
+        if (code == 0 && asks && args.found && args.row.stage < stage && polls % POLLS_TO_LOSE == 0)
+            code = ask_after(processes, of, stage, &args, &over, error);
         if (code < 0) return code;
-        bool asked = processes->survive && args.row.stage < stage && polls % POLLS_TO_LOSE == 0;
-        /* While it runs transactions it shows signs of life, but a load or a check may take longer than a lease. */
-        if (asked && lose(processes, of, stage == PROCESSES_DONE, &args) && args.row.stage < stage) {
-            *reached = (enum processes_stage)args.row.stage;
-            if (stage >= PROCESSES_DONE) return 0;
-            return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died before all were ready", of,
-                           processes->count);
-        }
         if (args.row.stage == PROCESSES_GONE)
             return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
                            processes->count);
         *reached = (enum processes_stage)args.row.stage;
-        if (*reached >= stage) return 0;
+        if (over || *reached >= stage) return 0;
         if (interruptible && __atomic_load_n(&processes->watch->stop, __ATOMIC_RELAXED))
             return err_set(error, CELLAR_ERR_CANCELLED, "interrupted while waiting for process %u of %u", of,
                            processes->count);

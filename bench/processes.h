@@ -47,8 +47,10 @@ NODISCARD int processes_open(struct processes *processes, struct cellar *db, str
 /* Tells the others. */
 NODISCARD int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error);
 /*
- * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. When
- * they are to survive, one that dies is recovered and counts as lost from DONE on; its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no limit), or after an interrupt if interruptible.
+ * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. One that has not come
+ * yet is waited for. One that was there and dies (its memory nodes tell, with leases or without) ends the wait with CANCELLED; but when they are to
+ * survive, it is recovered and counts as lost from DONE on, its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no
+ * limit; else who is not to survive asks after nobody, but keeps that time), or after an interrupt if interruptible.
  */
 NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
                               bool interruptible, uint64_t patience_ns, enum processes_stage *reached,

@@ -4,11 +4,11 @@
 set -u
 source "$(dirname "$0")/prelude.sh"
 
-# memnode NAME ARGUMENTS...: starts one and waits for its socket; its process is $pid.
+# memnode NAME ARGUMENTS...: starts one, of $bytes, and waits for its socket; its process is $pid.
 memnode() {
     local name=$1
     shift
-    "$cellar" memnode --socket "$folder/$name" --bytes 96M "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
+    "$cellar" memnode --socket "$folder/$name" --bytes "${bytes:-96M}" "$@" >"$folder/$name.out" 2>"$folder/$name.err" &
     pid=$!
     started+=("$pid")
     until_true 60 test -S "$folder/$name" && return
@@ -98,6 +98,20 @@ together bank 3 smallbank --accounts 300 --txns 2000 --memnodes "$folder/c"
 grep -q '"total balance": "ok"' "$folder/bank0.json" || fail "the deltas of three processes were not added up"
 memnode d
 together tpcc 2 tpcc --warehouses 2 --scale small --txns 400 --memnodes "$folder/d"
+
+# Whoever dies amid its load ends those that wait for it, without leases, too.
+bytes=800M memnode f
+starts f1 tpcc --warehouses 2 --txns 10 --lease off --memnodes "$folder/f" --process 1/2
+waiting=$pid
+starts f0 tpcc --warehouses 2 --txns 10 --lease off --memnodes "$folder/f" --process 0/2
+victim=$pid
+disown "$victim"
+until_true 60 busy "$victim" || fail "f0 has not begun to load"
+kill -9 "$victim"
+until_true 60 ended "$waiting" || fail "f1 waits for one that is dead"
+wait "$waiting"
+[ $? -eq 2 ] && grep -q "^cellar bench: process 0 of 2 died before all were ready; start all 2 again, on fresh memory nodes" "$folder/f1.err" ||
+    fail "f1 says: $(cat "$folder/f1.err")" # behind a line of who has recovered it
 
 # What does not fit. The first process waits for its peer, meanwhile others try its place, and it is interrupted in the end.
 memnode e --cns 2
