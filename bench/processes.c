@@ -230,21 +230,25 @@ static void draw_waiting(void *arg, double elapsed_s, char *line, size_t bytes)
 }
 
 /* Has its process died? Then what it left is recovered, by whomever. */
-static bool dead(struct processes *processes, uint32_t of, bool working)
+static bool dead(struct processes *processes, uint32_t of, bool working, bool known)
 {
-    bool dead = true;
+    bool dead = true, done, any = known;
     for (uint32_t i = 0; i < processes->cns; i++) {
         uint32_t cn = of * processes->cns + i;
         if (working) db_watch(processes->db, cn); /* it may be there, and stand still for ever */
-        dead = cellar_recover(processes->db, cn, NULL) == 0 && dead;
+        dead = db_recover_dead(processes->db, cn, &done, NULL) == 0 && dead;
+        any |= done;
     }
-    return dead;
+    return dead && any;
 }
 
-/* One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is looked at once more. */
+/*
+ * One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is looked at once more. One that nobody
+ * has heard of yet, and that left nothing behind, was refused or has yet to be started.
+ */
 static bool lose(struct processes *processes, uint32_t of, bool working, struct look_args *args)
 {
-    if (!dead(processes, of, working) || look(processes, of, args, NULL) < 0) return false;
+    if (!dead(processes, of, working, args->found) || look(processes, of, args, NULL) < 0) return false;
     if (!processes->lost[of]) processes->cut_off[of] = args->row.stage < PROCESSES_DONE;
     processes->lost[of] = true;
     return true;
@@ -255,6 +259,12 @@ uint32_t processes_judge(const struct processes *processes)
     uint32_t judge = 0;
     while (judge < processes->index && processes->lost[judge]) judge++;
     return judge;
+}
+
+static int gone(const struct processes *processes, uint32_t of, struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
+                   processes->count);
 }
 
 /* Nobody can take its place: what it has told the others of itself stays in the pool. */
@@ -274,6 +284,18 @@ static int ask_after(struct processes *processes, uint32_t of, enum processes_st
     return *over && !survived ? died(processes, of, stage, error) : 0;
 }
 
+/* While one is waited for that has yet to come, another may end. */
+static int others_gone(struct processes *processes, struct cellar_error *error)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < processes->count && code == 0; i++) {
+        struct look_args args;
+        code = look(processes, i, &args, error);
+        if (code == 0 && args.row.stage == PROCESSES_GONE) code = gone(processes, i, error);
+    }
+    return code;
+}
+
 /* Until that one has reached the stage, or, if it is asked after, is found dead. Whoever is not there has yet to be started. */
 static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
                      uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)
@@ -282,12 +304,11 @@ static int await_one(struct processes *processes, uint32_t of, enum processes_st
     for (uint32_t polls = 1;; polls++) {
         struct look_args args;
         int code = look(processes, of, &args, error);
-        if (code == 0 && asks && args.found && args.row.stage < stage && polls % POLLS_TO_LOSE == 0)
-            code = ask_after(processes, of, stage, &args, &over, error);
+        bool asked = code == 0 && asks && args.row.stage < stage && polls % POLLS_TO_LOSE == 0;
+        if (asked) code = ask_after(processes, of, stage, &args, &over, error);
+        if (asked && code == 0 && !args.found) code = others_gone(processes, error);
         if (code < 0) return code;
-        if (args.row.stage == PROCESSES_GONE)
-            return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u ended with an error; see its message", of,
-                           processes->count);
+        if (args.row.stage == PROCESSES_GONE) return gone(processes, of, error);
         *reached = (enum processes_stage)args.row.stage;
         if (over || *reached >= stage) return 0;
         if (interruptible && __atomic_load_n(&processes->watch->stop, __ATOMIC_RELAXED))

@@ -143,6 +143,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
  */
 NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                          enum recover_how how, struct recover_report *report, struct cellar_error *error);
+/* As cellar_recover; *done: there was something to do, so it had died, and this call did it. */
+NODISCARD int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_error *error);
 /* Somebody waits for that compute node: it is watched like one whose lock is in the way. Nothing without leases. */
 void db_watch(struct cellar *db, uint32_t cn);
 /* As cellar_outcome, by this coordinator. */

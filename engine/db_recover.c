@@ -52,6 +52,7 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
 
 struct recover_call {
     uint32_t dead;
+    bool done; /* by this call */
     struct cellar_error *error;
 };
 
@@ -71,6 +72,7 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
         bool last = waits + 1 == JOIN_WAITS_MAX;
         if (last || (!atomic_load(recovering) && !atomic_load(halted))) {
             rc = db_recover(co, worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
+            call->done = rc == 0 && report.done;
             if (!atomic_load(halted)) break;
         }
         sched_sleep(co, &worker->sched, &coordinator->task, JOIN_WAIT_NS);
@@ -78,10 +80,18 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
     return rc;
 }
 
+int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_error *error)
+{
+    struct recover_call call = {.dead = cn, .error = error};
+    int rc = db_call_on(db, 0, recover_fn, &call, error);
+    *done = call.done;
+    return rc;
+}
+
 int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error)
 {
-    struct recover_call call = {cn, error};
-    return db_call_on(db, 0, recover_fn, &call, error);
+    bool done;
+    return db_recover_dead(db, cn, &done, error);
 }
 
 static int watch_fn(struct coro *co, struct coordinator *coordinator, void *arg)

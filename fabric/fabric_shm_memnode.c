@@ -290,7 +290,8 @@ static void adopt(struct memnode *memnode, int fd)
     if (memnode->config->node == 0) fabric_shm_mailbox_bind(&memnode->mailboxes, mapping, memnode->config->cn_count);
 }
 
-static void serve(struct memnode *memnode, struct connection *connection)
+/* One message. False: there was none. */
+static bool serve(struct memnode *memnode, struct connection *connection)
 {
     struct fabric_shm_message_wire request;
     int fds[FABRIC_SHM_WIRE_FDS];
@@ -301,14 +302,14 @@ static void serve(struct memnode *memnode, struct connection *connection)
         if (fds[i] >= 0 && (i > 0 || !brought)) close(fds[i]);
     switch (result) {
     case FABRIC_SHM_WIRE_NONE:
-        return;
+        return false;
     case FABRIC_SHM_WIRE_HUNG_UP:
         lose(memnode, connection);
-        return;
+        return true;
     case FABRIC_SHM_WIRE_GARBAGE:
         refuse(memnode, connection, CELLAR_ERR_MISMATCH, "what was received is not a message of version %d",
                FABRIC_SHM_WIRE_VERSION);
-        return;
+        return true;
     case FABRIC_SHM_WIRE_GOT:
         break;
     }
@@ -325,6 +326,7 @@ static void serve(struct memnode *memnode, struct connection *connection)
     } else {
         refuse(memnode, connection, CELLAR_ERR_INVALID, "a message of kind %u is not expected here", request.kind);
     }
+    return true;
 }
 
 /* ---- the loop ---- */
@@ -348,8 +350,10 @@ static void serve_ready(struct memnode *memnode, const struct pollfd *fds)
 
     for (uint32_t i = 0; i < count; i++) {
         struct connection *connection = &memnode->connections[i];
-        if (connection->fd >= 0 && fds[1 + 2 * i].revents) serve(memnode, connection);
-        if (connection->fd >= 0 && fds[2 + 2 * i].revents) lose(memnode, connection);
+        if (connection->fd >= 0 && fds[1 + 2 * i].revents) (void)serve(memnode, connection);
+        if (connection->fd < 0 || !fds[2 + 2 * i].revents) continue;
+        while (connection->fd >= 0 && serve(memnode, connection)) continue; /* who has ended may have said good-bye */
+        if (connection->fd >= 0) lose(memnode, connection);
     }
 }
 

@@ -106,7 +106,7 @@ waiting=$pid
 starts f0 tpcc --warehouses 2 --txns 10 --lease off --memnodes "$folder/f" --process 0/2
 victim=$pid
 disown "$victim"
-until_true 60 busy "$victim" || fail "f0 has not begun to load"
+until_true 60 works "$victim" || fail "f0 has not begun"
 kill -9 "$victim"
 until_true 60 ended "$waiting" || fail "f1 waits for one that is dead"
 wait "$waiting"
