@@ -45,7 +45,7 @@ together() {
     local name=$1 count=$2 pids=() i
     shift 2
     for ((i = count - 1; i >= 0; i--)); do
-        starts "$name$i" "$@" --process "$i/$count"
+        starts "$name$i" "$@" --lease 10 --process "$i/$count" # on a loaded machine a process that lives may stand still for a second
         pids[i]=$pid
     done
     for ((i = 0; i < count; i++)); do
@@ -63,10 +63,10 @@ together() {
 # A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever. Leases are off: the
 # survivor must not recover it before the operator does.
 memnode killed
-starts k1 ycsb --records 2000 --seconds 6 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
+starts k1 ycsb --records 2000 --seconds 10 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
 victim=$pid
 disown "$victim" # its end is no news for the shell
-starts k0 ycsb --records 2000 --seconds 6 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
+starts k0 ycsb --records 2000 --seconds 10 --warmup 0 --lease off --memnodes "$folder/killed" --process 0/2
 survivor=$pid
 until_true 60 busy $victim || fail "k1 has not begun"
 kill -9 $victim
@@ -88,7 +88,7 @@ together ycsb 2 ycsb --records 2000 --theta 1.1 --write-ratio 0.7 --seconds 1 --
 grep -q '"no update lost": "ok"' "$folder/ycsb0.json" || fail "updates of two processes were not counted together"
 
 # Once they have run, the memory nodes hold data: neither together nor alone can they be used again.
-starts again ycsb --records 2000 --theta 1.1 --write-ratio 0.7 --seconds 1 --warmup 0.2 --replicas 1 --memnodes "$folder/a,$folder/b" --process 0/2
+starts again ycsb --records 2000 --theta 1.1 --write-ratio 0.7 --seconds 1 --warmup 0.2 --lease 10 --replicas 1 --memnodes "$folder/a,$folder/b" --process 0/2
 ends "$pid" 2 again "process 0 of 2 has been here already"
 starts alone ycsb --records 2000 --replicas 1 --txns 10 --memnodes "$folder/a,$folder/b"
 ends "$pid" 2 alone "holds data already"
