@@ -7,7 +7,7 @@
 /* ---- why figures are outside their bands ---- */
 
 static const char *const why_RULES =
-    "With 24 coordinators a few turns decide, and one seed says little: means of twenty are in docs/evaluation.md.";
+    "With 24 coordinators a few turns decide, and one seed says little: means of five are in docs/evaluation.md.";
 
 #define LENGTH "--warmup 0.002 --seconds 0.004"
 #define CELLAR(rules) "--cc cellar --hot " rules
