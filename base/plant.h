@@ -36,6 +36,8 @@
     X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
     X(twopl_late_after_deaths, "mode 2pl: locks out of order are asked for where locks are being reset")               \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
+    X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
+    X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \
@@ -192,6 +194,7 @@
     X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
     X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
+    X(lockmgr_halt_remembers, "what is kept of locks outlives their end")                                              \
     X(lockmgr_silence_ignored, "who waits for an answer of a lost lock server or switch waits for ever")               \
     X(netlock_asked_in_vain, "a switch answers for the lock server when requests have overflowed to it")               \
     X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \

@@ -257,18 +257,20 @@ static void agent_main(struct coro *co, void *arg)
     }
 }
 
-/* False: it is not of a lock. */
-static bool lock_deliver(const struct worker *worker, const struct fabric_message *message)
+/* All messages that have come. True: one is not of a lock. */
+static bool receive(const struct worker *worker)
 {
-    if (worker->locks) return twopl_deliver(worker->locks, message);
-    return worker->hot && hot_deliver(worker->hot, message);
+    struct fabric_message message;
+    bool called = false;
+    if (worker->locks) return twopl_receive(worker->locks);
+    while (fabric_recv(worker->ep, &message))
+        if (!worker->hot || !hot_deliver(worker->hot, &message)) called = true;
+    return called;
 }
 
 void agent_look(struct agent *agent)
 {
-    struct fabric_message message;
-    while (fabric_recv(agent->worker->ep, &message))
-        if (!lock_deliver(agent->worker, &message)) atomic_store(&agent->halt->called, true);
+    if (receive(agent->worker)) atomic_store(&agent->halt->called, true);
     if (!agent->parked || !wanted(agent) || atomic_load(&agent->worker->stop)) return;
     agent->parked = false;
     sched_ready(&agent->worker->sched, &agent->task);

@@ -91,7 +91,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
     if (txn->hot.count) hot_leave(txn);
-    if (txn->twopl.held.count) twopl_leave(co, txn);
+    if (txn->twopl.held.count || txn->twopl.doubtful.bits) twopl_leave(co, txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }

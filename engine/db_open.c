@@ -265,6 +265,18 @@ static int twopls_open(struct cellar *db, struct cellar_error *error)
     return rc;
 }
 
+/* In the agent's thread: its locks follow the configuration from now on. */
+static int twopl_follow(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    const struct cellar *db = arg;
+    struct halt *halt = coordinator->worker->home.halt;
+    struct twopl *twopl = db->twopls[coordinator->worker->cn - db->config.cn_index];
+    (void)co;
+    twopl_go_on(twopl, &halt->now);
+    atomic_store(&halt->twopl, twopl);
+    return 0;
+}
+
 static int open_all(struct cellar *db, struct cellar_error *error)
 {
     struct catalog_start start = {db, error};
@@ -279,6 +291,8 @@ static int open_all(struct cellar *db, struct cellar_error *error)
         db->workers[i].incarnation = db->incarnation;
         rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
     }
+    for (uint32_t i = 0; i < db->config.cns && rc == 0 && db->twopls; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, twopl_follow, db);
     return rc ? rc : vigils_open(db, error);
 }
 

@@ -152,6 +152,7 @@ static int prepare(struct failover *failover)
     if (rc == 0 && back) rc = failover_words_copy(failover);
     if (rc == 0 && back) halt_route(failover->home->halt, &to);
     if (rc == 0 && (lost || back)) rc = failover_locks_rebuild(failover);
+    if (rc == 0) rc = failover_locks_clear(failover);
     return told(failover, rc, "preparing the next configuration");
 }
 

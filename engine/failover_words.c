@@ -1,10 +1,15 @@
 /* failover_words.c - words that WRITEs do not reach, so that backups lack them: counts, members, lock words. */
 #include "failover_internal.h"
 
+#include "twopl.h"
+
 #include "must.h"
 #include "plant.h"
 
+#include <string.h>
+
 #define WORDS_MAX 8
+#define CLEARS_MAX 16 /* pieces of a table of locks, at once */
 
 static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return fabric_addr_of(node, field); }
 
@@ -180,4 +185,38 @@ static int run_rebuild(struct recover *run, struct heap_walk *walk)
 int failover_locks_rebuild(struct failover *failover)
 {
     return recover_walk(&failover->run, (uint32_t)failover->now.away, run_rebuild);
+}
+
+/* ---- locks of mode 2pl ---- */
+
+/* Of the memory node at that place, to the end of the table. */
+static int table_clear(struct failover *failover, uint32_t place, int32_t away)
+{
+    struct recover *run = &failover->run;
+    uint64_t bytes = run->catalog->heap_offset - LAYOUT_LOCKS_OFFSET;
+    struct fabric_addr table = fabric_addr_of(place, LAYOUT_LOCKS_OFFSET);
+    int rc = 0;
+    if ((int32_t)place == away) table = catalog_replica(run->catalog, table, 1);
+    for (uint64_t at = 0; at < bytes && rc == 0;) {
+        struct fabric_op ops[CLEARS_MAX];
+        uint32_t count = 0;
+        for (; count < CLEARS_MAX && at < bytes; count++) {
+            uint64_t left = bytes - at, piece = left < sizeof run->memory->piece ? left : sizeof run->memory->piece;
+            ops[count] = fabric_op_write(fabric_addr_plus(table, at), run->memory->piece, (uint32_t)piece);
+            at += piece;
+        }
+        rc = recover_batch(run, ops, count);
+    }
+    return rc;
+}
+
+int failover_locks_clear(struct failover *failover)
+{
+    int32_t away = failover->now.state == CONFIGURATION_STEADY ? -1 : failover->now.away;
+    int rc = 0;
+    if (!atomic_load(&failover->home->halt->twopl) || PLANT(twopl_lost_locks_kept)) return 0;
+    memset(failover->run.memory->piece, 0, sizeof failover->run.memory->piece);
+    for (uint32_t place = 0; place < failover->run.catalog->mn_count && rc == 0; place++)
+        rc = table_clear(failover, place, away);
+    return rc;
 }

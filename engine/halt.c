@@ -1,5 +1,7 @@
 #include "halt.h"
 
+#include "twopl.h"
+
 #include "must.h"
 #include "plant.h"
 
@@ -55,8 +57,10 @@ void halt_begin(struct halt *halt, const struct configuration *to)
 
 bool halt_still(struct halt *halt, struct sched *sched)
 {
+    twopl_halt(atomic_load(&halt->twopl), sched);
     if (!gate_still(halt->gate, sched) && !PLANT(failover_undrained)) return false;
     if (halt->vigil && !vigil_still(halt->vigil)) return false;
+    if (!twopl_still(atomic_load(&halt->twopl))) return false;
     if (!halt->quiet) halt->quiet = !atomic_exchange(halt->recovering, true);
     return halt->quiet || PLANT(failover_undrained);
 }
@@ -77,5 +81,6 @@ void halt_end(struct halt *halt, const struct configuration *now)
     halt->now = *now;
     if (halt->quiet) atomic_store(halt->recovering, false);
     halt->begun = halt->quiet = false;
+    twopl_go_on(atomic_load(&halt->twopl), now);
     atomic_store(&halt->gate->halted, 0);
 }

@@ -15,11 +15,14 @@
 #include "gate.h"
 #include "vigil.h"
 
+struct twopl;
+
 struct halt {
     struct gate *gate;
-    atomic_bool *recovering; /* held while it stands still */
-    struct vigil *vigil;     /* NULL: without leases */
-    struct fabric_ep **eps;  /* of its workers */
+    atomic_bool *recovering;     /* held while it stands still */
+    struct vigil *vigil;         /* NULL: without leases */
+    struct twopl *_Atomic twopl; /* mode `2pl`: its locks, which end while it stands still; else NULL */
+    struct fabric_ep **eps;      /* of its workers */
     uint32_t ep_count;
     const struct catalog *catalog;
     struct configuration now; /* the last one that it follows */

@@ -153,15 +153,32 @@ static void asked_begin(struct txn *txn)
 
 static void asked_end(struct txn *txn) { atomic_fetch_sub(&txn->home->twopl->asked, 1); }
 
+static struct fabric_addr addr_of(const struct txn *txn, uint32_t lock)
+{
+    const struct twopl *twopl = txn->home->twopl;
+    int32_t away = atomic_load_explicit(&twopl->away, memory_order_relaxed);
+    return twopl_addr(&twopl->table, txn->home->catalog, lock, away);
+}
+
+/* Its memory node may be lost; whether the lock is held may be unknown. */
+static void failed(struct txn *txn, struct fabric_addr addr, int code)
+{
+    bool silent = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    if (silent && txn->home->catalog->replicas) halt_suspect(txn->home->halt, fabric_addr_node(addr));
+    if (code == -CELLAR_ERR_INDETERMINATE) txn->twopl.doubtful = addr;
+}
+
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
 {
-    struct twopl *twopl = txn->home->twopl;
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
+    struct fabric_addr addr = addr_of(txn, want->lock);
+    twopl_begin(co, txn);
     asked_begin(txn);
-    int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], locktable_addr(&twopl->table, want->lock),
+    int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], addr,
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
     asked_end(txn);
+    if (code) failed(txn, addr, code);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
     return code;
 }
@@ -191,7 +208,6 @@ static int refused(struct coro *co, struct txn *txn, int code, bool late)
     if (code == -CELLAR_ERR_DEADLINE && !late && set->doublings < TWOPL_WAIT_DOUBLINGS) set->doublings++;
     if (code == -CELLAR_ERR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
     if (code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
-    if (code == -CELLAR_ERR_INDETERMINATE) gate_fail(txn->home->gate); /* INV-2PL-5 */
     return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
 }
 
@@ -224,10 +240,14 @@ void twopl_leave(struct coro *co, struct txn *txn)
     asked_begin(txn); /* a release may have to wait for a reset, too */
     /* The highest first: who must wait for a reset holds none above it then. */
     while (set->held.count) {
-        int code = lockmgr_release(co, &set->holds[set->held.wants[--set->held.count].hold]);
+        struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
+        int code = lockmgr_release(co, hold);
         bool lost = code == -CELLAR_ERR_FENCED && !twopl_keeps(txn); /* by a lease, and nothing rested on it */
-        if (code && !lost) gate_fail(txn->home->gate);
+        if (code && !lost) set->doubtful = hold->lock;
     }
     asked_end(txn);
+    /* INV-2PL-5. It waits with no lock in hand. */
+    if (set->doubtful.bits && !twopl_doubt_ends(co, txn)) gate_fail(txn->home->gate);
+    set->doubtful.bits = 0;
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
 }

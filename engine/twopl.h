@@ -15,7 +15,9 @@
  * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
  * INV-2PL-6: who waits for all other attempts of his compute node, or for the holders of a lock however long that takes, holds no lock that one of them
  *            may wait for: locks are released before a settlement, the highest first, and after a death only ascending ones are asked for.
- * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one.
+ * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one; unless the configuration changes first.
+ * INV-2PL-7: no lock outlives a change of the configuration: while all compute nodes stand still none holds one, each forgets all that it knows of
+ *            them, and the leader makes them zero, on each memory node or where it is stood in for.
  */
 #pragma once
 
@@ -40,6 +42,7 @@
 #define TWOPL_TABLE_BYTES (16u << 20) /* ... at most so many */
 
 struct cellar;
+struct configuration;
 struct gate;
 struct lockmgr;
 struct lockmgr_client;
@@ -66,8 +69,10 @@ struct twopl_set {
     struct twopl_list learnt;   /* by earlier attempts of this call that could not go on: asked for first */
     struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held */
     struct lockmgr_client *client;
-    uint32_t doublings; /* of how long it waits */
-    bool left;          /* its locks were released before its end: nothing that it has read counts any more */
+    struct twopl_worker *own;
+    struct fabric_addr doubtful; /* a lock of which it is not known whether it is held; bits 0: none */
+    uint32_t doublings;          /* of how long it waits */
+    bool left;                   /* its locks were released before its end: nothing that it has read counts any more */
 };
 
 /* Of a compute node. */
@@ -78,6 +83,7 @@ struct twopl {
     const struct member *member;
     uint32_t cn;
     struct gate *gate;
+    _Atomic int32_t away;     /* the memory node whose locks are where it is stood in for; -1: none */
     _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */
     _Atomic uint64_t asked;   /* coordinators of this node that wait for a lock */
     atomic_bool watched;      /* the watcher looks again by itself */
@@ -115,12 +121,29 @@ NODISCARD int twopl_worker_open(struct twopl *twopl, struct worker *worker, stru
 void twopl_worker_close(struct twopl_worker *worker);
 /* Somebody waits for a lock: the watcher of the node is to look after it. */
 void twopl_watch(struct twopl *twopl, struct sched *from);
-/* A message that came. False: it is not of a lock. */
-bool twopl_deliver(struct twopl_worker *worker, const struct fabric_message *message);
-/* By a worker without an agent: takes what has come. */
-void twopl_receive(struct twopl_worker *worker);
+/* Takes what has come. True: a message was not of a lock. */
+bool twopl_receive(struct twopl_worker *worker);
 /* By a worker that wants to leave: true when it has nothing left to do for others. */
 bool twopl_stop(struct twopl_worker *worker);
+
+/* ---- while the configuration changes (twopl_change.c); NULL is allowed ---- */
+
+/* No lock is granted any more; `from`: the scheduler of who says so. */
+void twopl_halt(struct twopl *twopl, struct sched *from);
+/* No attempt is under way: does it stand still, having forgotten its locks? */
+bool twopl_still(struct twopl *twopl);
+/* In the configuration *now. */
+void twopl_go_on(struct twopl *twopl, const struct configuration *now);
+/* Where that lock is: on its memory node, or on the first backup while that one is away. */
+struct fabric_addr twopl_addr(const struct locktable *table, const struct catalog *catalog, uint32_t lock,
+                              int32_t away);
+/* Before a lock is asked for: what came before the last change is taken out of the worker's inbox. */
+void twopl_begin(struct coro *co, struct txn *txn);
+/*
+ * The lock set->doubtful of an attempt that holds no other one: nobody knows whether it is held. True: the configuration changes, and all locks end. False:
+ * its memory node is there, or nobody knows for long.
+ */
+bool twopl_doubt_ends(struct coro *co, struct txn *txn);
 
 /* ---- transactions (twopl.c) ---- */
 

@@ -154,6 +154,7 @@ int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_w
     for (uint32_t i = 0; i < worker->coordinator_count; i++) {
         struct coordinator *coordinator = &worker->coordinators[i];
         coordinator->txn.twopl.client = lockmgr_client_of(own->lockmgr, i, &coordinator->task);
+        coordinator->txn.twopl.own = own;
     }
     sched_ready(&worker->sched, &own->tender);
     if (first) {
@@ -172,15 +173,14 @@ void twopl_worker_close(struct twopl_worker *own)
     free(own);
 }
 
-bool twopl_deliver(struct twopl_worker *own, const struct fabric_message *message)
-{
-    return own->lockmgr && lockmgr_deliver(own->lockmgr, message);
-}
-
-void twopl_receive(struct twopl_worker *own)
+bool twopl_receive(struct twopl_worker *own)
 {
     struct fabric_message message;
-    while (fabric_recv(own->worker->ep, &message)) (void)twopl_deliver(own, &message);
+    bool others = false, stale = own->lockmgr && lockmgr_is_stale(own->lockmgr);
+    while (fabric_recv(own->worker->ep, &message))
+        if (!own->lockmgr || !lockmgr_deliver(own->lockmgr, &message)) others = true;
+    if (stale) lockmgr_begin(own->lockmgr);
+    return others;
 }
 
 bool twopl_stop(struct twopl_worker *own)
@@ -218,6 +218,7 @@ int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl *
     if (!twopl) return err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
     twopl->cn = cn;
     twopl->gate = gate;
+    twopl->away = -1;
     twopl->member = &db->member;
     struct lockmgr_config config = config_of(&db->config, db->catalog->cn_count, twopl);
     int rc = lockmgr_check(&config, error);

@@ -99,7 +99,7 @@ void worker_main(void *arg)
         if (worker->agent)
             agent_look(worker->agent);
         else if (worker->locks)
-            twopl_receive(worker->locks);
+            (void)twopl_receive(worker->locks);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;
         fabric_idle(worker->ep, next_ns(worker));

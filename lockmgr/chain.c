@@ -45,7 +45,7 @@ int chain_follow(struct coro *co, struct lockmgr_hold *hold, uint64_t old, uint6
     if (!tell(hold, old, SUCCESSOR, 0)) return -CELLAR_ERR_CORRUPT;
     while (!gave_up && !chain_place(hold)->granted && !PLANT(mcs_grant_unawaited)) {
         if (lockmgr_now_ns(client) >= deadline_ns) {
-            gave_up = chain_leave_ghost(hold);
+            gave_up = chain_leave_ghost(hold) || lockmgr_ends(client->worker);
             deadline_ns = UINT64_MAX; /* without memory for a ghost it waits on */
         } else {
             lockmgr_wait(co, client, deadline_ns);
@@ -70,7 +70,7 @@ void chain_await_successor(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
     uint64_t begin_ns = lockmgr_now_ns(client);
-    while (!chain_place(hold)->successor) lockmgr_wait(co, client, UINT64_MAX);
+    while (!chain_place(hold)->successor && !lockmgr_ends(client->worker)) lockmgr_wait(co, client, UINT64_MAX);
     client->stats.times_ns[LOCKMGR_HAND_OVER] += lockmgr_now_ns(client) - begin_ns;
 }
 
@@ -99,6 +99,7 @@ void chain_worker_close(struct lockmgr_worker *worker)
         next = ghost->next;
         free(ghost);
     }
+    worker->own = NULL;
 }
 
 bool chain_quiet(const struct lockmgr_worker *worker) { return worker->own == NULL; }

@@ -402,6 +402,16 @@ static void worker_close(struct lockmgr_worker *worker)
     free(own);
 }
 
+static void worker_forget(struct lockmgr_worker *worker)
+{
+    struct declock_worker *own = worker->own;
+    own->ack_count = 0;
+    own->passes = NULL;
+    for (uint32_t i = 0; i <= worker->lockmgr->config.clients_per_worker; i++) own->clients[i].collect.active = false;
+}
+
+static void forget(struct lockmgr *lockmgr) { declock_table_clear(lockmgr->shared); }
+
 static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     const struct declock *declock = declock_of(worker);
@@ -437,7 +447,8 @@ static const char *const policies[] = {"ts-pf", "ts-tf", "remote-prefer", "local
 #define DECLOCK_CALLS                                                                                                  \
     .lock_bytes = lock_bytes, .acquire = acquire, .release = release, .audit = audit, .check = check,                  \
     .open = open_declock, .close = close_declock, .worker_open = worker_open, .worker_close = worker_close,            \
-    .deliver = deliver, .tend = tend, .quiet = quiet, .followed = followed
+    .deliver = deliver, .tend = tend, .quiet = quiet, .followed = followed, .worker_forget = worker_forget,            \
+    .forget = forget
 
 const struct lockmgr_algorithm lockmgr_algorithm_declock = {
     .name = "declock",

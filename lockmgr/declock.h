@@ -112,7 +112,7 @@ struct declock {
     bool flat;
     enum declock_policy policy;
     uint64_t stall_ns; /* who waits so long asks whether somebody died */
-    uint32_t slot_mask;
+    uint32_t slot_mask, seat_count;
     struct declock_slot *slots;
     /* free ones: fixed numbers, made at open */
     atomic_uint pool_word;
@@ -156,6 +156,8 @@ struct declock_client *declock_client_of(const struct lockmgr_client *client);
 
 int declock_table_open(struct declock *declock, uint32_t seats);
 void declock_table_close(struct declock *declock);
+/* Nothing is in it any more. */
+void declock_table_clear(struct declock *declock);
 void declock_lock(struct declock *declock, uint64_t lock, struct fabric_ep *ep);
 void declock_unlock(struct declock *declock, uint64_t lock);
 struct declock_record *declock_record_find(struct declock *declock, uint64_t lock);

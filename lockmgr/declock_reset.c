@@ -274,7 +274,7 @@ static int collect_all(struct coro *co, struct reset *reset)
         bool quiet = own_quiet(client, reset);
         if (missing(co, reset, waits % SIGNAL_AGAIN_WAITS == 0) == 0 && quiet) break;
         declock_reset_answer_all(co, client); /* if this is the tender, nobody else does */
-        if (lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn)) {
+        if (lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn)) {
             at->active = false;
             return -CELLAR_ERR_FENCED;
         }

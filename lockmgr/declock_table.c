@@ -3,6 +3,7 @@
 #include "must.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define SPINS_MAX 64
 #define SPIN_IDLE_NS 500
@@ -47,13 +48,26 @@ int declock_table_open(struct declock *declock, uint32_t seats)
     declock->records = calloc(seats, sizeof *declock->records);
     declock->seats = calloc(seats, sizeof *declock->seats);
     if (!declock->slots || !declock->records || !declock->seats) return -CELLAR_ERR_NOMEM;
+    declock->seat_count = seats;
+    declock_table_clear(declock);
+    return 0;
+}
+
+void declock_table_clear(struct declock *declock)
+{
+    uint32_t seats = declock->seat_count;
+    memset(declock->slots, 0, (declock->slot_mask + 1ull) * sizeof *declock->slots);
+    memset(declock->records, 0, seats * sizeof *declock->records);
+    memset(declock->seats, 0, seats * sizeof *declock->seats);
+    declock->free_records = NULL;
+    declock->free_seats = NULL;
+    atomic_store(&declock->used, 0);
     for (uint32_t i = seats; i-- > 0;) {
         declock->records[i].next = declock->free_records;
         declock->free_records = &declock->records[i];
         declock->seats[i].next = declock->free_seats;
         declock->free_seats = &declock->seats[i];
     }
-    return 0;
 }
 
 void declock_table_close(struct declock *declock)

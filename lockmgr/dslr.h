@@ -93,5 +93,6 @@ void dslr_leave_last(struct lockmgr_hold *hold);
 bool dslr_leave_ghost(struct lockmgr_hold *hold);
 NODISCARD int dslr_worker_open(struct lockmgr_worker *worker, struct cellar_error *error);
 void dslr_worker_close(struct lockmgr_worker *worker);
+void dslr_worker_forget(struct lockmgr_worker *worker);
 uint64_t dslr_tend(struct coro *co, struct lockmgr_worker *worker);
 bool dslr_quiet(const struct lockmgr_worker *worker);

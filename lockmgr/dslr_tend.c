@@ -148,6 +148,12 @@ bool dslr_quiet(const struct lockmgr_worker *worker)
     return own->last_count == 0 && own->ghost_count == 0;
 }
 
+void dslr_worker_forget(struct lockmgr_worker *worker)
+{
+    struct own *own = worker->own;
+    own->last_count = own->ghost_count = 0;
+}
+
 int dslr_worker_open(struct lockmgr_worker *worker, struct cellar_error *error)
 {
     worker->own = calloc(1, sizeof(struct own));

@@ -380,6 +380,7 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
                     enum lockmgr_mode mode, uint64_t timeout_ns)
 {
     must(!hold->held);
+    if (lockmgr_ends(client->worker)) return -CELLAR_ERR_CLOSED;
     if (mode == LOCKMGR_UPDATE && !(client->worker->lockmgr->promises & LOCKMGR_UPDATES)) mode = LOCKMGR_EXCLUSIVE;
     uint64_t now_ns = lockmgr_now_ns(client);
     uint64_t deadline_ns = deadline_of(now_ns, timeout_ns);
@@ -396,6 +397,7 @@ int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockm
     bool shared = mode == LOCKMGR_SHARED;
     count_times(client, now_ns, shared ? LOCKMGR_FIRST_SHARED : LOCKMGR_FIRST_EXCLUSIVE,
                 shared ? LOCKMGR_RETRY_SHARED : LOCKMGR_RETRY_EXCLUSIVE);
+    if (code && lockmgr_ends(client->worker)) code = -CELLAR_ERR_CLOSED;
     count_acquire(client, hold, code);
     if (code) forget_hold(hold);
     return code;
@@ -423,6 +425,7 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     client->reason.code = 0;
     uint64_t begin_ns = lockmgr_now_ns(client), messages = client->stats.messages;
     int code = client->worker->lockmgr->algorithm->release(co, hold);
+    if (lockmgr_ends(client->worker)) code = 0; /* whatever it found, the lock is nobody's soon */
     hold->handed = client->stats.messages != messages;
     count_times(client, begin_ns, LOCKMGR_FIRST_RELEASE, LOCKMGR_HAND_OVER);
     if (code == 0) client->stats.releases++;
@@ -473,9 +476,17 @@ static void give_way(struct coro *co, struct lockmgr_client *client)
     sched_yield_task(co, client->worker->sched, client->task);
 }
 
+/* As of a compute node that is fenced: algorithms end such calls at once. */
+static int refuse(struct fabric_op *ops, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) ops[i].status = -CELLAR_ERR_FENCED;
+    return -CELLAR_ERR_FENCED;
+}
+
 int lockmgr_do(struct coro *co, struct lockmgr_client *client, struct fabric_op *ops, uint32_t count)
 {
     uint64_t *counters = client->releasing ? client->stats.release_ops : client->stats.acquire_ops;
+    if (lockmgr_ends(client->worker)) return refuse(ops, count);
     for (uint32_t i = 0; i < count; i++) counters[ops[i].kind]++;
     fabric_post(client->worker->ep, ops, count, &client->wait);
     if (client->wait.pending == 0) give_way(co, client);

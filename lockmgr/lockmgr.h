@@ -203,7 +203,7 @@ void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
  * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER, and algorithms
  * without LOCKMGR_TIMEOUTS: never). -UNREACHABLE: a lock server or switch is lost that would have to grant it (config.silence_ns; three times
  * that at most since it was lost, at once if the view says so); it is given up as by a timeout, other locks go on, and this one too when the server answers
- * again. Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop). lockmgr_reason says it in a line.
+ * again. -CLOSED: all locks end (lockmgr_halt). Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop). lockmgr_reason says it in a line.
  */
 NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
                               struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
@@ -250,6 +250,25 @@ bool lockmgr_quiet(const struct lockmgr_worker *worker);
 void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *worker);
 /* Operations on memory nodes that this client has posted so far. */
 uint64_t lockmgr_client_ops(const struct lockmgr_client *client);
+
+/* ---- all locks end (lockmgr_halt.c) ---- */
+
+/*
+ * All locks of all compute nodes end together, and begin anew as zeroes: their memory node was lost, say. Each lock manager is halted, then all locks are
+ * zeroed by somebody while all are halted, then each is resumed. From a halt on
+ *   - who holds goes on holding, since nobody gets a lock any more; its release has no operation, and returns 0;
+ *   - who waits or asks is told -CLOSED, soon; nothing is posted any more, and messages are not heeded.
+ * From any thread; `from`: its scheduler. May be called again.
+ */
+void lockmgr_halt(struct lockmgr *lockmgr, struct sched *from);
+/* Halted, and it has come to rest: no call is under way, nothing is posted, and all that it knew of its locks is forgotten. From the thread that halts. */
+bool lockmgr_rests(struct lockmgr *lockmgr);
+/* All locks are zero. Each worker begins when it has emptied its inbox of what is older (lockmgr_begin); until then it is as halted. */
+void lockmgr_resume(struct lockmgr *lockmgr);
+/* In the worker's thread: is it to empty its inbox, and then to begin? */
+bool lockmgr_is_stale(const struct lockmgr_worker *worker);
+void lockmgr_begin(struct lockmgr_worker *worker);
+
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
 /* Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so long. */

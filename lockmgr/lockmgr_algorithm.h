@@ -69,6 +69,9 @@ struct lockmgr_algorithm {
                     const struct lockmgr_message_wire *wire);
     uint64_t (*tend)(struct coro *co, struct lockmgr_worker *worker);
     bool (*quiet)(const struct lockmgr_worker *worker); /* see lockmgr_quiet */
+    /* All locks end, and no call is under way: what that worker, and then (from another thread) what the CN keeps of them is to be as at first. */
+    void (*worker_forget)(struct lockmgr_worker *worker);
+    void (*forget)(struct lockmgr *lockmgr);
     /* Of the lock server's workers, in place of those above. Without server_deliver the algorithm has no server. */
     int (*server_open)(struct lockmgr_worker *worker, struct cellar_error *error);
     void (*server_close)(struct lockmgr_worker *worker);
@@ -102,6 +105,8 @@ struct lockmgr {
     uint32_t worker_count;
     struct fabric *fabric;
     void *shared;                    /* the algorithm's, for all workers of this CN */
+    atomic_bool halted;              /* all locks end: lockmgr_halt */
+    bool forgotten;                  /* ... and nothing is known of them any more */
     struct lockmgr_worker **workers; /* NULL while not open */
 };
 
@@ -147,6 +152,7 @@ struct lockmgr_worker {
     struct lockmgr_outbox outbox;
     uint32_t client_count;
     bool stirred;                   /* a message has come since tend last looked */
+    atomic_bool rests;              /* it was halted, and has not begun again */
     void *own;                      /* the algorithm's */
     struct fabric_switch *pipeline; /* of a switch */
 };
@@ -157,7 +163,17 @@ static inline const struct lockmgr_config *lockmgr_config_of(const struct lockmg
 {
     return &hold->client->worker->lockmgr->config;
 }
-static inline uint64_t lockmgr_now_ns(const struct lockmgr_client *client) { return fabric_now_ns(client->worker->ep); }
+/* All locks end: nothing is posted any more, and nothing is waited for. A loop that neither posts nor looks at the time asks for itself. */
+static inline bool lockmgr_ends(const struct lockmgr_worker *worker)
+{
+    return atomic_load_explicit(&worker->lockmgr->halted, memory_order_acquire) ||
+           atomic_load_explicit(&worker->rests, memory_order_relaxed);
+}
+/* The end of time, where all locks end. */
+static inline uint64_t lockmgr_now_ns(const struct lockmgr_client *client)
+{
+    return lockmgr_ends(client->worker) ? UINT64_MAX : fabric_now_ns(client->worker->ep);
+}
 static inline uint64_t lockmgr_below(const struct lockmgr_client *client, uint64_t bound)
 {
     return prng_below(&client->worker->ep->prng, bound);
@@ -186,6 +202,10 @@ void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_wo
 void lockmgr_stir(struct lockmgr_worker *worker);
 /* lockmgr.c opens and closes the outbox; bytes: LOCKMGR_LETTERS messages' registered memory. */
 NODISCARD int lockmgr_outbox_open(struct lockmgr_worker *worker, uint8_t *bytes);
+/* Forgets all messages that are to be sent; false: some are still under way. */
+bool lockmgr_outbox_forget(struct lockmgr_worker *worker);
+/* The tender of a worker whose locks end: as lockmgr_tend. */
+uint64_t lockmgr_rest(struct lockmgr_worker *worker);
 void lockmgr_outbox_close(struct lockmgr_worker *worker);
 /* Which of the server's workers looks after that lock. */
 uint32_t lockmgr_server_of(const struct lockmgr_config *config, struct fabric_addr lock);

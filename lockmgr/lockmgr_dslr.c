@@ -206,7 +206,8 @@ const struct lockmgr_algorithm lockmgr_algorithm_dslr = {
     .worker_open = dslr_worker_open,
     .worker_close = dslr_worker_close,
     .tend = dslr_tend,
-    .quiet = dslr_quiet};
+    .quiet = dslr_quiet,
+    .worker_forget = dslr_worker_forget};
 
 /* ---- dslr+ ---- */
 
@@ -259,4 +260,5 @@ const struct lockmgr_algorithm lockmgr_algorithm_dslr_plus = {
     .worker_open = dslr_worker_open,
     .worker_close = dslr_worker_close,
     .tend = dslr_tend,
-    .quiet = dslr_quiet};
+    .quiet = dslr_quiet,
+    .worker_forget = dslr_worker_forget};

@@ -65,4 +65,5 @@ const struct lockmgr_algorithm lockmgr_algorithm_mcs = {.name = "mcs",
                                                         .worker_close = chain_worker_close,
                                                         .deliver = chain_deliver,
                                                         .tend = tend,
-                                                        .quiet = chain_quiet};
+                                                        .quiet = chain_quiet,
+                                                        .worker_forget = chain_worker_close};

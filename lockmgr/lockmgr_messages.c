@@ -48,6 +48,7 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     if (message->size_bytes != sizeof wire) return false;
     memcpy(&wire, message->bytes, sizeof wire);
     if (wire.magic != LOCKMGR_MAGIC) return false;
+    if (lockmgr_ends(worker)) return true;
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     lockmgr_stir(worker);
     if (worker->pipeline)
@@ -83,6 +84,18 @@ void lockmgr_outbox_close(struct lockmgr_worker *worker)
 {
     free(worker->outbox.under_way);
     free(worker->outbox.waiting);
+}
+
+bool lockmgr_outbox_forget(struct lockmgr_worker *worker)
+{
+    struct lockmgr_outbox *outbox = &worker->outbox;
+    outbox->head = outbox->tail = 0;
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS; i++)
+        if (outbox->under_way[i].used && outbox->under_way[i].again_ns == 0 && outbox->under_way[i].wait.pending)
+            return false;
+    for (uint32_t i = 0; i < LOCKMGR_LETTERS; i++) outbox->under_way[i].used = false;
+    outbox->used = 0;
+    return true;
 }
 
 static void post_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter)
@@ -181,6 +194,7 @@ void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_wo
 {
     struct lockmgr_outbox *outbox = &worker->outbox;
     struct lockmgr_letter letter = {.cn = to_cn, .worker = to_worker, .used = true, .wire = *wire};
+    if (lockmgr_ends(worker)) return;
     letter.wire.magic = LOCKMGR_MAGIC;
     let_wait(outbox, &letter);
     if (outbox->used == LOCKMGR_LETTERS) settle_letters(worker);
@@ -235,6 +249,7 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
         worker->lockmgr->serves ? algorithm->server_tend : algorithm->tend;
     uint64_t next_ns = UINT64_MAX;
     worker->tender_task.co = worker->tender.wait.co = co;
+    if (lockmgr_ends(worker)) return lockmgr_rest(worker);
     do {
         worker->stirred = false;
         if (worker->pipeline)
@@ -242,6 +257,7 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
         else if (tend)
             next_ns = tend(co, worker);
     } while (worker->stirred);
+    if (lockmgr_ends(worker)) return lockmgr_rest(worker);
     settle_letters(worker);
     post_waiting(worker);
     bool parked = worker->outbox.head != worker->outbox.tail;
@@ -254,5 +270,5 @@ uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker)
 void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns)
 {
     worker->tender_task.co = co;
-    (void)lockmgr_wait(co, &worker->tender, until_ns);
+    (void)sched_wait(co, worker->sched, &worker->tender_task, &worker->tender.signal, until_ns);
 }

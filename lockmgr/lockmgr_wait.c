@@ -13,6 +13,7 @@ void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns)
 
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns)
 {
+    if (lockmgr_ends(client->worker)) return false;
     return sched_wait(co, client->worker->sched, client->task, &client->signal, until_ns);
 }
 

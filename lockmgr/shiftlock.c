@@ -493,7 +493,7 @@ static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error
     return worker->own ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of shiftlock");
 }
 
-static void worker_close(struct lockmgr_worker *worker)
+static void worker_forget(struct lockmgr_worker *worker)
 {
     struct shiftlock_worker *own = worker->own;
     while (own->ghosts) {
@@ -501,6 +501,13 @@ static void worker_close(struct lockmgr_worker *worker)
         own->ghosts = ghost->next;
         free(ghost);
     }
+    own->frozen_count = 0;
+}
+
+static void worker_close(struct lockmgr_worker *worker)
+{
+    struct shiftlock_worker *own = worker->own;
+    worker_forget(worker);
     free(own->frozen);
     free(own);
 }
@@ -528,6 +535,7 @@ const struct lockmgr_algorithm lockmgr_algorithm_shiftlock = {
     .deliver = shiftlock_deliver,
     .tend = shiftlock_tend,
     .quiet = quiet,
+    .worker_forget = worker_forget,
     .server_open = shiftlock_server_open,
     .server_close = shiftlock_server_close,
     .server_deliver = shiftlock_server_deliver,

@@ -210,7 +210,7 @@ static const char *workload_draw(uint64_t seed)
 }
 
 /*
- * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it. Whoever cannot tell whether he holds a lock stops, and leaves
+ * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it, which only its backups are told of. Whoever cannot tell whether he holds a lock stops, and leaves
  * it locked: of a lock that does not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and wait until he is
  * recovered: by leases, since clients who are told of a loss recover between their transactions.
  */
@@ -223,7 +223,8 @@ static bool outlived(const struct sim_plan *plan, uint32_t kind)
     bool late = strcmp(plan->lock, "dslr") != 0; /* which rests on operations that are executed soon or never */
     if (!mode_of(plan->cc)->locks) return true;
     bool told = plan->lease_ns == 0 && strncmp(plan->lock, "declock", 7) == 0;
-    if (twopl_recovers(plan->lock) && !told) return kind != FABRIC_SIM_FAULT_mn_crash;
+    if (kind == FABRIC_SIM_FAULT_mn_crash) return plan->replicas > 0;
+    if (twopl_recovers(plan->lock) && !told) return true;
     return memchr(harmless, (int)kind, late ? sizeof harmless : sizeof harmless / 2) != NULL;
 }
 

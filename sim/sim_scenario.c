@@ -405,6 +405,7 @@ static int open_cluster(struct lab *lab)
     const struct sim_scenario_options *options = lab->options;
     uint32_t per_cn = options->clients_per_cn ? options->clients_per_cn : 1;
     struct cellar_config config = {.cc = options->cc,
+                                   .lock = options->lock,
                                    .cns = (lab->client_count + per_cn - 1) / per_cn + options->spares,
                                    .mns = options->mns ? options->mns : 1,
                                    .threads = options->threads ? per_cn : 1,

@@ -46,6 +46,7 @@ struct sim_scenario {
 /* How to run it. */
 struct sim_scenario_options {
     enum cellar_cc cc;
+    const char *lock;        /* mode 2pl: NULL: declock */
     uint32_t clients_per_cn; /* 0: each client is a compute node of its own */
     bool threads;            /* the clients of a compute node are threads, not coroutines of one */
     uint32_t mns, replicas;  /* mns 0: 1 */

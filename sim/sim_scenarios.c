@@ -190,7 +190,10 @@ const struct sim_scenarios_variant sim_scenarios_variants[] = {
      {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 3, .mns = 3, .replicas = 1}},
     {"ford-words", {.cc = CELLAR_CC_FORD, .seed = 1, .torn = true, .warm = true, .words = true}},
 /* The rivals, last. */
-#define RIVALS 4
+#define RIVALS 6
+    {"2pl", {.cc = CELLAR_CC_TWOPL, .seed = 1, .torn = true, .warm = true, .clients_per_cn = 2}},
+    {"2pl-cas-replicas",
+     {.cc = CELLAR_CC_TWOPL, .lock = "cas", .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},
     {"motor", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true}},
     {"motor-words", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true, .words = true}},
     {"motor-replicas", {.cc = CELLAR_CC_MOTOR, .seed = 1, .torn = true, .warm = true, .mns = 2, .replicas = 1}},

@@ -60,6 +60,7 @@ struct plants_search {
         bool timely;              /* by the schedule `time` */
         bool en_small, crest;     /* crest: that mode; else one of the others */
         bool cellar, motor, ford; /* likewise */
+        const char *twopl;        /* likewise, and its lock */
     } shape;
 };
 

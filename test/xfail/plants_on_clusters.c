@@ -30,8 +30,11 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->cc = shape->cellar  ? CELLAR_CC_CELLAR
                : shape->motor ? CELLAR_CC_MOTOR
                : shape->ford  ? CELLAR_CC_FORD
+               : shape->twopl ? CELLAR_CC_TWOPL
                               : CELLAR_CC_CREST;
-    if (shape->crest || shape->cellar || shape->motor || shape->ford) fixed |= SIM_FIXED_CC;
+    if (shape->crest || shape->cellar || shape->motor || shape->ford || shape->twopl) fixed |= SIM_FIXED_CC;
+    plan->lock = shape->twopl;
+    if (shape->twopl) fixed |= SIM_FIXED_LOCK;
     plan->en_small = shape->en_small;
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);

@@ -1,0 +1,55 @@
+/*
+ * twopl_change.c - mode `2pl` while the configuration changes (docs/rivals.md): all compute nodes stand still, so nobody holds a lock, and all locks begin anew.
+ */
+#include "twopl.h"
+
+#include "configuration.h"
+#include "lockmgr.h"
+#include "settle.h"
+#include "txn.h"
+
+#define BEGIN_LOOK_NS 1000
+#define DOUBT_PAUSE_NS 10000
+
+void twopl_halt(struct twopl *twopl, struct sched *from)
+{
+    if (twopl && !PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
+}
+
+bool twopl_still(struct twopl *twopl)
+{
+    return !twopl || PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
+}
+
+void twopl_go_on(struct twopl *twopl, const struct configuration *now)
+{
+    if (!twopl) return;
+    atomic_store(&twopl->away, now->state == CONFIGURATION_STEADY ? -1 : now->away);
+    lockmgr_resume(twopl->lockmgr);
+}
+
+struct fabric_addr twopl_addr(const struct locktable *table, const struct catalog *catalog, uint32_t lock, int32_t away)
+{
+    struct fabric_addr addr = locktable_addr(table, lock);
+    return (int32_t)fabric_addr_node(addr) == away ? catalog_replica(catalog, addr, 1) : addr;
+}
+
+void twopl_begin(struct coro *co, struct txn *txn)
+{
+    while (lockmgr_is_stale(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
+}
+
+bool twopl_doubt_ends(struct coro *co, struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    uint64_t begin_ns = fabric_now_ns(home->ep), word;
+    uint64_t patience_ns = home->catalog->replicas ? SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns : 0;
+    txn->op_count = 0;
+    while (!atomic_load(&home->gate->halted)) {
+        if (atomic_load(&home->gate->failed) || fabric_now_ns(home->ep) - begin_ns >= patience_ns) return false;
+        if (settle_read(co, txn, txn->twopl.doubtful, &word)) return false;
+        halt_suspect(home->halt, fabric_addr_node(txn->twopl.doubtful));
+        sched_sleep(co, home->sched, txn->task, DOUBT_PAUSE_NS);
+    }
+    return true;
+}

@@ -1,0 +1,23 @@
+/* test_plants_twopl.c - bugs of mode `2pl` (plants.h, docs/rivals.md). */
+#include "plants.h"
+
+#define CLUSTER(name, lock, ...)                                                                                       \
+    {                                                                                                                  \
+        .plant = name, .method = PLANTS_CLUSTER, .shape = {.twopl = lock, __VA_ARGS__ }                                \
+    }
+#define LOSSES "mn_crash=0.002,delay=0.002"
+
+static const struct plants_search searches[] = {
+    /* what is locked, and until when */
+    CLUSTER("twopl_shared_for_write", "retry", .faults = "none"),
+    CLUSTER("twopl_reads_unlocked", "retry", .faults = "none"),
+    CLUSTER("twopl_upgrade_assumed", "retry", .faults = "none"),
+    CLUSTER("twopl_released_early", "retry", .faults = "none"),
+    CLUSTER("twopl_stopped_goes_on", "cas", .faults = "reply_lost=0.005", .cns = 3, .coros = 3, .keys = 3),
+    /* a memory node is lost */
+    CLUSTER("twopl_lost_locks_kept", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
+    CLUSTER("twopl_waits_unhurried", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
+    CLUSTER("lockmgr_halt_remembers", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
+};
+
+int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
