@@ -159,7 +159,7 @@ static void programs_read_the_verdict(void **state)
     assert_contains(text, "\"tps\": 2000.0");
     assert_contains(text, "\"abort_rate\": 0.25");
     assert_contains(text, "\"seed\": 9");
-    assert_contains(text, "\"lock\": null");
+    assert_contains(text, "\"lock\": \"declock\""); /* of the queues of mode cellar */
     assert_contains(text, "\"write\": 2.0");
     assert_contains(text, "\"rtts_per_txn\": 3.25");
     assert_contains(text, "\"validation\": 250");
