@@ -67,6 +67,11 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
  * LOCK_RUN_SILENCES times silence_ns.
  */
 void lock_run_lose(struct lock_run_plan *plan);
+/*
+ * Of any algorithm: few clients, which hold for long, so that what is late meets another holder; switches lose more, fail for less or more than
+ * a lease.
+ */
+void lock_run_linger(struct lock_run_plan *plan);
 /* False, with report->verdict: some promise was broken. */
 bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report);
 void lock_run_print(const struct lock_run_plan *plan, FILE *out);

@@ -8,6 +8,7 @@
 #define CLIENTS_MAX 24
 #define RTT_NS 1500
 #define STREAM_LOSSES 0x1055e5ull
+#define STREAM_LINGERS 0x11496e5ull
 #define SILENCE_NS 20000000
 #define LEASE_PROMPT_NS 200000     /* where virtual time is true */
 #define LEASE_CHOSEN_NS 2000000ull /* where choosers hold clients up for tenths of a millisecond at a time */
@@ -76,6 +77,10 @@ static void draw_schedule(struct lock_run_plan *plan, struct prng *prng)
     plan->pct_depth = 1 + (uint32_t)prng_below(prng, 5);
 }
 
+/* Faults that take a node away. */
+static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_suspect, FABRIC_SIM_FAULT_reply_lost,
+                                 FABRIC_SIM_FAULT_request_lost};
+
 static double draw_rate(struct prng *prng) { return 1.0 / (double)(20ull << prng_below(prng, 6)); }
 
 /* Each kind is off in half of the seeds at least. Of those that take a node away, only what the algorithm says it survives. */
@@ -86,8 +91,6 @@ static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t 
         FABRIC_SIM_FAULT_late_completion, FABRIC_SIM_FAULT_partition,     FABRIC_SIM_FAULT_partition_request,
         FABRIC_SIM_FAULT_partition_reply, FABRIC_SIM_FAULT_partition_cns, FABRIC_SIM_FAULT_clock_drift,
         FABRIC_SIM_FAULT_preempt,         FABRIC_SIM_FAULT_clock_skew};
-    static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_suspect,
-                                     FABRIC_SIM_FAULT_reply_lost, FABRIC_SIM_FAULT_request_lost};
     bool any = prng_below(prng, 3) != 0;
     for (uint32_t i = 0; i < sizeof harmless; i++) {
         double rate = draw_rate(prng);
@@ -163,13 +166,17 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     return true;
 }
 
+/* Nobody dies of anything else. */
+static void spare_nodes(struct lock_run_plan *plan)
+{
+    for (uint32_t i = 0; i < sizeof deadly; i++) plan->faults.rate[deadly[i]] = 0;
+}
+
 void lock_run_lose(struct lock_run_plan *plan)
 {
-    static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_suspect,
-                                     FABRIC_SIM_FAULT_reply_lost, FABRIC_SIM_FAULT_request_lost};
     struct prng prng;
     prng_seed_stream(&prng, plan->seed, STREAM_LOSSES);
-    for (uint32_t i = 0; i < sizeof deadly; i++) plan->faults.rate[deadly[i]] = 0;
+    spare_nodes(plan);
     plan->loses_server = !plan->switches || prng_below(&prng, 3);
     plan->loses_switch = !plan->loses_server;
     plan->tells_loss = prng_below(&prng, 2);
@@ -178,6 +185,29 @@ void lock_run_lose(struct lock_run_plan *plan)
     plan->dawdle_percent = 0;
     plan->rounds = 4 + plan->rounds / 2;
     plan->healed_rounds = 1;
+}
+
+void lock_run_linger(struct lock_run_plan *plan)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, plan->seed, STREAM_LINGERS);
+    plan->workers = 1 + (uint32_t)prng_below(&prng, 2);
+    plan->clients = 1 + (uint32_t)prng_below(&prng, 2);
+    plan->cns = 2 + (uint32_t)prng_below(&prng, 2);
+    plan->locks = 1 + (uint32_t)prng_below(&prng, 2);
+    plan->capacity = 0;
+    plan->slots_max = 0; /* or dslr's last holder may forget its ticket, and nobody comes who would pass over it */
+    plan->rounds = 4 + (uint32_t)prng_below(&prng, 4);
+    plan->healed_rounds = 1;
+    plan->cs_ops = 25u << prng_below(&prng, 4);
+    if (plan->locks == 1) plan->pair_percent = 0;
+    if (prng_below(&prng, 2)) spare_nodes(plan);
+    if (plan->faults.cn_losses_max) plan->faults.cn_losses_max = 1 + (uint32_t)prng_below(&prng, plan->cns - 1);
+    plan->bound = 32 + plan->cns * plan->workers * plan->clients * 8;
+    if (!plan->switches) return;
+    plan->loss_ppm = 4000u << prng_below(&prng, 5);
+    if (plan->fail_ppm) plan->fail_ppm = 100u << prng_below(&prng, 4);
+    plan->down_ns = prng_below(&prng, 2) ? plan->lease_ns / 2 : 8 * plan->lease_ns;
 }
 
 void lock_run_print(const struct lock_run_plan *plan, FILE *out)

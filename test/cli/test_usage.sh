@@ -87,6 +87,20 @@ refused "no lock algorithm is called 'nosuch'" bench smallbank --cc 2pl --lock n
 refused "lock algorithm netlock locks in a switch" bench smallbank --cc 2pl --lock netlock
 refused "lock algorithm rpc needs a lock server" bench smallbank --cc 2pl --lock rpc
 refused "lock algorithm declock has no policy 'nix'" bench smallbank --cc 2pl --policy nix
+"$cellar" list --json | sed -n '/"locks": \[/,/^  \],/p' | sed -n 's/^      "name": "\(.*\)",*$/\1/p' >"$folder/locks"
+[ "$(wc -l <"$folder/locks")" -ge 15 ] || fail "cellar list names too few locks: $(cat "$folder/locks")"
+while read -r lock; do
+    case $lock in
+    netlock | netchain) why="lock algorithm $lock locks in a switch" ;;
+    rpc | ncosed) why="lock algorithm $lock needs a lock server" ;;
+    dslr | dslr+ | declock) why="lock algorithm $lock has no policy 'fairest'; it has" ;;
+    *) why="lock algorithm $lock has no policies" ;;
+    esac
+    refused "$why" bench smallbank --cc 2pl --lock "$lock" --policy fairest
+    refused "--lease needs seconds from" bench smallbank --cc 2pl --lock "$lock" --memnodes "$folder/none" --lease 0.0000001
+done <"$folder/locks"
+refused "--lock needs a value that is not empty" bench smallbank --cc 2pl --lock ""
+refused "unknown option '--capacity'" bench smallbank --cc 2pl --lock dslr --policy plain --capacity 1
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "hot records have no rule 'warm'" bench smallbank --cc cellar --hot warm=1
 refused "--hot is for --cc cellar, not crest" bench smallbank --cc crest --hot tries=1

@@ -4,9 +4,11 @@
  *
  *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
  *     test_locks ALGORITHM POLICY FIRST LAST lose     the same, and a lock server or switch is lost for good
+ *     test_locks ALGORITHM POLICY FIRST LAST linger   the same, of few clients that hold for long
  */
 #include "lock_run.h"
 
+#include "must.h"
 #include "share.h"
 
 #include <setjmp.h>
@@ -19,13 +21,15 @@
 
 #define SEEDS 100 /* of each policy */
 #define SEEDS_LOSING 6
+#define MOST 128 /* tests */
+#define SEEDS_LINGERING 10
 
 struct sum {
     uint64_t runs, failed, grants, timeouts, expired, lost, resets;
     uint64_t unreachable, granted_after, longest_ns;
     uint32_t overtaken, by_writers;
 };
-static bool losing; /* seeds that a command line names */
+static void (*change)(struct lock_run_plan *plan); /* of what a seed stands for; NULL: nothing */
 
 static void run_seed(const char *algorithm, const char *policy, uint64_t seed, struct sum *sum)
 {
@@ -33,7 +37,7 @@ static void run_seed(const char *algorithm, const char *policy, uint64_t seed, s
     struct lock_run_report report;
     if (!lock_run_draw(&plan, algorithm, policy, seed)) fail_msg("there is no %s %s", algorithm, policy ? policy : "");
     sum->runs++;
-    if (losing) lock_run_lose(&plan);
+    if (change) change(&plan);
     if (!lock_run(&plan, &report)) {
         sum->failed++;
         fprintf(stderr, "%s\n    ", report.verdict);
@@ -62,7 +66,9 @@ static uint64_t run_seeds(const char *algorithm, const char *policy, uint64_t fi
            algorithm, policy ? policy : "-", (unsigned long long)sum.runs, (unsigned long long)sum.failed,
            (unsigned long long)sum.grants, (unsigned long long)sum.timeouts, (unsigned long long)sum.expired,
            (unsigned long long)sum.lost, (unsigned long long)sum.resets, sum.overtaken, sum.by_writers);
-    if (!losing) return sum.failed;
+    if (sum.runs == 0)
+        fprintf(stderr, "no seed from %llu to %llu was run\n", (unsigned long long)first, (unsigned long long)last);
+    if (change != lock_run_lose || sum.runs == 0) return sum.failed + (sum.runs == 0);
     printf("    behind a loss: %llu unreachable, within %llu us; %llu granted\n", (unsigned long long)sum.unreachable,
            (unsigned long long)sum.longest_ns / 1000, (unsigned long long)sum.granted_after);
     return sum.failed;
@@ -85,9 +91,16 @@ static void every_promise_is_kept(void **state) { assert_int_equal(run_algorithm
 /* Whoever needs what is lost is told so in time; the others go on. */
 static void a_loss_is_an_error(void **state)
 {
-    losing = true;
+    change = lock_run_lose;
     assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS_LOSING, false), 0);
-    losing = false;
+    change = NULL;
+}
+
+static void long_holds_are_kept(void **state)
+{
+    change = lock_run_linger;
+    assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS_LINGERING, false), 0);
+    change = NULL;
 }
 
 static int run_named(int argc, char **argv)
@@ -95,8 +108,14 @@ static int run_named(int argc, char **argv)
     uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
     uint64_t last = argc > 4 ? strtoull(argv[4], NULL, 10) : argc > 3 ? first : SEEDS, failed = 0;
     const char *policy = argc > 2 && strcmp(argv[2], "-") != 0 ? argv[2] : NULL, *about, *name;
-    losing = argc > 5 && strcmp(argv[5], "lose") == 0;
-    if (strcmp(argv[1], "all") != 0) return run_algorithm(argv[1], policy, first, last, true) != 0;
+    bool all = strcmp(argv[1], "all") == 0;
+    struct lock_run_plan plan;
+    if (!all && !lock_run_draw(&plan, argv[1], policy, 1)) {
+        fprintf(stderr, "there is no lock %s%s%s\n", argv[1], policy ? " with policy " : "", policy ? policy : "");
+        return 2;
+    }
+    if (argc > 5) change = strcmp(argv[5], "lose") == 0 ? lock_run_lose : lock_run_linger;
+    if (!all) return run_algorithm(argv[1], policy, first, last, true) != 0;
     for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) failed += run_algorithm(name, NULL, first, last, true);
     return failed != 0;
 }
@@ -104,13 +123,16 @@ static int run_named(int argc, char **argv)
 int main(int argc, char **argv)
 {
     if (argc > 1) return run_named(argc, argv);
-    struct CMUnitTest tests[64] = {{0}};
+    struct CMUnitTest tests[MOST] = {{0}};
     uint32_t count = 0;
     const char *about, *name;
-    for (; count < 64 && (name = lockmgr_name(count, &about)); count++)
+    for (; count < MOST && (name = lockmgr_name(count, &about)); count++)
         tests[count] = (struct CMUnitTest){name, every_promise_is_kept, NULL, NULL, (void *)name};
     static const char *const lost[] = {"rpc", "netchain", "netlock"};
     for (uint32_t i = 0; i < sizeof lost / sizeof *lost; i++)
         tests[count++] = (struct CMUnitTest){"loss", a_loss_is_an_error, NULL, NULL, (void *)lost[i]};
+    for (uint32_t i = 0; count < MOST && (name = lockmgr_name(i, &about)); i++)
+        tests[count++] = (struct CMUnitTest){"long holds", long_holds_are_kept, NULL, NULL, (void *)name};
+    must(count < MOST);
     return _cmocka_run_group_tests("locks", tests, count, NULL, NULL);
 }

@@ -143,6 +143,26 @@ static void rooms_too_small_are_refused(void **state)
     assert_int_equal(lockmgr_check(&config, &error), -CELLAR_ERR_INVALID);
 }
 
+/* Of each algorithm and policy: another policy, and room for fewer than there are nodes. */
+static void each_algorithm_refuses_what_it_has_not(void **state)
+{
+    const char *about, *name;
+    for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) {
+        struct lockmgr_config config = config_of(name, "fairest");
+        is_refused(config, lockmgr_policy_name(name, 0) ? "has no policy 'fairest'; it has " : "has no policies");
+        config.policy = NULL;
+        for (uint32_t j = 0; j == 0 || lockmgr_policy_name(name, j); j++) {
+            config.policy = lockmgr_policy_name(name, j);
+            config.capacity = config.cn_count - 1;
+            is_refused(config, "capacity");
+            config.capacity = 0;
+            config.lease_ns = config.rtt_ns - 1;
+            is_refused(config, "shorter than a round trip");
+            config.lease_ns = 0;
+        }
+    }
+}
+
 static void a_number_tells_where_its_client_is(void **state)
 {
     struct lockmgr_config config = config_of("cas", NULL);
@@ -195,6 +215,7 @@ int main(void)
         cmocka_unit_test(clients_that_cannot_be_numbered_are_refused),
         cmocka_unit_test(leases_below_a_round_trip_are_refused),
         cmocka_unit_test(rooms_too_small_are_refused),
+        cmocka_unit_test(each_algorithm_refuses_what_it_has_not),
         cmocka_unit_test(a_number_tells_where_its_client_is),
         cmocka_unit_test(bytes_at_rest_are_judged),
     };
