@@ -205,12 +205,15 @@
     X(netchain_orphan_kept, "a grant that nobody waits for is not taken back")                                         \
     X(netchain_dead_hold, "nobody takes a register from a dead client")                                                \
     X(netchain_order_unnamed, "a switch heeds orders that were meant for what it was before it failed")                \
+    X(lockmgr_dead_unseen, "the lock layer takes nobody for dead")                                                     \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
     X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
     X(lockmgr_retry_reader_unasked, "retry: a reader that counted itself in does not wait for the writer")             \
     X(lockmgr_retry_readers_dropped, "retry: a writer's release clears the readers that wait")                         \
     X(lockmgr_retry_reader_stays, "retry: a reader that gives up stays counted")                                       \
     X(lockmgr_drtm_lease_ignored, "drtm: a writer does not wait for the end of a lease")                               \
+    X(lockmgr_drtm_joins_late, "drtm: a reader joins a lease that is nearly over")                                     \
+    X(lockmgr_drtm_overrun_unsaid, "drtm: a reader that held for too long is not told")                                \
     X(lockmgr_dslr_readers_unasked, "dslr: a writer's turn comes whether earlier readers are done or not")             \
     X(lockmgr_dslr_undone_blindly, "dslr: a late release does not look whether its ticket was passed over")            \
     X(lockmgr_dslr_early_reset, "dslr: full counters are cleared before all tickets are done")                         \
@@ -310,6 +313,7 @@
     X(netlock_takes_back_at_once, "netlock: locks of a switch that failed are granted before their leases are over")   \
     X(netlock_push_lost, "netlock: a push that was lost does not come again")                                          \
     X(netlock_lease_from_grant, "netlock: a client counts its lease from when it heard of the grant")                  \
+    X(netlock_overrun_unsaid, "netlock: who held for longer than a lease is not told")                                 \
     X(netlock_unwanted_kept, "netlock: a grant that nobody wants is not given back")                                   \
     X(netlock_installed_at_once, "netlock: a lock moves to the switch while the server's holders hold it")             \
     /* scheduler */                                                                                                    \

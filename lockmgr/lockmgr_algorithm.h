@@ -7,6 +7,7 @@
 #include "err.h"
 #include "fabric_switch.h"
 #include "lockmgr.h"
+#include "plant.h"
 
 /* Every algorithm: X(name of its symbol). In the order in which `cellar list` shows them. */
 #define LOCKMGR_ALGORITHMS(X)                                                                                          \
@@ -236,5 +237,6 @@ uint32_t lockmgr_policy(const struct lockmgr_config *config);
 void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client);
 static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
 {
-    return lockmgr->config.view.dead && lockmgr->config.view.dead(lockmgr->config.view.arg, cn);
+    return lockmgr->config.view.dead && lockmgr->config.view.dead(lockmgr->config.view.arg, cn) &&
+           !PLANT(lockmgr_dead_unseen);
 }

@@ -282,18 +282,16 @@ static void give_back(struct lockmgr_worker *worker, const struct netlock_packet
 }
 
 /*
- * Who has held it for long asks whether it is still so. If not, others may have had it since the lease was over, not before: clocks run an
- * eighth too fast or too slow, at most.
+ * Others may have had it since the lease was over, not before: clocks run an eighth too fast or too slow, at most. The switch is not asked whether
+ * they have: a copy of the request, come twice or sent again, may have been granted in that slot since, under the same number.
  */
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
-    const struct want *want = want_of(hold);
     uint64_t lease_ns = netlock_lease_ns(lockmgr_config_of(hold));
-    uint64_t held_ns = lockmgr_now_ns(hold->client) - want->since_ns;
-    int code = held_ns > lease_ns / 2 ? renew(co, hold) : 0;
+    uint64_t held_ns = lockmgr_now_ns(hold->client) - want_of(hold)->since_ns;
+    (void)co;
     give_back_own(hold);
-    if (code == 1) code = held_ns > lease_ns - lease_ns / 4 ? -CELLAR_ERR_FENCED : 0;
-    return code;
+    return held_ns > lease_ns - lease_ns / 4 && !PLANT(netlock_overrun_unsaid) ? -CELLAR_ERR_FENCED : 0;
 }
 
 /* ---- what comes ---- */

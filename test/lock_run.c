@@ -15,6 +15,8 @@
 #define QUIET_NS 100000000 /* ... and this long at most, if there is still something to do for others */
 #define PATIENCE_NS 100000 /* with a chooser: who spins must not stop the others for long */
 #define STEPS_MAX 6000000
+#define STRAY_MAX_NS                                                                                                   \
+    256000 /* a packet's second copy: before the last round, or nobody comes who would undo what it did */
 
 /* ---- what the cluster knows of its nodes ---- */
 
@@ -266,7 +268,8 @@ static void arm_switches(struct lock_run_cluster *run, bool armed)
 {
     const struct lock_run_plan *plan = run->plan;
     struct fabric_switch_faults *faults = &run->switch_faults;
-    faults->stray_ns = faults->down_ns = plan->down_ns;
+    faults->down_ns = plan->down_ns;
+    faults->stray_ns = plan->down_ns < STRAY_MAX_NS ? plan->down_ns : STRAY_MAX_NS;
     atomic_store(&faults->loss_ppm, armed ? plan->loss_ppm : 0);
     atomic_store(&faults->twice_ppm, armed ? plan->twice_ppm : 0);
     atomic_store(&faults->fail_ppm, armed ? plan->fail_ppm : 0);

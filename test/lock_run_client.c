@@ -96,6 +96,9 @@ static void release(struct coro *co, struct lock_run_client *client, uint32_t lo
     client->call_ns = now_ns(client);
     int code = lockmgr_release(co, hold);
     if (explained(client, code)) return;
+    if (code == 0 && !mine && !lock_run_cn_lost(client->run, client->worker->cn))
+        lock_watch_fail(watch, "client %u: had lost lock %u to another one, and its release does not say so",
+                        client->number, lock);
     if (code == -CELLAR_ERR_FENCED && (late || !mine)) return;
     if (code) judge_error(co, client, code, "release");
 }

@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCK_STEPS_MAX 1500000 /* of clusters of lock clients: seeds that take longer are few, and none is needed */
+#define LOCK_STEPS_MAX 1500000  /* of clusters of lock clients: seeds that take longer are few, and none is needed */
+#define LOCK_STEPS_CHAIN 500000 /* ... with a chain of switches, whose clients spin: TSan must get through, too */
 
 #define FIX(field, bit) (shape->field ? (plan->field = shape->field, (uint32_t)(bit)) : 0)
 
@@ -172,7 +173,8 @@ void plants_run_locks(const struct plants_search *search, uint64_t seed, struct 
     }
     if (search->lock_chain) shape_chain(&plan);
     if (search->lock_lose) lock_run_lose(&plan);
-    if (!search->lock_lose && !search->lock_long) plan.steps_max = LOCK_STEPS_MAX;
+    bool chain = lockmgr_switches_max(search->lock) > 1;
+    if (!search->lock_lose && !search->lock_long) plan.steps_max = chain ? LOCK_STEPS_CHAIN : LOCK_STEPS_MAX;
     if (lock_run(&plan, &report)) return;
     snprintf(checker, sizeof checker, "%.*s", (int)strcspn(report.verdict, ":"), report.verdict);
     plants_find(found, checker, report.verdict);

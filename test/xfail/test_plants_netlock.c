@@ -11,7 +11,7 @@ static const struct plants_search searches[] = {
     {.plant = "netlock_push_lost", LOCK(netlock)},         {.plant = "netlock_lease_from_grant", LOCK(netlock)},
     {.plant = "netlock_unwanted_kept", LOCK(netlock)},     {.plant = "netlock_release_unmatched", LOCK(netlock)},
     {.plant = "netlock_moved_undrained", LOCK(netlock)},   {.plant = "netlock_overtakes_overflow", LOCK(netlock)},
-    {.plant = "netlock_told_uncounted", LOCK(netlock)},
+    {.plant = "netlock_told_uncounted", LOCK(netlock)},    {.plant = "netlock_overrun_unsaid", LOCK(netlock)},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }

@@ -6,6 +6,8 @@ static const struct plants_search searches[] = {
     {.plant = "rpc_release_unmatched", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
     {.plant = "rpc_overtakes", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
     {.plant = "rpc_dead_hold", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "reorder"},
+    {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo"},
+    {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "lockmgr_silence_ignored", .method = PLANTS_LOCKS, .lock = "rpc", .policy = "fifo", .lock_lose = true},
     {.plant = "netlock_asked_in_vain", .method = PLANTS_LOCKS, .lock = "netlock", .policy = "fcfs", .lock_lose = true},
     {.plant = "netchain_released_blindly", .method = PLANTS_LOCKS, .lock = "netchain"},

@@ -14,6 +14,7 @@ static const struct plants_search searches[] = {
     {.plant = "shiftlock_ghost_hurries", LOCK(shiftlock)},
     {.plant = "shiftlock_no_limit", LOCK(shiftlock)},
     {.plant = "shiftlock_takes_thawed", LOCK(shiftlock), .lock_late = true},
+    {.plant = "lockmgr_dead_unseen", LOCK(shiftlock)},
     {.plant = "mcs_grant_unawaited", LOCK(mcs)},
     {.plant = "mcs_successor_forgotten", LOCK(mcs)},
     {.plant = "mcs_ghost_hurries", LOCK(mcs)},
