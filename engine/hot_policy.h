@@ -15,7 +15,7 @@
 #define HOT_RULES(X)                                                                                                   \
     X(LOSSES, "losses", 8, 1, 1000000, "losses of a record make it hot,")                                              \
     X(WINDOW, "window-ns", 1000000, 1, 1000000000, "... if they come within so long")                                  \
-    X(TRIES, "tries", 6, 1, 1000000, "a loss counts if it is at least the so manieth attempt of its call")             \
+    X(TRIES, "tries", 8, 1, 1000000, "a loss counts if it is at least the so manieth attempt of its call")             \
     X(WORK, "work", 5, 1, 1000000, "a loss, and an attempt, counts once more for each so many records it had")         \
     X(COOL_HITS, "cool-hits", 0, 0, 1000000,                                                                           \
       "a hot record that is entered less often in a window cools down; 0: none")                                       \
@@ -23,7 +23,7 @@
       "turns in a row that met no other node, and all records of a lock cool down")                                    \
     X(HOLD, "hold-ns", 25000, 1, 1000000000, "a lock that others wait for is closed when it was open for so long,")    \
     X(HOLDS, "holds", 16, 1, 1000, "... or for so many times as long, while")                                          \
-    X(BUSY, "busy", 32, 1, 1000000, "... so many were inside at some time of the last one")                            \
+    X(BUSY, "busy", 16, 1, 1000000, "... so many were inside at some time of the last one")                            \
     X(BATCH, "batch", 0, 0, 1000000, "so many enter in a turn when others wait, at most; 0: no bound")                 \
     X(WAIT, "wait-ns", 500000, 1, 1000000000, "for each compute node: a wait in a first block, at most")               \
     X(WAIT_LATER, "wait-later-ns", 100000, 1, 1000000000, "... and in later ones")                                     \
