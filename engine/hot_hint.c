@@ -92,7 +92,7 @@ void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *objec
     if (object->heat == CACHE_QUEUED) counter_add(&txn->home->stats.hot[CELLAR_HOT_MET], 1);
     struct hot_record *record = make(hot, name_of(object->table, object->key), false);
     if (!record) return;
-    uint64_t weight = 1 + txn->cache.object_count / hot_rule(hot, HOT_RULE_WORK);
+    uint64_t each = hot_rule(hot, HOT_RULE_WORK), weight = (txn->cache.object_count + each - 1) / each;
     if (txn->attempts * weight < hot_rule(hot, HOT_RULE_TRIES)) return;
     if (now_ns - atomic_load_explicit(&record->since_ns, memory_order_relaxed) > hot_rule(hot, HOT_RULE_WINDOW)) {
         atomic_store_explicit(&record->since_ns, now_ns, memory_order_relaxed);

@@ -16,7 +16,7 @@
     X(LOSSES, "losses", 8, 1, 1000000, "losses of a record make it hot,")                                              \
     X(WINDOW, "window-ns", 1000000, 1, 1000000000, "... if they come within so long")                                  \
     X(TRIES, "tries", 8, 1, 1000000, "a loss counts if it is at least the so manieth attempt of its call")             \
-    X(WORK, "work", 5, 1, 1000000, "a loss, and an attempt, counts once more for each so many records it had")         \
+    X(WORK, "work", 4, 1, 1000000, "a loss, and an attempt, counts once for each so many records it had, or part")     \
     X(COOL_HITS, "cool-hits", 0, 0, 1000000,                                                                           \
       "a hot record that is entered less often in a window cools down; 0: none")                                       \
     X(COOL_TURNS, "cool-turns", 8, 1, 255,                                                                             \
