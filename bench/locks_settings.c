@@ -557,5 +557,6 @@ int locks_settings_parse(int count, char *const *arguments, struct locks_setting
     if (code == 0) code = apply_shape(settings, given, error);
     if (code == 0) code = apply_time(settings, given, error);
     if (code == 0) code = locks_check(&settings->plan, error);
+    if (code == 0) code = locks_settings_check_lock(&settings->plan.lock, given, error);
     return code ? code : check_load(settings, given, error);
 }

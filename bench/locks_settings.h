@@ -18,3 +18,5 @@ extern const struct options locks_settings_options;
 /* A checked plan; OPTIONS_HELP; or an error. The strings of `arguments` are used on. */
 NODISCARD int locks_settings_parse(int count, char *const *arguments, struct locks_settings *settings,
                                    struct cellar_error *error);
+/* Refuses given options that the lock, which was checked, has no use for; locks_settings_parse asks it. */
+NODISCARD int locks_settings_check_lock(const struct lockmgr_config *lock, uint64_t given, struct cellar_error *error);

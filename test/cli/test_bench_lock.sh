@@ -48,6 +48,11 @@ refused "too few for eight questions" --lock rpc --silence 0.00001
 refused "locks that have a server" --lock cas --lose-server 0.001
 refused "not a multiple of the 128 threads" --clients 100
 refused "--theta must be from 0 to 8" --theta 8.1
+for option in switch-slots tenants tenant-cns tenant-rate writers-in-a-row full-wait-ns slots; do
+    refused "--$option: lock algorithm cas has no use for it" --lock cas --$option 5
+done
+refused "--tenant-rate: lock algorithm netlock, policy fcfs has no use for it" --lock netlock --policy fcfs --tenant-rate 1000
+refused "--full-wait-ns: lock algorithm dslr has no use for it" --lock dslr --full-wait-ns 1000
 refused "leases of up to 9 slots: at most 8" --lock dslr --slots 9
 refused "more tickets than counters of 10 bits tell apart" --lock dslr --policy update --clients 512
 refused "--read-ratio must be from 0 to 1" --read-ratio 1.1
