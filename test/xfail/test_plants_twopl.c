@@ -14,7 +14,9 @@ static const struct plants_search searches[] = {
     CLUSTER("twopl_upgrade_assumed", "retry", .faults = "none"),
     CLUSTER("twopl_released_early", "retry", .faults = "none"),
     CLUSTER("twopl_stopped_goes_on", "cas", .faults = "reply_lost=0.005", .cns = 3, .coros = 3, .keys = 3),
+    CLUSTER("twopl_waits_in_cycles", "declock", .faults = "none"),
     /* a memory node is lost */
+    CLUSTER("twopl_lost_locks_kept", "mcs", .faults = "mn_crash=0.002", .mns = 3, .replicas = 1, .txns = 40),
     CLUSTER("twopl_waits_unhurried", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
     CLUSTER("lockmgr_halt_remembers", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
 };
