@@ -17,6 +17,7 @@
 #define STREAM_RIVALS 0x726976ull
 #define STREAM_LOCKS 0x6c6f636bull
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
+#define TWOPL_ONE_IN 3   /* of them */
 #define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
 #define MNS_DRAWN 4
 #define THREADS_DRAWN 3
@@ -240,18 +241,37 @@ static void draw_lock(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     if (!(fixed & SIM_FIXED_LEASE) && !twopl_recovers(plan->lock)) plan->lease_ns = 0;
 }
 
-void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+/*
+ * Its draw is the last of its stream, so that the other rivals stay what they were. Not every lock bears all faults, leases and numbers of clients
+ * (lock_check): where one of them is fixed, the mode is run when it is asked for only.
+ */
+static bool is_twopl(struct prng *rivals, uint32_t fixed)
 {
-    struct prng prng, own;
-    plan->seed = seed;
-    if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
-    prng_seed_stream(&prng, seed, STREAM_PLAN);
+    const uint32_t bearing =
+        SIM_FIXED_FAULTS | SIM_FIXED_LEASE | SIM_FIXED_LOCK | SIM_FIXED_CNS | SIM_FIXED_THREADS | SIM_FIXED_COROS;
+    return prng_below(rivals, TWOPL_ONE_IN) == 1 && !(fixed & bearing);
+}
+
+static enum cellar_cc cc_draw(struct prng *prng, uint64_t seed, uint32_t fixed)
+{
     static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CREST};
-    enum cellar_cc cc = DRAW(&prng, modes);
+    struct prng own;
+    enum cellar_cc cc = DRAW(prng, modes);
     prng_seed_stream(&own, seed, STREAM_HOT);
     if (cc == CELLAR_CC_CREST && prng_below(&own, 2)) cc = CELLAR_CC_CELLAR;
     prng_seed_stream(&own, seed, STREAM_RIVALS);
-    if (prng_below(&own, RIVALS_ONE_IN) == 0) cc = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
+    if (prng_below(&own, RIVALS_ONE_IN)) return cc;
+    cc = prng_below(&own, 2) ? CELLAR_CC_MOTOR : CELLAR_CC_FORD;
+    return is_twopl(&own, fixed) ? CELLAR_CC_TWOPL : cc;
+}
+
+void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    struct prng prng;
+    plan->seed = seed;
+    if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
+    prng_seed_stream(&prng, seed, STREAM_PLAN);
+    enum cellar_cc cc = cc_draw(&prng, seed, fixed);
     if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);

@@ -81,7 +81,8 @@ enum sim_fixed {
 /* The workloads, NULL-terminated. */
 extern const char *const sim_plan_workloads[];
 
-/* Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed. */
+/* Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed; but for mode `2pl`, which stays out where a part is fixed that
+ * its lock may not bear. */
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed);
 /* INVALID with one clear line where parts do not fit together. */
 NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error);
