@@ -1,4 +1,6 @@
 /* test_api_call.c - cellar.h: calls from any thread, and how they end: deadline, cancellation, closing. */
+#define API_MOTOR
+#define API_TWOPL
 #include "api_items.h"
 
 #include <pthread.h>
