@@ -52,12 +52,12 @@ for _ in $(seq 600); do
     grep -qs "all 2 processes run" "$folder/b0.err" && break
     sleep 0.05
 done
+wrong "choose other indexes" --memnodes "$nodes" --mn 1 --cn 0 # first: it is as long as they run
 wrong "name the pool" --mn 1 --cn 3
 wrong "name the memory node that was lost" --memnodes "$nodes" --cn 3
 wrong "index that nobody uses" --memnodes "$nodes" --mn 1
 wrong "memory node 2 is unknown" --memnodes "$nodes" --mn 2 --cn 3
 wrong "replicas 2 needs at least 3 memory nodes" --memnodes "$nodes" --mn 1 --cn 3 --replicas 2
-wrong "choose other indexes" --memnodes "$nodes" --mn 1 --cn 0
 wrong "memory node 1 was not replaced: it is not away" --memnodes "$nodes" --mn 1 --cn 3
 for node in 1 0; do
     lose $node
