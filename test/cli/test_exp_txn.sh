@@ -63,7 +63,7 @@ gains() {
 }
 gains 1.00 1 smallbank --theta 0.8 --threads 40
 gains 1.50 1 smallbank --theta 1.11 --threads 40
-# With 24 coordinators a few turns decide: a seed's ratio strays by some 0.03. The means of six are 1.004 and 1.043; the bounds are three deviations of
+# With 24 coordinators a few turns decide: a seed's ratio strays by some 0.03. The means of six are 1.021 and 1.049; the bounds are at least three deviations of
 # such a mean below these. With any three losses, and turns of 100 us, it was 0.67 and 0.76.
 gains 0.965 6 smallbank --theta 0.99 --threads 4
 gains 1.00 6 ycsb --records 100000 --theta 0.99 --threads 4
