@@ -195,6 +195,8 @@
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
     X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
     X(lockmgr_halt_remembers, "what is kept of locks outlives their end")                                              \
+    X(lockmgr_left_awaited, "all locks end, and a worker that has left its loop is waited for")                        \
+    X(lockmgr_begins_unread, "a worker takes part in new locks with old messages in its inbox")                        \
     X(lockmgr_silence_ignored, "who waits for an answer of a lost lock server or switch waits for ever")               \
     X(netlock_asked_in_vain, "a switch answers for the lock server when requests have overflowed to it")               \
     X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \

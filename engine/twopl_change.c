@@ -36,7 +36,7 @@ struct fabric_addr twopl_addr(const struct locktable *table, const struct catalo
 
 void twopl_begin(struct coro *co, struct txn *txn)
 {
-    while (lockmgr_is_stale(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
+    while (lockmgr_due(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
 }
 
 bool twopl_doubt_ends(struct coro *co, struct txn *txn)

@@ -176,10 +176,11 @@ void twopl_worker_close(struct twopl_worker *own)
 bool twopl_receive(struct twopl_worker *own)
 {
     struct fabric_message message;
-    bool others = false, stale = own->lockmgr && lockmgr_is_stale(own->lockmgr);
+    bool others = false;
+    uint64_t due = own->lockmgr ? lockmgr_due(own->lockmgr) : 0;
     while (fabric_recv(own->worker->ep, &message))
         if (!own->lockmgr || !lockmgr_deliver(own->lockmgr, &message)) others = true;
-    if (stale) lockmgr_begin(own->lockmgr);
+    if (due) lockmgr_begin(own->lockmgr, due);
     return others;
 }
 
@@ -194,7 +195,9 @@ bool twopl_stop(struct twopl_worker *own)
     if (abandons) atomic_store(&twopl->abandons, true);
     /* Whatever they have posted is still to come back. */
     if (own->watcher_busy || own->tender_busy) return false;
-    return lockmgr_quiet(own->lockmgr) || abandons;
+    if (!lockmgr_quiet(own->lockmgr) && !abandons) return false;
+    lockmgr_leave(own->lockmgr);
+    return true;
 }
 
 /* ---- birth and death ---- */

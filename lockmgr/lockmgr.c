@@ -215,6 +215,7 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     if (!lockmgr || !(lockmgr->workers = calloc(workers, sizeof *lockmgr->workers))) goto no_memory;
     lockmgr->config = *config;
     lockmgr->algorithm = algorithm_of(config->algorithm);
+    lockmgr->era = LOCKMGR_ERA_FIRST;
     lockmgr->serves = serves;
     lockmgr->switches = switches;
     lockmgr->worker_count = workers;
@@ -287,6 +288,7 @@ int lockmgr_worker_open(struct lockmgr *lockmgr, uint32_t number, struct fabric_
     struct lockmgr_worker *worker = calloc(1, sizeof *worker);
     if (!worker) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker of the lock manager");
     *worker = (struct lockmgr_worker){.lockmgr = lockmgr, .number = number, .ep = ep, .sched = sched};
+    worker->era = lockmgr->era;
     int code = open_clients(worker, error);
     int (*open)(struct lockmgr_worker *, struct cellar_error *) = lockmgr->switches ? algorithm->switch_open
                                                                   : lockmgr->serves ? algorithm->server_open

@@ -16,6 +16,8 @@
  *   INV-LOCKMGR-2  who waits is granted, gives up by its deadline, or is told of an error: no wake-up is lost
  *   INV-LOCKMGR-3  an acquire that did not return 0 holds nothing, and leaves nothing behind that would stop others
  *   INV-LOCKMGR-4  words touched by atomics are changed by atomics only: resets are CAS, never WRITE
+ *   INV-LOCKMGR-5  a lock manager that rests has nothing under way, whoever of its workers has left; nobody takes part again whose inbox holds
+ *                  anything from before the rest
  */
 #pragma once
 
@@ -258,16 +260,18 @@ uint64_t lockmgr_client_ops(const struct lockmgr_client *client);
  * zeroed by somebody while all are halted, then each is resumed. From a halt on
  *   - who holds goes on holding, since nobody gets a lock any more; its release has no operation, and returns 0;
  *   - who waits or asks is told -CLOSED, soon; nothing is posted any more, and messages are not heeded.
- * From any thread; `from`: its scheduler. May be called again.
+ * From any thread, but halted, looked at and resumed by one at a time; `from`: its scheduler. May be called again.
  */
 void lockmgr_halt(struct lockmgr *lockmgr, struct sched *from);
-/* Halted, and it has come to rest: no call is under way, nothing is posted, and all that it knew of its locks is forgotten. From the thread that halts. */
+/* Halted, and it has come to rest: no call is under way, nothing is posted, and all that it knew of its locks is forgotten. */
 bool lockmgr_rests(struct lockmgr *lockmgr);
 /* All locks are zero. Each worker begins when it has emptied its inbox of what is older (lockmgr_begin); until then it is as halted. */
 void lockmgr_resume(struct lockmgr *lockmgr);
-/* In the worker's thread: is it to empty its inbox, and then to begin? */
-bool lockmgr_is_stale(const struct lockmgr_worker *worker);
-void lockmgr_begin(struct lockmgr_worker *worker);
+/* In the worker's thread: the era that it is to begin when it has emptied its inbox; 0: none is due. */
+uint64_t lockmgr_due(const struct lockmgr_worker *worker);
+void lockmgr_begin(struct lockmgr_worker *worker, uint64_t era);
+/* By a worker whose loop ends: its clients are done, and nobody tends it any more. It rests whenever all others do. */
+void lockmgr_leave(struct lockmgr_worker *worker);
 
 /* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);

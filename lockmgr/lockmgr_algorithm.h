@@ -106,8 +106,8 @@ struct lockmgr {
     uint32_t worker_count;
     struct fabric *fabric;
     void *shared;                    /* the algorithm's, for all workers of this CN */
-    atomic_bool halted;              /* all locks end: lockmgr_halt */
-    bool forgotten;                  /* ... and nothing is known of them any more */
+    _Atomic uint64_t era;            /* odd: all locks end (lockmgr_halt.c) */
+    uint64_t forgotten;              /* the era in which all that was known of locks was last forgotten */
     struct lockmgr_worker **workers; /* NULL while not open */
 };
 
@@ -153,7 +153,7 @@ struct lockmgr_worker {
     struct lockmgr_outbox outbox;
     uint32_t client_count;
     bool stirred;                   /* a message has come since tend last looked */
-    atomic_bool rests;              /* it was halted, and has not begun again */
+    _Atomic uint64_t era;           /* the lock manager's, which it follows in its own thread */
     void *own;                      /* the algorithm's */
     struct fabric_switch *pipeline; /* of a switch */
 };
@@ -164,11 +164,16 @@ static inline const struct lockmgr_config *lockmgr_config_of(const struct lockmg
 {
     return &hold->client->worker->lockmgr->config;
 }
-/* All locks end: nothing is posted any more, and nothing is waited for. A loop that neither posts nor looks at the time asks for itself. */
+#define LOCKMGR_ERA_FIRST 2         /* eras are counted from here */
+#define LOCKMGR_ERA_LEFT UINT64_MAX /* of a worker: it follows no more */
+/*
+ * All locks end, or have ended and the worker has not begun again: nothing is posted any more, and nothing is waited for. A loop that neither posts nor
+ * looks at the time asks for itself. (INV-LOCKMGR-5)
+ */
 static inline bool lockmgr_ends(const struct lockmgr_worker *worker)
 {
-    return atomic_load_explicit(&worker->lockmgr->halted, memory_order_acquire) ||
-           atomic_load_explicit(&worker->rests, memory_order_relaxed);
+    uint64_t era = atomic_load_explicit(&worker->lockmgr->era, memory_order_acquire);
+    return era % 2 || atomic_load_explicit(&worker->era, memory_order_relaxed) != era;
 }
 /* The end of time, where all locks end. */
 static inline uint64_t lockmgr_now_ns(const struct lockmgr_client *client)
