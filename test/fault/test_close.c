@@ -147,11 +147,19 @@ static bool opens_again(const struct closing *closing, enum cellar_cc cc)
     return cc != CELLAR_CC_TWOPL || closing->lose_at == UINT64_MAX;
 }
 
+/* Of mode 2pl each in turn: those with words alone, with messages, with a queue in each compute node. */
+static const char *lock_of(enum cellar_cc cc, uint64_t close_at)
+{
+    static const char *const locks[] = {"declock", "cas", "mcs", "dslr", "shiftlock", "retry", "rmarw"};
+    return cc == CELLAR_CC_TWOPL ? locks[close_at % (sizeof locks / sizeof *locks)] : NULL;
+}
+
 static bool open_pool(struct closing *closing, enum cellar_cc cc)
 {
     const struct cellar_config config = {
         .fabric = "sim",
         .cc = cc,
+        .lock = lock_of(cc, closing->close_at),
         .cns = CNS,
         .mns = closing->mns,
         .threads = THREADS,
