@@ -138,6 +138,14 @@ static int differs(struct cellar_error *error, uint32_t node, const char *what, 
                    TEXT(have), TEXT(want));
 }
 
+/* Its heap begins elsewhere: what lies before it is the locks of records, for which mode 2pl alone formats a pool. */
+static int locks_differ(struct cellar_error *error, uint32_t node, bool have)
+{
+    return err_set(error, CELLAR_ERR_MISMATCH,
+                   "memory node %u: its pool was formatted %s locks of records: open it in %s, or make another pool",
+                   node, have ? "with" : "without", have ? "mode 2pl" : "another mode than 2pl");
+}
+
 /* Does the superblock just read belong to this build, this node and this shape? */
 static int superblock_check(struct catalog *catalog, const struct superblock_wire *have, uint32_t node,
                             struct cellar_error *error)
@@ -166,11 +174,15 @@ static int superblock_check(struct catalog *catalog, const struct superblock_wir
         return differs(error, node, "bytes per memory node of", have->mn_bytes, catalog->mn_bytes);
     if (have->cn_count < catalog->cn_count)
         return differs(error, node, "at most so many compute nodes:", have->cn_count, catalog->cn_count);
-    if (have->cn_count > FABRIC_CNS_MAX || have->area_bytes != catalog->area_bytes ||
-        have->heap_offset != catalog->heap_offset)
+    bool heap_possible = have->heap_offset % LAYOUT_CHUNK_BYTES == 0 &&
+                         have->heap_offset >= LAYOUT_LOCKS_OFFSET + LAYOUT_LOCKS_BYTES &&
+                         have->heap_offset < catalog->area_bytes;
+    if (have->cn_count > FABRIC_CNS_MAX || have->area_bytes != catalog->area_bytes || !heap_possible)
         return err_set(error, CELLAR_ERR_CORRUPT,
                        "memory node %u: areas of %llu bytes with a heap at %llu do not follow from its shape", node,
                        TEXT(have->area_bytes), TEXT(have->heap_offset));
+    if (have->heap_offset != catalog->heap_offset)
+        return locks_differ(error, node, have->heap_offset > catalog->heap_offset);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "cellar.h"
 #include "db.h"
 #include "index.h"
+#include "mode.h"
 #include "record.h"
 #include "share.h"
 
@@ -30,17 +31,14 @@ struct api_variant {
 };
 
 static const struct api_variant api_variants[] = {
-    {"shm_record", "shm", CELLAR_CC_RECORD, true}, {"shm_cell", "shm", CELLAR_CC_CELL, true},
-    {"shm_crest", "shm", CELLAR_CC_CREST, true},   {"sim_record", "sim", CELLAR_CC_RECORD, false},
-    {"sim_cell", "sim", CELLAR_CC_CELL, false},    {"sim_crest", "sim", CELLAR_CC_CREST, false},
-#ifndef API_REDO_LOGS /* tests of redo entries or of exact TS: mode ford logs what was there, and its TS name their worker */
-    {"shm_ford", "shm", CELLAR_CC_FORD, true},     {"sim_ford", "sim", CELLAR_CC_FORD, false},
-#endif
-#ifdef API_MOTOR /* whose pools hold other bytes, and whose readers cost otherwise: not every test is of it */
+    {"shm_record", "shm", CELLAR_CC_RECORD, true}, {"sim_record", "sim", CELLAR_CC_RECORD, false},
+    {"shm_cell", "shm", CELLAR_CC_CELL, true},     {"sim_cell", "sim", CELLAR_CC_CELL, false},
+    {"shm_crest", "shm", CELLAR_CC_CREST, true},   {"sim_crest", "sim", CELLAR_CC_CREST, false},
+    {"shm_cellar", "shm", CELLAR_CC_CELLAR, true}, {"sim_cellar", "sim", CELLAR_CC_CELLAR, false},
     {"shm_motor", "shm", CELLAR_CC_MOTOR, true},   {"sim_motor", "sim", CELLAR_CC_MOTOR, false},
-#endif
-#ifdef API_TWOPL /* whose locks cost round trips and operations of their own: likewise */
     {"shm_2pl", "shm", CELLAR_CC_TWOPL, true},     {"sim_2pl", "sim", CELLAR_CC_TWOPL, false},
+#ifndef API_REDO_LOGS /* tests of redo entries: mode ford logs what was there */
+    {"shm_ford", "shm", CELLAR_CC_FORD, true},     {"sim_ford", "sim", CELLAR_CC_FORD, false},
 #endif
 };
 #define API_VARIANTS (sizeof api_variants / sizeof *api_variants)
@@ -71,7 +69,7 @@ struct api {
     const struct cellar_proc *any; /* runs a struct api_call */
     struct cellar_result result;   /* of the last call */
     struct cellar_error error;
-    uint8_t local[256] __attribute__((aligned(64))); /* for looking at remote bytes */
+    uint8_t local[1024] __attribute__((aligned(64))); /* for looking at remote bytes */
 };
 
 /* ---- errors ---- */
@@ -364,25 +362,32 @@ struct api_entry {
     CMUnitTestFunction fn;
     bool shm_only; /* files, foreign threads: real time */
     bool once;     /* the variants make no difference */
-    bool epochs;   /* of versions with epoch numbers: mode crest has none in its histories */
+    bool exact;    /* of exact versions: epoch numbers, and TS that are one above the last */
+    bool shared;   /* of records that transactions of a compute node share */
 };
-#define API_TEST(fn)                                                                                                   \
+#define API_TEST_OF(test, ...)                                                                                         \
     {                                                                                                                  \
-#fn, fn, false, false, false                                                                                   \
+        .name = #test, .fn = test, __VA_ARGS__                                                                         \
     }
-#define API_TEST_SHM(fn)                                                                                               \
-    {                                                                                                                  \
-#fn, fn, true, false, false                                                                                    \
-    }
-#define API_TEST_ONCE(fn)                                                                                              \
-    {                                                                                                                  \
-#fn, fn, true, true, false                                                                                     \
-    }
-#define API_TEST_EPOCHS(fn)                                                                                            \
-    {                                                                                                                  \
-#fn, fn, false, false, true                                                                                    \
-    }
+#define API_TEST(test) API_TEST_OF(test, )
+#define API_TEST_SHM(test) API_TEST_OF(test, .shm_only = true)
+#define API_TEST_ONCE(test) API_TEST_OF(test, .shm_only = true, .once = true)
+#define API_TEST_EXACT(test) API_TEST_OF(test, .exact = true)
+#define API_TEST_SHARED(test) API_TEST_OF(test, .shared = true)
 #define API_TESTS_MAX 32
+
+/*
+ * Is that test one of that variant? Of exact versions not where records are shared, whose histories have no epoch numbers, nor where a TS names its
+ * worker (ford) or comes from a clock (motor).
+ */
+static inline bool api_applies(const struct api_entry *test, const struct api_variant *variant)
+{
+    const struct mode *mode = mode_of(variant->cc);
+    if ((test->shm_only || share_threads_only()) && !variant->threads) return false;
+    if (test->once && variant != &api_variants[0]) return false;
+    if (test->exact && (mode->shares || mode->undo || mode->versions)) return false;
+    return !test->shared || mode->shares;
+}
 
 /* Runs each test on each variant, as "variant/test". Optional argument: a pattern of such names. */
 static inline int api_main(const char *group, const struct api_entry *tests, size_t count, int argc, char **argv)
@@ -393,9 +398,7 @@ static inline int api_main(const char *group, const struct api_entry *tests, siz
 
     for (size_t v = 0; v < API_VARIANTS; v++) {
         for (size_t t = 0; t < count && t < API_TESTS_MAX; t++) {
-            if ((tests[t].shm_only && !api_variants[v].threads) || (tests[t].once && v > 0)) continue;
-            if (share_threads_only() && !api_variants[v].threads) continue;
-            if (tests[t].epochs && api_variants[v].cc == CELLAR_CC_CREST) continue;
+            if (!api_applies(&tests[t], &api_variants[v])) continue;
             snprintf(names[size], sizeof names[size], "%s/%s", api_variants[v].name, tests[t].name);
             suite[size] = (struct CMUnitTest){
                 .name = names[size], .test_func = tests[t].fn, .initial_state = (void *)(uintptr_t)&api_variants[v]};

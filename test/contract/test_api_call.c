@@ -1,6 +1,4 @@
 /* test_api_call.c - cellar.h: calls from any thread, and how they end: deadline, cancellation, closing. */
-#define API_MOTOR
-#define API_TWOPL
 #include "api_items.h"
 
 #include <pthread.h>
@@ -269,8 +267,8 @@ static void *holder_main(void *arg)
 }
 
 /*
- * One call has a lock, another one without a deadline wants it: the first one is waited for, the second one ends without effect. In mode
- * crest its attempt has begun to wait for the first one's inside the compute node, and ends like that one.
+ * One call has a lock, another one without a deadline wants it: the first one is waited for, the second one ends without effect. In the
+ * modes that share records its attempt has begun to wait for the first one's inside the compute node, and ends like that one.
  */
 static void closing_waits_for_no_lock(void **state)
 {
@@ -284,7 +282,7 @@ static void closing_waits_for_no_lock(void **state)
     assert_int_equal(pthread_create(&vain_thread, NULL, vain_main, &vain), 0);
     usleep(20000); /* it has met the lock by then, or will be refused at once */
     assert_int_equal(pthread_create(&closer, NULL, close_main, &holder), 0);
-    bool waits_inside = api.variant->cc == CELLAR_CC_CREST;
+    bool waits_inside = mode_of(api.variant->cc)->shares;
     if (!waits_inside) pthread_join(vain_thread, NULL);
     assert_int_equal(holder.call_code, -1000);
     __atomic_store_n(&holder.release, 1, __ATOMIC_SEQ_CST);

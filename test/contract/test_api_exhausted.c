@@ -1,6 +1,6 @@
 /*
  * test_api_exhausted.c - a record cache without memory left: attempts are aborted and tried again, others go on, nothing is lost, and what never
- * fits ends TOO_LARGE.
+ * fits ends TOO_LARGE. Of the modes that have such a cache.
  */
 #include "api.h"
 
@@ -143,15 +143,8 @@ static void others_go_on(void **state)
     api_close(&api);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    static struct api_variant variants[] = {{"shm_crest", "shm", CELLAR_CC_CREST, true},
-                                            {"sim_crest", "sim", CELLAR_CC_CREST, false}};
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(one_alone_is_told, &variants[0]),
-        cmocka_unit_test_prestate(one_alone_is_told, &variants[1]),
-        cmocka_unit_test_prestate(others_go_on, &variants[0]),
-        cmocka_unit_test_prestate(others_go_on, &variants[1]),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct api_entry tests[] = {API_TEST_SHARED(one_alone_is_told), API_TEST_SHARED(others_go_on)};
+    return api_main("api_exhausted", tests, sizeof tests / sizeof *tests, argc, argv);
 }

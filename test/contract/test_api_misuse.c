@@ -1,6 +1,4 @@
 /* test_api_misuse.c - cellar.h: how each misuse of a transaction, and each wish not to commit, ends without effect. */
-#define API_MOTOR
-#define API_TWOPL
 #include "api_items.h"
 
 /* Each case changes key 1 first, and must leave no trace of it. */

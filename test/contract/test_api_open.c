@@ -1,6 +1,4 @@
 /* test_api_open.c - cellar.h: opening, tables, procedures; what is refused, by which code and in which words. */
-#define API_MOTOR
-#define API_TWOPL
 #include "api.h"
 
 #include <stdlib.h>

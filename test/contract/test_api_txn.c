@@ -1,6 +1,4 @@
 /* test_api_txn.c - cellar.h: what a procedure may declare, read and write. */
-#define API_MOTOR
-#define API_TWOPL
 #include "api_items.h"
 
 #include <unistd.h>

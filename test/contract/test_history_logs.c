@@ -108,6 +108,8 @@ static struct seen look(struct logged *logged, uint32_t replica)
 
 /* ---- tests ---- */
 
+#define LATER (1ull << 40) /* a TS above all that a run here comes to */
+
 static int many_client(struct cellar_session *session, void *arg)
 {
     struct logged *logged = arg;
@@ -217,12 +219,12 @@ static void sequences_rise(void **state)
         uint64_t sequence, ts, lines;
         const char *word;
     } cases[] = {
-        {4, 90, 0, NULL},                           /* the next one */
-        {5, 90, 1, NULL},                           /* one behind a gap that was never written */
-        {5, 90, 0, "lies directly before"},         /* but not where it cannot be */
-        {3, 90, 0, "is there with"},                /* twice */
-        {2, 90, 0, "is there with"},                /* and older than what it lies behind, yet later */
-        {4, 91, 0, "no transaction that can have"}, /* not of the history */
+        {4, LATER, 0, NULL},                               /* the next one */
+        {5, LATER, 1, NULL},                               /* one behind a gap that was never written */
+        {5, LATER, 0, "lies directly before"},             /* but not where it cannot be */
+        {3, LATER, 0, "is there with"},                    /* twice */
+        {2, LATER, 0, "is there with"},                    /* and older than what it lies behind, yet later */
+        {4, LATER + 1, 0, "no transaction that can have"}, /* not of the history */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct logged logged;
@@ -230,7 +232,7 @@ static void sequences_rise(void **state)
         for (uint64_t key = 0; key < 3; key++) call(&logged, key, false, false);
         end(&logged);
         struct seen seen = look(&logged, 0);
-        struct history_txn txn = {.id = 3, .ts = 90, .outcome = HISTORY_COMMITTED};
+        struct history_txn txn = {.id = 3, .ts = LATER, .outcome = HISTORY_COMMITTED};
         assert_int_equal(seen.sequence, 3);
         assert_int_equal(history_txn_add(&logged.history, &txn, NULL), 0);
         forge(&logged, &seen, cases[i].sequence, cases[i].ts, (uint32_t)cases[i].lines);
@@ -255,7 +257,7 @@ static void halves_are_of_different_laps(void **state, uint64_t log_bytes)
     uint64_t half = logseg_half(logged.api.db->config.log_bytes - sizeof(struct chunk_wire)) / 64;
     for (uint32_t back = 0; back < 2; back++) { /* at the half, and one line before it */
         for (uint32_t i = 0; i < 2; i++) {
-            struct history_txn txn = {.id = 3 + 2 * back + i, .ts = 90 + i + 2 * back, .outcome = HISTORY_COMMITTED};
+            struct history_txn txn = {.id = 3 + 2 * back + i, .ts = LATER + i + 2 * back, .outcome = HISTORY_COMMITTED};
             assert_int_equal(history_txn_add(&logged.history, &txn, NULL), 0);
             forge(&logged, &seen, sequences[i] + 10 * back, txn.ts,
                   (uint32_t)(half - 3 * lines - back - (1 - i) * entry_lines - 2 * back * entry_lines));
@@ -315,7 +317,7 @@ static void a_node_is_lost(void **state)
     assert_true(unlogged.count <= 8);
     memcpy(accesses, logged.history.accesses, unlogged.count * sizeof *accesses);
     unlogged.id = 30;
-    unlogged.ts = 1000;
+    unlogged.ts = LATER;
     uint32_t found = 0;
     for (unlogged.coordinator = 0; unlogged.coordinator < 3; unlogged.coordinator++) {
         assert_int_equal(history_txn_add(&logged.history, &unlogged, accesses), 0);

@@ -64,7 +64,11 @@ static void another_shape_is_refused_with_both_numbers(void **state)
     shape = pool.shape;
     shape.cn_count = WORKERS + 1;
     FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "4, this open asks for 5");
+    shape = pool.shape;
+    shape.locks_bytes = 4 * LAYOUT_CHUNK_BYTES;
+    FAILS(&pool, open_as(&pool, shape, false, false), CELLAR_ERR_MISMATCH, "formatted without locks of records");
     /* Fewer compute nodes are fine, and what the pool was made for stays known. */
+    shape = pool.shape;
     shape.cn_count = 1;
     MUST(&pool, open_as(&pool, shape, false, false));
     assert_int_equal(pool.catalog->cn_count, WORKERS);
@@ -95,6 +99,10 @@ static void foreign_superblocks_are_refused(void **state)
         superblock_damaged(&pool, node, 20, 5, 4, CELLAR_ERR_MISMATCH, "number 5");
         superblock_damaged(&pool, node, 40, 65536, 8, CELLAR_ERR_CORRUPT, "65536");
         superblock_damaged(&pool, node, 48, 0, 8, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 4 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES + 64, 8, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, NODE_BYTES, 8, CELLAR_ERR_CORRUPT, "heap");
+        superblock_damaged(&pool, node, 48, 6 * LAYOUT_CHUNK_BYTES, 8, CELLAR_ERR_MISMATCH, "open it in mode 2pl");
         superblock_damaged(&pool, node, 56, 100000, 4, CELLAR_ERR_CORRUPT, "heap");
     }
     MUST(&pool, open_as(&pool, pool.shape, false, false));
