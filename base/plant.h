@@ -245,6 +245,7 @@
     X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
+    X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
     X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \
     X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \

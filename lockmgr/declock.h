@@ -22,6 +22,7 @@
  *   INV-DECLOCK-6  who waits locally has an agent, a holder or a BUSY seat before it, and each of these looks at the local queue when it ends
  *   INV-DECLOCK-7  a grant that nobody waits for any more is passed on
  *   INV-DECLOCK-8  no entry is written unless the queue had room and versions were not at their end; else the lock is reset first
+ *   INV-DECLOCK-9  who leads a reset ends when its own CN was declared dead: nobody acknowledges to that one any more
  */
 #pragma once
 

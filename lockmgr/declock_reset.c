@@ -207,7 +207,8 @@ static int take_lead(struct coro *co, struct reset *reset, bool *led)
     return code;
 }
 
-static void send_signals(struct coro *co, struct reset *reset, const uint32_t *cns, uint32_t count)
+/* FENCED: this node was declared dead itself. What else did not arrive is sent again. */
+static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cns, uint32_t count)
 {
     struct lockmgr_client *client = reset->client;
     struct lockmgr_worker *worker = client->worker;
@@ -226,25 +227,27 @@ static void send_signals(struct coro *co, struct reset *reset, const uint32_t *c
                                     .size_bytes = sizeof own->messages[i]};
     }
     client->stats.messages += count;
-    (void)!lockmgr_do(co, client, ops, count); /* what did not arrive is sent again */
+    int code = lockmgr_do(co, client, ops, count);
+    return code == -CELLAR_ERR_FENCED && !PLANT(declock_fence_unheard) ? code : 0;
 }
 
-/* CNs that live and have not acknowledged; signals them if `send`. */
-static uint32_t missing(struct coro *co, struct reset *reset, bool send)
+/* *all: CNs that live and have not acknowledged; signals them if `send`. */
+static int missing(struct coro *co, struct reset *reset, bool send, uint32_t *all)
 {
     const struct lockmgr *lockmgr = reset->client->worker->lockmgr;
     const uint64_t *acked = declock_client_of(reset->client)->collect.acked;
-    uint32_t cns[DECLOCK_MESSAGES], count = 0, all = 0;
-    for (uint32_t cn = 0; cn < lockmgr->config.cn_count; cn++) {
+    uint32_t cns[DECLOCK_MESSAGES], count = 0;
+    int code = 0;
+    *all = 0;
+    for (uint32_t cn = 0; cn < lockmgr->config.cn_count && code == 0; cn++) {
         if (cn == lockmgr->cn || acked[cn / 64] >> cn % 64 & 1) continue;
         if (lockmgr_dead(lockmgr, cn) && !PLANT(declock_dead_awaited)) continue;
-        all++;
+        ++*all;
         cns[count++] = cn;
-        if (count == DECLOCK_MESSAGES && send) send_signals(co, reset, cns, count);
+        if (count == DECLOCK_MESSAGES && send) code = send_signals(co, reset, cns, count);
         if (count == DECLOCK_MESSAGES) count = 0;
     }
-    if (count && send) send_signals(co, reset, cns, count);
-    return all;
+    return code == 0 && count && send ? send_signals(co, reset, cns, count) : code;
 }
 
 /* The own CN's seats are asked without a message. */
@@ -270,18 +273,19 @@ static int collect_all(struct coro *co, struct reset *reset)
     struct declock_collect *at = &declock_client_of(client)->collect;
     *at = (struct declock_collect){
         .lock = reset->lock.bits, .generation = (uint8_t)(reset->generation + 1), .active = true};
+    int code = 0;
     for (uint32_t waits = 0; !PLANT(declock_reset_unawaited); waits++) {
+        uint32_t all;
         bool quiet = own_quiet(client, reset);
-        if (missing(co, reset, waits % SIGNAL_AGAIN_WAITS == 0) == 0 && quiet) break;
+        code = missing(co, reset, waits % SIGNAL_AGAIN_WAITS == 0, &all);
+        if (code || (all == 0 && quiet)) break;
         declock_reset_answer_all(co, client); /* if this is the tender, nobody else does */
-        if (lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn)) {
-            at->active = false;
-            return -CELLAR_ERR_FENCED;
-        }
+        bool ends = lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn);
+        if ((code = ends ? -CELLAR_ERR_FENCED : 0)) break;
         lockmgr_wait(co, client, lockmgr_now_ns(client) + POLL_ROUND_TRIPS * rtt_of(client));
     }
     at->active = false;
-    return 0;
+    return code;
 }
 
 /* Entries and the reset word. Of the header nothing yet. */

@@ -53,6 +53,7 @@ struct sim_plan {
     bool refill;        /* somebody brings a fresh memory node for a lost one, */
     uint64_t refill_ns; /* so long after he has noticed */
     bool heal;          /* a healing phase follows, which requires progress */
+    uint64_t steps_max; /* of one phase, then it is taken to be without end; 0: as many as any seed needs */
     /* what shrinking has left out: numbers of transactions (sim_plan_txn), sorted; and faults */
     uint32_t dropped_txns[SIM_DROPS_MAX];
     uint32_t dropped_txn_count;

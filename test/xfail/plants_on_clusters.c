@@ -43,6 +43,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     FIX(cells, 0);
     FIX(cell_bytes, 0);
     if (shape->accesses) plan->accesses_max = shape->accesses;
+    plan->steps_max = shape->steps_max;
 }
 
 void plants_run_cluster(const struct plants_search *search, uint64_t seed, struct plants_found *found)

@@ -15,6 +15,9 @@ static const struct plants_search searches[] = {
     CLUSTER("twopl_released_early", "retry", .faults = "none"),
     CLUSTER("twopl_stopped_goes_on", "cas", .faults = "reply_lost=0.005", .cns = 3, .coros = 3, .keys = 3),
     CLUSTER("twopl_waits_in_cycles", "declock", .faults = "none"),
+    /* compute nodes die */
+    CLUSTER("declock_fence_unheard", "declock", .faults = "cn_crash=0.003", .cns = 4, .coros = 3, .threads = 1,
+            .keys = 2, .lease_us = 500, .steps_max = 4000000),
     /* a memory node is lost */
     CLUSTER("twopl_lost_locks_kept", "mcs", .faults = "mn_crash=0.002", .mns = 3, .replicas = 1, .txns = 40),
     CLUSTER("twopl_waits_unhurried", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
