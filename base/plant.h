@@ -38,6 +38,8 @@
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
+    X(twopl_tends_for_ever,                                                                                            \
+      "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \

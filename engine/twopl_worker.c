@@ -129,12 +129,14 @@ void twopl_watch(struct twopl *twopl, struct sched *from)
 static void tender_main(struct coro *co, void *arg)
 {
     struct twopl_worker *own = arg;
-    for (;;) {
+    /* Who has much to look after comes to no end by himself: what he waits for may be left to a worker that has gone. */
+    while (!atomic_load(&own->twopl->abandons) || PLANT(twopl_tends_for_ever)) {
         own->tender_busy = true;
         uint64_t until_ns = lockmgr_tend(co, own->lockmgr);
         own->tender_busy = false;
         lockmgr_tend_wait(co, own->lockmgr, until_ns);
     }
+    sched_park(co, &own->tender);
 }
 
 int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_worker **out, struct cellar_error *error)
