@@ -91,7 +91,7 @@ struct hot {
     uint64_t stop_ns;
     struct txn_home *home; /* the first worker's */
     const struct member *member;
-    uint32_t cn;
+    uint32_t cn, coordinators; /* this one, and how many it has */
 };
 
 /* Wakes the lock's keeper: nobody uses it, or it is to be closed. Under its word. */

@@ -172,10 +172,14 @@ static bool batch_full(const struct hot *hot, const struct hot_lock *lock)
     return batch && lock->batch >= batch;
 }
 
-/* Under the word, at the end of a hold: many were inside, so closing and opening again would cost more than the wait of others. */
+/*
+ * Under the word, at the end of a hold: many were inside, so closing and opening again would cost more than the wait of others. It costs less
+ * when few still are: those who waited for this turn have had it, and what is left drains quickly.
+ */
 static bool goes_on(const struct hot *hot, struct hot_lock *lock)
 {
     bool busy = lock->served >= hot_rule(hot, HOT_RULE_BUSY) && ++lock->holds < hot_rule(hot, HOT_RULE_HOLDS);
+    if (lock->users * 100ull < hot_rule(hot, HOT_RULE_INSIDE) * hot->coordinators) busy = false;
     lock->served = lock->users;
     if (batch_full(hot, lock)) busy = false;
     lock->batch = 0;
@@ -336,6 +340,7 @@ int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_err
     int rc = hot_policy_parse(db->config.hot, &hot->policy, error);
     if (rc) return rc;
     hot->cn = cn;
+    hot->coordinators = db->config.threads * db->config.coros;
     hot->member = &db->member;
     struct lockmgr_config config = config_of(db, hot);
     rc = lockmgr_check(&config, error);

@@ -24,6 +24,7 @@
     X(HOLD, "hold-ns", 25000, 1, 1000000000, "a lock that others wait for is closed when it was open for so long,")    \
     X(HOLDS, "holds", 16, 1, 1000, "... or for so many times as long, while")                                          \
     X(BUSY, "busy", 16, 1, 1000000, "... so many were inside at some time of the last one")                            \
+    X(INSIDE, "inside", 0, 0, 100, "... and so many of a hundred coordinators of the node still are at its end")       \
     X(BATCH, "batch", 0, 0, 1000000, "so many enter in a turn when others wait, at most; 0: no bound")                 \
     X(WAIT, "wait-ns", 500000, 1, 1000000000, "for each compute node: a wait in a first block, at most")               \
     X(WAIT_LATER, "wait-later-ns", 100000, 1, 1000000000, "... and in later ones")                                     \

@@ -68,6 +68,20 @@ gains 1.50 1 smallbank --theta 1.11 --threads 40
 gains 0.965 6 smallbank --theta 0.99 --threads 4
 gains 1.00 6 ycsb --records 100000 --theta 0.99 --threads 4
 
+# Turns that end when few are inside: SmallBank's are short then, YCSB's are not.
+# turns WORKLOAD RULES: into $tps and $p99
+turns() {
+    timeout -k 5 120 "$cellar" bench $1 --theta 0.99 --fabric sim --nic cx5 --cns 3 --mns 2 --threads 40 --coros 2 --cc cellar ${2:+--hot "$2"} \
+        --warmup 0.002 --seconds 0.004 --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$1 --hot $2: exit $?"
+    read -r tps p99 < <(awk -F"[ :,]+" '$2 == "\"tps\"" { tps = $3 } $2 == "\"p99\"" && !p99 { p99 = $3 } END { print tps, p99 }' "$folder/run.json")
+}
+turns smallbank "" && usual_tps=$tps usual_p99=$p99
+turns smallbank tries=6,inside=20
+holds "SmallBank, turns until few are inside" "$p99 <= 0.4 * $usual_p99 && $tps >= 0.85 * $usual_tps"
+turns "ycsb --records 100000" "" && usual_tps=$tps
+turns "ycsb --records 100000" tries=6,inside=20
+holds "YCSB, turns until few are inside" "$tps >= 0.95 * $usual_tps"
+
 measure deaths recovery --jobs 2
 measure again recovery --jobs 1
 for dead in cn mn; do
