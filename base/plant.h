@@ -103,6 +103,8 @@
     X(crest_record_applied, "an apply writes all cells of the own copy")                                               \
     X(crest_abort_applies_nothing, "the last writer of an object applies nothing when it aborts")                      \
     X(crest_generation_ignored, "a coordinator's status is taken for that of its earlier transactions")                \
+    X(crest_apply_unread, "the last writer of an object applies nothing while others read it")                         \
+    X(crest_reader_stays, "who has only read stays counted among the users of what it read")                           \
     X(crest_ts_of_base, "TS_commit is above the base's, not above the local versions'")                                \
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \

@@ -47,6 +47,7 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
     if (PLANT(crest_abort_applies_nothing) &&
         local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_ABORTED)
         object->written_cells = 0;
+    if (PLANT(crest_apply_unread) && local->pins > 1) object->written_cells = 0;
     object->addr = local->addr;
     object->applier = true;
     object->locked_cells = local->tagged_cells;
@@ -194,7 +195,7 @@ static __attribute__((noinline)) void objects_end(struct txn *txn, bool durable)
             crest_sole_end(txn, object, durable);
         else if (object->applier)
             object_applied(txn, object);
-        else if (object->local)
+        else if (object->local && !(PLANT(crest_reader_stays) && durable && !txn->entry))
             unpin(txn, object);
     }
     if (txn->cache.locked_end) claims_give(txn);

@@ -56,6 +56,7 @@ static bool undo_object(struct logseg_entry *entry, const struct cache_object *o
 {
     const struct schema *schema = &object->table->schema;
 
+    if (txn_is_insert(object) && PLANT(insert_unlogged)) return true;
     if (txn_is_insert(object)) return undo_whole(entry, object, LAYOUT_LOG_UNDO_INSERT);
     if (txn_is_delete(object)) return undo_whole(entry, object, LAYOUT_LOG_UNDO_DELETE);
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {

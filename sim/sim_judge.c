@@ -205,7 +205,19 @@ static int judge_logs(struct sim_state *state)
     return code == -CELLAR_ERR_CORRUPT ? 0 : code;
 }
 
-/* ---- the pool at rest ---- */
+/* ---- at rest: compute nodes, and the pool ---- */
+
+/* A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that it used. */
+static void judge_caches(struct sim_state *state)
+{
+    for (uint32_t cn = 0; cn < state->plan->cns && state->db->locals; cn++) {
+        uint64_t bytes = sim_judge_cn_lost(state, cn) ? 0 : arena_in_use(&state->db->locals[cn].arena);
+        if (bytes)
+            sim_judge_complain(state->report, "cache",
+                               "compute node %u is at rest with %llu bytes of its record cache in use", cn,
+                               (unsigned long long)bytes);
+    }
+}
 
 static int audit_pool(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -234,6 +246,7 @@ int sim_judge(struct sim_state *state)
     int code = judge_history(state);
     if (code == 0) code = judge_logs(state);
     if (code) return code;
+    judge_caches(state);
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
     if (sim_judge_mn_lost(state)) return 0;
     if (sim_recover_due(state)) return sim_judge_locks(state);

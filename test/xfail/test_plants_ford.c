@@ -4,10 +4,21 @@
 #define CRASHES "cn_crash=0.005,cn_suspect=0.002"
 
 static const struct plants_search searches[] = {
-    {.plant = "validation_ignores_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/ford"},
+    /* the prototype's */
+    {.plant = "lock_ignored", .method = PLANTS_PREEMPT, .template = "lost_update/ford"},
     {.plant = "unlock_foreign", .method = PLANTS_PREEMPT, .template = "lost_update_three/ford"},
+    {.plant = "abort_forgets_locks", .method = PLANTS_PREEMPT, .template = "transfers/ford-apart"},
+    {.plant = "lock_behind_read", .method = PLANTS_PREEMPT, .template = "lost_update/ford-apart"},
+    {.plant = "validation_before_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/ford"},
+    {.plant = "validation_ignores_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/ford"},
+    {.plant = "absence_ignores_locks", .method = PLANTS_PREEMPT, .template = "phantom_skew/ford"},
+    {.plant = "insert_present_unchecked", .method = PLANTS_PREEMPT, .template = "insert_taken/ford"},
+    {.plant = "insert_unlogged", .method = PLANTS_CLUSTER, .shape = {.ford = true, .faults = CRASHES}},
+    {.plant = "address_key_unchecked", .method = PLANTS_CLUSTER, .shape = {.ford = true, .faults = "none"}},
+    {.plant = "deleted_ignored", .method = PLANTS_PREEMPT, .template = "delete_read/ford"},
     {.plant = "torn_accepted", .method = PLANTS_CLUSTER, .shape = {.ford = true}},
     {.plant = "ford_snapshot_locked", .method = PLANTS_STANDING, .template = "serialized_unwritten/ford-apart"},
+    /* those of its log, and of recovery by old values */
     {.plant = "ford_unlock_early", .method = PLANTS_PCT, .template = "lost_update_three/ford"},
     {.plant = "ford_ts_collides",
      .method = PLANTS_CLUSTER,

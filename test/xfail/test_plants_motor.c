@@ -8,10 +8,19 @@
 
 static const struct plants_search searches[] = {
     /* the prototype's */
-    CLUSTER("motor_clock_per_node", .faults = "none"),
+    {.plant = "motor_clock_per_node",
+     .method = PLANTS_CLUSTER,
+     .shape = {.motor = true, .faults = "none"},
+     .checker = "history"},
     {.plant = "motor_lock_constant", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/motor"},
+    {.plant = "validation_ignores_locks", .method = PLANTS_PREEMPT, .template = "write_skew_two_blocks/motor"},
+    {.plant = "lock_behind_read", .method = PLANTS_PREEMPT, .template = "lost_update/motor"},
+    {.plant = "torn_accepted", .method = PLANTS_PREEMPT, .template = "snapshot_one_record/motor"},
     CLUSTER("unlock_foreign", .faults = "none"),
     CLUSTER("motor_reads_locked", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 3, .txns = 100),
+    {.plant = "log_reply_lost_ignored", .method = PLANTS_CLUSTER, .shape = {.motor = true}},
+    CLUSTER("chain_head_only", .faults = "none"),
+    {.plant = "insert_unlocked", .method = PLANTS_PREEMPT, .template = "insert_insert/motor"},
     /* ours */
     CLUSTER("motor_clock_behind_checks", .faults = "none", .cns = 4, .threads = 1, .coros = 2, .keys = 3, .cells = 1,
             .accesses = 3, .txns = 100),
