@@ -47,9 +47,9 @@ int zipf_init(struct zipf *zipf, uint64_t n, double theta)
 /* Of x >= 0. */
 static double nearest(double x) { return x < 0x1p52 ? (double)(int64_t)(x + 0.5) : x; }
 
-uint64_t zipf_next(const struct zipf *zipf, struct prng *prng)
+/* theta > 0 */
+static __attribute__((noinline)) uint64_t draw(const struct zipf *zipf, struct prng *prng)
 {
-    if (zipf->theta == 0) return prng_below(prng, zipf->n);
     for (;;) {
         double r = (double)(int64_t)(prng_next(prng) >> 11) * 0x1p-53;
         double u = zipf->h_n + r * (zipf->h_x1 - zipf->h_n);
@@ -65,4 +65,9 @@ uint64_t zipf_next(const struct zipf *zipf, struct prng *prng)
         uint64_t rank = (uint64_t)k - 1;
         return rank < zipf->n ? rank : zipf->n - 1; /* n above 2^53 may round up */
     }
+}
+
+uint64_t zipf_next(const struct zipf *zipf, struct prng *prng)
+{
+    return zipf->theta == 0 ? prng_below(prng, zipf->n) : draw(zipf, prng);
 }

@@ -161,7 +161,7 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
 }
 
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
-static void versions_set(struct cache_object *object, uint64_t ts)
+static inline void versions_set(struct cache_object *object, uint64_t ts)
 {
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -173,7 +173,7 @@ static void versions_set(struct cache_object *object, uint64_t ts)
         motor_displace(object, ts);
 }
 
-static void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
+static inline void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     if (!txn_cells_to_apply(object)) return;
     if (txn_is_insert(object) || txn_is_delete(object))
@@ -205,7 +205,7 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
 /* ---- unlock ---- */
 
 /* Clears the tags, and sets or clears DELETED with them. What was held is remembered until the unlock has surely run. */
-static void unlock_object(struct coro *co, struct txn *txn, struct cache_object *object)
+static inline void unlock_object(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint64_t mask = object->held ? txn_lock_mask(&object->table->schema, object->locked_cells) : 0;
     uint64_t compare = object->held, swap = 0, swap_mask = mask;
@@ -227,7 +227,7 @@ static void unlock_object(struct coro *co, struct txn *txn, struct cache_object 
     }
 }
 
-static void unlock_all(struct coro *co, struct txn *txn)
+static inline void unlock_all(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -341,7 +341,8 @@ static bool object_due(struct coro *co, struct txn *txn, const struct cache_obje
     return standing != STANDING_NEWER;
 }
 
-static void object_again(struct coro *co, struct txn *txn, struct cache_object *object, bool unlocked)
+static __attribute__((cold)) void object_again(struct coro *co, struct txn *txn, struct cache_object *object,
+                                               bool unlocked)
 {
     struct settle_patience patience = {0};
     bool write;
@@ -369,7 +370,7 @@ static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *
  * Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and unlocks it again. `unlocked`: the
  * unlocks were posted, and those that have had their reply have run.
  */
-static void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
+static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
 {
     bool alone = settle_begin(co, txn);
 
@@ -390,7 +391,7 @@ static void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
 /* ---- all together ---- */
 
 /* What this worker knows of addresses, slots and locks follows the records. */
-static void remember(struct txn *txn)
+static inline void remember(struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -419,7 +420,7 @@ static uint32_t writes_await(struct coro *co, struct txn *txn)
 }
 
 /* Adds all changes to the batch: records, then buckets. */
-static void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
+static inline void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {

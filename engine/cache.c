@@ -19,6 +19,7 @@ int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
     *cache = (struct cache){.arena_bytes = arena_bytes, .generation = 1};
     cache->arena = map_lazily(arena_bytes);
     cache->objects = map_lazily(CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    cache->objects_end = cache->objects;
     cache->buckets = map_lazily(CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
     cache->hash = map_lazily(CACHE_SLOTS * sizeof(struct cache_entry));
     if (!cache->arena || !cache->objects || !cache->buckets || !cache->hash) {
@@ -49,8 +50,10 @@ void cache_close(struct cache *cache)
 void cache_reset(struct cache *cache)
 {
     cache->object_count = 0;
+    cache->objects_end = cache->objects;
     cache->bucket_count = 0;
     cache->locked_end = 0;
+    cache->locked_filter = 0;
     cache->arena_used = 0;
     if (++cache->generation == 0) { /* after 2^32 transactions old entries would look new */
         memset(cache->hash, 0, CACHE_SLOTS * sizeof(struct cache_entry));
@@ -86,7 +89,7 @@ int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_
         *made = true;
         entry->generation = cache->generation;
         entry->object = (int32_t)cache->object_count++;
-        struct cache_object *object = &cache->objects[entry->object];
+        struct cache_object *object = cache->objects_end++;
         object->table = table;
         object->key = key;
         object->bucket = object->absent_bucket = object->scan_bucket = -1;
@@ -112,8 +115,17 @@ int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head
     return (int32_t)cache->bucket_count++;
 }
 
+static uint64_t filter_bit(struct fabric_addr addr) { return 1ull << (addr.bits / sizeof(struct bucket_wire) % 64); }
+
+void cache_bucket_locks(struct cache *cache)
+{
+    cache->locked_end = cache->bucket_count;
+    cache->locked_filter |= filter_bit(cache->buckets[cache->bucket_count - 1].addr);
+}
+
 int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr)
 {
+    if (!(cache->locked_filter & filter_bit(addr))) return -1;
     for (uint32_t i = 0; i < cache->locked_end; i++) {
         const struct cache_bucket *bucket = &cache->buckets[i];
         if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking)) return (int32_t)i;

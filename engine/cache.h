@@ -134,12 +134,14 @@ struct cache_bucket {
 
 struct cache {
     uint32_t object_count, bucket_count;
-    uint32_t locked_end; /* no bucket from here on was ever to be locked */
-    uint32_t generation; /* of the hash entries; a new one empties the hash */
+    uint32_t locked_end;    /* no bucket from here on was ever to be locked */
+    uint64_t locked_filter; /* a bit for each of those to lock, by its address; clear: none has it */
+    uint32_t generation;    /* of the hash entries; a new one empties the hash */
     uint64_t arena_used, arena_bytes;
     uint8_t *arena;
-    struct cache_object *objects; /* CACHE_OBJECTS_MAX */
-    struct cache_bucket *buckets; /* CACHE_BUCKETS_MAX */
+    struct cache_object *objects;     /* CACHE_OBJECTS_MAX */
+    struct cache_object *objects_end; /* behind the last one in use: loops over all of them are many */
+    struct cache_bucket *buckets;     /* CACHE_BUCKETS_MAX */
     struct cache_entry {
         uint32_t generation;
         int32_t object;
@@ -154,13 +156,12 @@ void cache_reset(struct cache *cache);
 /* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
 /* Behind the last object: for loops over all of them. */
-static inline struct cache_object *cache_objects_end(const struct cache *cache)
-{
-    return cache->objects + cache->object_count;
-}
+static inline struct cache_object *cache_objects_end(const struct cache *cache) { return cache->objects_end; }
 /* `bytes` of the arena, 64-byte aligned, not zeroed; NULL when it is full. */
 void *cache_alloc(struct cache *cache, uint64_t bytes);
 /* A new bucket part, its image allocated; -1 when there is no room. */
 int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head);
+/* The newest bucket is to be locked. */
+void cache_bucket_locks(struct cache *cache);
 /* The head bucket at addr that is held or about to be; -1: none. */
 int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr);

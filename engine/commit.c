@@ -129,10 +129,9 @@ static int validation_failed(struct coro *co, struct txn *txn, struct cache_obje
     return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
 }
 
-int txn_validate(struct coro *co, struct txn *txn)
+/* Most transactions lock all that they read, and do not come here. */
+static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
 {
-    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
     int rc = validation_post(co, txn);
     if (rc) return rc;
     if (txn->op_count == 0) return 0;
@@ -146,6 +145,13 @@ int txn_validate(struct coro *co, struct txn *txn)
     }
     if (txn_en_may_wrap(txn) && !versions_unchanged(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     return 0;
+}
+
+int txn_validate(struct coro *co, struct txn *txn)
+{
+    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
+    return validate(co, txn);
 }
 
 /* ---- timestamp and versions ---- */

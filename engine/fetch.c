@@ -61,7 +61,7 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
         if (object->bucket < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
-            txn->cache.locked_end = txn->cache.bucket_count;
+            cache_bucket_locks(&txn->cache);
             if (txn->home->local && !crest_bucket_claim(txn, bucket))
                 return txn_abort(co, txn, CELLAR_ABORT_INDEX_BUSY);
             bucket->locking = true;

@@ -23,16 +23,14 @@ static void look_later(struct coro *co, struct sched *sched, struct sched_task *
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task)
 {
     uint64_t pause_ns = GATE_POLL_NS;
-    for (;;) {
-        active_add(gate, worker, 1, sched);
-        if (!atomic_load(&gate->closed) && !atomic_load(&gate->halted)) break;
+    active_add(gate, worker, 1, sched);
+    while (atomic_load(&gate->closed) || atomic_load(&gate->halted) || atomic_load(&gate->failed)) {
         active_add(gate, worker, (uint32_t)-1, sched);
         if (atomic_load(&gate->failed)) return false; /* nobody may ever open it again */
         look_later(co, sched, task, &pause_ns);
+        active_add(gate, worker, 1, sched);
     }
-    if (!atomic_load_explicit(&gate->failed, memory_order_relaxed)) return true;
-    active_add(gate, worker, (uint32_t)-1, sched);
-    return false;
+    return true;
 }
 
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched)

@@ -125,7 +125,7 @@ int txn_error(struct txn *txn, int code)
 /* ---- the batch ---- */
 
 /* Where there are backups somebody finds out whether it is gone for good. */
-static void suspect(struct txn *txn, uint32_t count)
+static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t count)
 {
     for (uint32_t i = 0; i < count && txn->home->catalog->replicas; i++)
         if (txn->ops[i].status == -CELLAR_ERR_UNREACHABLE)

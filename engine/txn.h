@@ -176,14 +176,14 @@ NODISCARD int txn_fetch_rounds(struct coro *co, struct txn *txn);
 /* Settles locks of its own without a reply, gives back slots and unlocks what this transaction alone holds. */
 void txn_release_own(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
-int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
+__attribute__((cold)) int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason);
 /* Unlocks what is held; slots of inserts go back. */
 void txn_release(struct coro *co, struct txn *txn);
 /* Adds the operation that clears the object's tags, or the bucket's. */
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
 /* Notes the first error of the procedure's doing, and returns it. */
-int txn_error(struct txn *txn, int code);
+__attribute__((cold)) int txn_error(struct txn *txn, int code);
 /* Memory-node space was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
 int txn_space_error(struct coro *co, struct txn *txn, int code);
 

@@ -36,16 +36,11 @@ void fabric_forget_local(struct fabric *fabric, void *base, uint64_t bytes)
 /* The compute node stands where an operation has its memory node, the worker where it has its offset. */
 struct fabric_addr fabric_endpoint_addr(uint32_t cn, uint32_t worker) { return fabric_addr_of(cn, worker); }
 
-uint32_t fabric_await(struct coro *co, struct fabric_wait *wait)
+void fabric_suspend(struct coro *co, struct fabric_wait *wait)
 {
-    if (wait->pending > 0) {
-        must(wait->co == co);
-        do coro_yield(co);
-        while (wait->pending > 0);
-    }
-    uint32_t failed = wait->failed;
-    wait->failed = 0;
-    return failed;
+    must(wait->co == co);
+    do coro_yield(co);
+    while (wait->pending > 0);
 }
 
 /* inbox_head and inbox_tail run freely: messages [head, tail) are waiting, message i lies in slot i mod FABRIC_INBOX_MESSAGES. */

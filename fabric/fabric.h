@@ -268,8 +268,16 @@ static inline void fabric_count(struct fabric_ep *ep, const struct fabric_op *op
     if (__builtin_expect(node < FABRIC_NODES_MAX && op->phase < CELLAR_PHASES && op->kind < FABRIC_KINDS, 1))
         counter_add(&ep->counters.ops[node][op->phase][op->kind], 1);
 }
+/* Suspends co until wait->pending, which is not 0, is. */
+void fabric_suspend(struct coro *co, struct fabric_wait *wait);
 /* Suspends co until wait->pending is 0; returns wait->failed and zeroes it. Does not suspend when nothing is pending. */
-uint32_t fabric_await(struct coro *co, struct fabric_wait *wait);
+static inline uint32_t fabric_await(struct coro *co, struct fabric_wait *wait)
+{
+    if (wait->pending > 0) fabric_suspend(co, wait);
+    uint32_t failed = wait->failed;
+    wait->failed = 0;
+    return failed;
+}
 /* Takes the oldest message of the inbox; false when it is empty. */
 bool fabric_recv(struct fabric_ep *ep, struct fabric_message *message);
 

@@ -32,30 +32,41 @@ static uint32_t piece(const struct schema_cell *cell, uint32_t at, uint32_t byte
     return bytes < LAYOUT_VALUE_PER_LINE - in_line ? bytes : LAYOUT_VALUE_PER_LINE - in_line;
 }
 
-static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes,
-                             void *value)
+/* Out of the way of the many values that lie within one line, which need no loop. */
+static __attribute__((noinline)) void lines_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at,
+                                                uint32_t bytes, void *value)
 {
-    if (!cell->line_count) {
-        move(value, image + cell->offset + 8 + at, bytes);
-        return;
-    }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
         move((uint8_t *)value + done, image + offset, part);
     }
 }
 
-static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes,
-                             const void *value)
+static __attribute__((noinline)) void lines_put(const struct schema_cell *cell, uint8_t *image, uint32_t at,
+                                                uint32_t bytes, const void *value)
 {
-    if (!cell->line_count) {
-        move(image + cell->offset + 8 + at, value, bytes);
-        return;
-    }
     for (uint32_t done = 0, part, offset; done < bytes; done += part) {
         part = piece(cell, at + done, bytes - done, &offset);
         move(image + offset, (const uint8_t *)value + done, part);
     }
+}
+
+static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes,
+                             void *value)
+{
+    if (cell->line_count)
+        lines_get(cell, image, at, bytes, value);
+    else
+        move(value, image + cell->offset + 8 + at, bytes);
+}
+
+static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes,
+                             const void *value)
+{
+    if (cell->line_count)
+        lines_put(cell, image, at, bytes, value);
+    else
+        move(image + cell->offset + 8 + at, value, bytes);
 }
 
 void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value)
