@@ -40,6 +40,8 @@
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+    X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
+    X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \
@@ -249,6 +251,8 @@
     X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
+    X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
+    X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
     X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
     X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \

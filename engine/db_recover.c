@@ -1,6 +1,8 @@
 /* db_recover.c - recovery as a database does it: at open, for a caller, or because somebody was found dead. */
 #include "db.h"
 
+#include "plant.h"
+
 #define JOIN_WAIT_NS 1000000ull /* between two looks at a recovery that is under way */
 #define JOIN_WAITS_MAX 5000
 
@@ -26,6 +28,13 @@ static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct rec
            (unsigned long long)report->tags_cleared);
 }
 
+/* A memory node does not answer. Those who would meet it may all wait for this recovery: its loss is noticed here, or by nobody. */
+static void suspect_all(struct cellar *db, uint32_t own)
+{
+    if (!db->catalog->replicas || PLANT(recover_silence_ignored)) return;
+    for (uint32_t node = 0; node < db->catalog->mn_count; node++) halt_suspect(&db->halts[own], node);
+}
+
 int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                enum recover_how how, struct recover_report *report, struct cellar_error *error)
 {
@@ -45,6 +54,7 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
     atomic_store(&db->recovering[own], false);
+    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(db, own);
     if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
     if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
     return rc;

@@ -10,8 +10,8 @@
 #include "hot_policy.h"
 #include "lockmgr.h"
 #include "locktable.h"
-#include "member.h"
 #include "sched.h"
+#include "view.h"
 
 #include <stdatomic.h>
 
@@ -85,12 +85,11 @@ struct hot {
     bool watched;                   /* the watcher looks again by itself */
     atomic_uint keepers_word;
     struct hot_keeper *keepers, *free_keepers;
-    _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */
+    struct view view;
     atomic_bool stopping;
     atomic_bool abandons; /* it has waited for others for long enough */
     uint64_t stop_ns;
-    struct txn_home *home; /* the first worker's */
-    const struct member *member;
+    struct txn_home *home;     /* the first worker's */
     uint32_t cn, coordinators; /* this one, and how many it has */
 };
 

@@ -59,27 +59,16 @@ static bool dead(void *arg, uint32_t cn)
     /* A node that closes or has stopped waits for nobody's acknowledgement. */
     if (cn == hot->cn) return atomic_load(&hot->stopping) || atomic_load(&hot->home->gate->failed);
     if (atomic_load_explicit(&hot->abandons, memory_order_relaxed)) return true;
-    return atomic_load_explicit(&hot->dead[cn / 64], memory_order_relaxed) >> cn % 64 & 1;
+    return view_dead(&hot->view, cn);
 }
 
-/* Fenced for certain: recovery has come past the fence, or there was no such node. */
-static bool is_over(const struct members_state *state)
+static int look_again(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn)
 {
-    return state->state != LAYOUT_MEMBER_LIVE && state->state != LAYOUT_MEMBER_FENCED;
+    struct hot *hot = arg;
+    return view_look(co, &hot->view, ep, cn);
 }
 
-static void view_renew(struct coro *co, struct hot *hot)
-{
-    for (uint32_t cn = 0; cn < hot->home->catalog->cn_count; cn++) {
-        struct members_state now;
-        uint64_t bit = 1ull << cn % 64;
-        if (cn == hot->cn || member_look(co, hot->member, hot->home->ep, cn, &now)) continue;
-        if (is_over(&now))
-            atomic_fetch_or(&hot->dead[cn / 64], bit);
-        else
-            atomic_fetch_and(&hot->dead[cn / 64], ~bit);
-    }
-}
+static uint64_t deaths(void *arg) { return view_deaths(&((const struct hot *)arg)->view); }
 
 /* While keepers wait for long: a reset may end only when it is known who is dead. */
 static void watcher_main(struct coro *co, void *arg)
@@ -94,7 +83,7 @@ static void watcher_main(struct coro *co, void *arg)
             late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
         }
         hot->watcher_busy = true;
-        if (late) view_renew(co, hot);
+        if (late) view_renew(co, &hot->view, hot->home, hot->cn);
         hot->watcher_busy = false;
         hot->watched = any;
         (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
@@ -311,7 +300,7 @@ static struct lockmgr_config config_of(const struct cellar *db, struct hot *hot)
                                    .clients_per_worker = HOT_KEEPERS,
                                    .locks_per_client = 2,
                                    .rtt_ns = RTT_NS + db->config.rtt_ns,
-                                   .view = {dead, hot}};
+                                   .view = {dead, hot, look_again, deaths}};
 }
 
 static int tables_make(struct hot *hot)
@@ -341,7 +330,7 @@ int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_err
     if (rc) return rc;
     hot->cn = cn;
     hot->coordinators = db->config.threads * db->config.coros;
-    hot->member = &db->member;
+    hot->view.member = &db->member;
     struct lockmgr_config config = config_of(db, hot);
     rc = lockmgr_check(&config, error);
     if (rc) return rc;

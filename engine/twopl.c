@@ -189,9 +189,7 @@ static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, 
  */
 static bool may_be_late(const struct twopl *twopl)
 {
-    uint64_t any = 0;
-    for (int i = 0; i < 4; i++) any |= atomic_load_explicit(&twopl->dead[i], memory_order_relaxed);
-    return any == 0 || PLANT(twopl_late_after_deaths);
+    return view_deaths(&twopl->view) == 0 || PLANT(twopl_late_after_deaths);
 }
 
 /* How long for one lock. */

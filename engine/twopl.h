@@ -24,8 +24,8 @@
 #include "cellar.h"
 #include "fabric.h"
 #include "locktable.h"
-#include "member.h"
 #include "sched.h"
+#include "view.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -80,13 +80,12 @@ struct twopl {
     struct locktable table;
     struct lockmgr *lockmgr;
     uint32_t promises;
-    const struct member *member;
     uint32_t cn;
     struct gate *gate;
-    _Atomic int32_t away;     /* the memory node whose locks are where it is stood in for; -1: none */
-    _Atomic uint64_t dead[4]; /* compute nodes that are dead and fenced, a bit for each */
-    _Atomic uint64_t asked;   /* coordinators of this node that wait for a lock */
-    atomic_bool watched;      /* the watcher looks again by itself */
+    _Atomic int32_t away; /* the memory node whose locks are where it is stood in for; -1: none */
+    struct view view;
+    _Atomic uint64_t asked; /* coordinators of this node that wait for a lock */
+    atomic_bool watched;    /* the watcher looks again by itself */
     struct twopl_worker *first;
     atomic_bool stopping, abandons;
 };

@@ -73,30 +73,25 @@ static bool dead(void *arg, uint32_t cn)
     /* A node that closes or has stopped waits for nobody's acknowledgement. */
     if (cn == twopl->cn) return atomic_load(&twopl->stopping) || atomic_load(&twopl->gate->failed);
     if (atomic_load_explicit(&twopl->abandons, memory_order_relaxed)) return true;
-    return atomic_load_explicit(&twopl->dead[cn / 64], memory_order_relaxed) >> cn % 64 & 1;
+    return view_dead(&twopl->view, cn);
 }
 
-/* Fenced for certain, and its log has had its effect; or there was no such node. */
-static bool is_over(const struct members_state *state)
+static int look(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn)
 {
-    return state->state != LAYOUT_MEMBER_LIVE && state->state != LAYOUT_MEMBER_FENCED;
+    struct twopl *twopl = arg;
+    return view_look(co, &twopl->view, ep, cn);
 }
 
-static void view_renew(struct coro *co, struct twopl_worker *own)
+static uint64_t deaths(void *arg) { return view_deaths(&((const struct twopl *)arg)->view); }
+
+/* No tag tells who holds a lock: any of them may be the one that does not answer any more. */
+static void look_at_all(struct coro *co, struct twopl_worker *own)
 {
     struct twopl *twopl = own->twopl;
     const struct txn_home *home = &own->worker->home;
-    for (uint32_t cn = 0; cn < home->catalog->cn_count; cn++) {
-        struct members_state now;
-        uint64_t bit = 1ull << cn % 64;
-        if (cn == twopl->cn || member_look(co, twopl->member, home->ep, cn, &now)) continue;
-        if (is_over(&now))
-            atomic_fetch_or(&twopl->dead[cn / 64], bit);
-        else
-            atomic_fetch_and(&twopl->dead[cn / 64], ~bit);
-        /* No tag tells who holds a lock: any of them may be the one that does not answer any more. */
-        if (home->vigil && !is_over(&now)) vigil_watch(home->vigil, own->worker, cn);
-    }
+    view_renew(co, &twopl->view, home, twopl->cn);
+    for (uint32_t cn = 0; home->vigil && cn < home->catalog->cn_count; cn++)
+        if (cn != twopl->cn && !view_dead(&twopl->view, cn)) vigil_watch(home->vigil, own->worker, cn);
 }
 
 static void watcher_main(struct coro *co, void *arg)
@@ -108,7 +103,7 @@ static void watcher_main(struct coro *co, void *arg)
     for (;;) {
         bool asked = atomic_load(&twopl->asked) != 0;
         own->watcher_busy = true;
-        if (asked && before) view_renew(co, own);
+        if (asked && before) look_at_all(co, own);
         own->watcher_busy = false;
         atomic_store(&twopl->watched, asked || before);
         before = asked;
@@ -214,7 +209,7 @@ static struct lockmgr_config config_of(const struct cellar_config *config, uint3
                                    .clients_per_worker = config->coros,
                                    .locks_per_client = least > LOCKS_TYPICAL ? least : LOCKS_TYPICAL,
                                    .rtt_ns = RTT_NS + config->rtt_ns,
-                                   .view = {dead, twopl}};
+                                   .view = {dead, twopl, look, deaths}};
 }
 
 int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out, struct cellar_error *error)
@@ -224,7 +219,7 @@ int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl *
     twopl->cn = cn;
     twopl->gate = gate;
     twopl->away = -1;
-    twopl->member = &db->member;
+    twopl->view.member = &db->member;
     struct lockmgr_config config = config_of(&db->config, db->catalog->cn_count, twopl);
     int rc = lockmgr_check(&config, error);
     if (rc) return rc;

@@ -3,7 +3,7 @@
  * wait leave their names. Pure functions; who calls them when is declock.h's affair.
  *
  *     word 0       header    63 ........ qhead | qsize | wcnt | generation 8 | resetter 8 ...... 0
- *     word 1       reset     dead CNs that the last reset knew of; written by resetters only
+ *     word 1       reset     deaths that the last reset knew of (lockmgr_view); written by resetters only
  *     word 2 ...   entries   63 . unused 7 | exclusive 1 | stamp 16 | client 24 | version 16 ... 0      one for each of `capacity` slots
  *
  *   qhead       index of the first in the queue; counts on for ever, on top, so that nothing it carries out reaches another field

@@ -240,6 +240,8 @@ void declock_reset_answer(struct coro *co, struct lockmgr_client *client, const 
 /* Sends the acknowledgements that deliver has left. */
 void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client);
 uint32_t declock_dead_count(const struct lockmgr *lockmgr);
+/* Grows with each: whether somebody has died since a reset. */
+uint64_t declock_deaths(const struct lockmgr *lockmgr);
 
 /* ---- common time ---- */
 

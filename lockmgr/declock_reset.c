@@ -24,6 +24,13 @@ static uint64_t rtt_of(const struct lockmgr_client *client)
     return rtt_ns ? rtt_ns : 1000;
 }
 
+uint64_t declock_deaths(const struct lockmgr *lockmgr)
+{
+    const struct lockmgr_view *view = &lockmgr->config.view;
+    if (view->deaths && !PLANT(lockmgr_dead_unseen) && !PLANT(declock_deaths_undone)) return view->deaths(view->arg);
+    return declock_dead_count(lockmgr);
+}
+
 uint32_t declock_dead_count(const struct lockmgr *lockmgr)
 {
     uint32_t count = 0;
@@ -160,7 +167,7 @@ struct reset {
     struct fabric_addr lock;
     uint8_t generation; /* that is to end */
     uint64_t word;      /* the header, as it was last seen */
-    uint32_t dead;      /* CNs, when it began */
+    uint64_t deaths;    /* when it began */
 };
 
 static uint8_t name_of(const struct lockmgr_client *client) { return (uint8_t)(client->worker->lockmgr->cn + 1); }
@@ -198,8 +205,7 @@ static int take_lead(struct coro *co, struct reset *reset, bool *led)
         if (header.generation != reset->generation) return 0;
         *led = header.resetter == name_of(client);
         if (*led) return 0;
-        if (header.resetter &&
-            (!lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) || PLANT(declock_resetter_lost)))
+        if (header.resetter && (!lockmgr_surely_dead(co, client, header.resetter - 1u) || PLANT(declock_resetter_lost)))
             return 0;
         code = cas_header(co, reset, cql_with_resetter(reset->word, name_of(client)), led);
         if (*led) return code;
@@ -231,17 +237,23 @@ static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cn
     return code == -CELLAR_ERR_FENCED && !PLANT(declock_fence_unheard) ? code : 0;
 }
 
-/* *all: CNs that live and have not acknowledged; signals them if `send`. */
+/*
+ * *all: CNs that live and have not acknowledged; signals them if `send`. Who is dead acknowledges by that: if its index is used again, the later life has come
+ * behind the look, when the header named the resetter already, and has no place.
+ */
 static int missing(struct coro *co, struct reset *reset, bool send, uint32_t *all)
 {
     const struct lockmgr *lockmgr = reset->client->worker->lockmgr;
-    const uint64_t *acked = declock_client_of(reset->client)->collect.acked;
+    uint64_t *acked = declock_client_of(reset->client)->collect.acked;
     uint32_t cns[DECLOCK_MESSAGES], count = 0;
     int code = 0;
     *all = 0;
     for (uint32_t cn = 0; cn < lockmgr->config.cn_count && code == 0; cn++) {
         if (cn == lockmgr->cn || acked[cn / 64] >> cn % 64 & 1) continue;
-        if (lockmgr_dead(lockmgr, cn) && !PLANT(declock_dead_awaited)) continue;
+        if (lockmgr_surely_dead(co, reset->client, cn) && !PLANT(declock_dead_awaited)) {
+            acked[cn / 64] |= 1ull << cn % 64;
+            continue;
+        }
         ++*all;
         cns[count++] = cn;
         if (count == DECLOCK_MESSAGES && send) code = send_signals(co, reset, cns, count);
@@ -298,7 +310,7 @@ static int write_entries(struct coro *co, struct reset *reset)
     int code;
     do {
         memset(words, 0, cql_bytes(cql));
-        words[1] = reset->dead;
+        words[1] = reset->deaths;
         uint32_t bytes = (uint32_t)cql_bytes(cql) - (uint32_t)sizeof(uint64_t);
         if (PLANT(declock_entries_kept)) bytes = sizeof(uint64_t);
         struct fabric_op op = fabric_op_write(fabric_addr_plus(reset->lock, sizeof(uint64_t)), words + 1, bytes);
@@ -326,7 +338,7 @@ static int clear_header(struct coro *co, struct reset *reset)
 static int lead(struct coro *co, struct reset *reset)
 {
     bool led = false;
-    reset->dead = declock_dead_count(reset->client->worker->lockmgr);
+    reset->deaths = declock_deaths(reset->client->worker->lockmgr);
     int code = take_lead(co, reset, &led);
     if (code || !led) return code;
     reset->client->stats.resets++;
@@ -403,14 +415,14 @@ int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct f
 
 int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
 {
-    uint32_t dead = declock_dead_count(client->worker->lockmgr);
-    if (dead == 0 || PLANT(declock_stall_ignored)) return 0;
+    uint64_t deaths = declock_deaths(client->worker->lockmgr);
+    if (deaths == 0 || PLANT(declock_stall_ignored)) return 0;
     int code = declock_fetch(co, client, lock);
     if (code) return code;
     const uint64_t *words = declock_client_of(client)->words;
     struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, words[0]);
     if (header.generation != generation) return 0;
-    if (header.resetter ? !lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) : words[1] >= dead) return 0;
+    if (header.resetter ? !lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) : words[1] >= deaths) return 0;
     client->stats.retries++;
     return declock_reset(co, client, lock, generation);
 }

@@ -59,10 +59,17 @@ enum lockmgr_promise {
         4096 /* a lock that its client has forgotten stops others for a bounded time only (lockmgr_abandon) */
 };
 
-/* Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. */
+/*
+ * Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. `dead` may be out of date: somebody has
+ * died since, or has come who was not there. Nobody need know that he is dead himself.
+ */
 struct lockmgr_view {
     bool (*dead)(void *arg, uint32_t cn);
     void *arg;
+    /* Looks again: who has come before this call is not dead by what `dead` says afterwards. 0, or nobody knows. NULL: nobody comes late. */
+    int (*look)(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn);
+    /* Grows whenever somebody has died, even if his number is used again. NULL: how many are dead. */
+    uint64_t (*deaths)(void *arg);
 };
 
 /* A clock that all compute nodes share, give or take, kept by others (PTP and the like). */

@@ -240,8 +240,14 @@ NODISCARD int lockmgr_declared(struct lockmgr_client *client, const char *who, u
 uint32_t lockmgr_policy(const struct lockmgr_config *config);
 /* From worker `from` of the same CN (any thread). */
 void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client);
+/* As far as is known. */
 static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
 {
     return lockmgr->config.view.dead && lockmgr->config.view.dead(lockmgr->config.view.arg, cn) &&
            !PLANT(lockmgr_dead_unseen);
 }
+/*
+ * Was it dead when this was called? Looks again where it may have come meanwhile (INV-VIEW-1): by whoever does next what a living one must not meet.
+ * False: it is not, or nobody knows.
+ */
+bool lockmgr_surely_dead(struct coro *co, struct lockmgr_client *client, uint32_t cn);

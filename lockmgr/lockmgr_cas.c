@@ -28,13 +28,13 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
     return word == 0 ? 0 : err_set(error, CELLAR_ERR_CORRUPT, "held by client %llu", (unsigned long long)word);
 }
 
-/* What the word must hold for the next CAS: the id of a dead client, or 0. */
-static uint64_t free_word(const struct lockmgr_hold *hold, uint64_t word)
+/* What the word must hold for the next CAS: the id of a client that is dead now that the word was seen, or 0. */
+static uint64_t free_word(struct coro *co, const struct lockmgr_hold *hold, uint64_t word)
 {
     uint32_t cn, worker, client;
-    const struct lockmgr *lockmgr = hold->client->worker->lockmgr;
-    bool known = word <= UINT32_MAX && lockmgr_locate(&lockmgr->config, (uint32_t)word, &cn, &worker, &client);
-    return known && (lockmgr_dead(lockmgr, cn) || PLANT(lockmgr_cas_steals_living)) ? word : 0;
+    bool known = word <= UINT32_MAX && lockmgr_locate(lockmgr_config_of(hold), (uint32_t)word, &cn, &worker, &client);
+    if (!known) return 0;
+    return lockmgr_surely_dead(co, hold->client, cn) || PLANT(lockmgr_cas_steals_living) ? word : 0;
 }
 
 typedef void (*wait_fn)(struct coro *co, struct lockmgr_client *client, uint32_t tries);
@@ -53,7 +53,7 @@ static int spin(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns
         }
         if (lockmgr_now_ns(client) >= deadline_ns) return -CELLAR_ERR_DEADLINE;
         client->stats.retries++;
-        expected = free_word(hold, old);
+        expected = free_word(co, hold, old);
         if (wait && !expected) wait(co, client, tries);
     }
 }

@@ -24,6 +24,15 @@ void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client)
 
 /* ---- those who do not answer ---- */
 
+bool lockmgr_surely_dead(struct coro *co, struct lockmgr_client *client, uint32_t cn)
+{
+    const struct lockmgr *lockmgr = client->worker->lockmgr;
+    const struct lockmgr_view *view = &lockmgr->config.view;
+    if (!lockmgr_dead(lockmgr, cn)) return false;
+    if (!view->look || PLANT(lockmgr_view_trusted)) return true;
+    return view->look(view->arg, co, client->worker->ep, cn) == 0 && lockmgr_dead(lockmgr, cn);
+}
+
 int lockmgr_unanswered(struct lockmgr_client *client, const char *who, uint64_t asked_ns, uint64_t *silent_ns)
 {
     const struct lockmgr_config *config = &client->worker->lockmgr->config;

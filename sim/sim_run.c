@@ -149,7 +149,8 @@ static int open_cluster(struct sim_state *state)
     sim.profile = *plan->profile;
     sim.torn = plan->torn;
     sim.line_atomic = !plan->words;
-    sim.steps_max = plan->steps_max ? plan->steps_max : plan->words ? (uint64_t)STEPS_WORDS * STEPS_MAX : STEPS_MAX;
+    sim.steps_max = plan->steps_max ? plan->steps_max : STEPS_MAX;
+    if (plan->words) sim.steps_max *= STEPS_WORDS;
     sim.faults = state->faults;
     sim_schedule_begin(&state->schedule, plan);
     sim.choose = state->schedule.choose ? choose : NULL;

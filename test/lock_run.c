@@ -9,11 +9,13 @@
 #define STACK_BYTES (64u << 10)
 #define STREAM_CLIENTS 0xc11e275ull
 #define STREAM_WORKERS 0x3a11e275ull
-#define CLOCK 2048u        /* where compute nodes agree on a time */
-#define LOOK_NS 20000      /* between two looks of the membership service */
-#define SETTLE_NS 2000000  /* for what nobody waits for, behind the last release */
-#define QUIET_NS 100000000 /* ... and this long at most, if there is still something to do for others */
-#define PATIENCE_NS 100000 /* with a chooser: who spins must not stop the others for long */
+#define CLOCK 2048u         /* where compute nodes agree on a time */
+#define MEMBER (CLOCK + 64) /* of the one that comes late */
+#define LOOK_NS 20000       /* between two looks of the membership service */
+#define VIEW_NS 500000      /* so long others do not know by themselves who has come */
+#define SETTLE_NS 2000000   /* for what nobody waits for, behind the last release */
+#define QUIET_NS 100000000  /* ... and this long at most, if there is still something to do for others */
+#define PATIENCE_NS 100000  /* with a chooser: who spins must not stop the others for long */
 #define STEPS_MAX 6000000
 #define STRAY_MAX_NS                                                                                                   \
     256000 /* a packet's second copy: before the last round, or nobody comes who would undo what it did */
@@ -27,7 +29,39 @@ bool lock_run_cn_lost(const struct lock_run_cluster *run, uint32_t cn)
 
 static bool cn_lost(void *arg, uint32_t cn) { return lock_run_cn_lost(arg, cn); }
 
-static bool cn_dead(void *arg, uint32_t cn) { return ((struct lock_run_cluster *)arg)->dead[cn]; }
+struct fabric_addr lock_run_member(void) { return fabric_addr_of(0, MEMBER); }
+
+static bool is_late(const struct lock_run_cluster *run, uint32_t cn)
+{
+    return run->plan->join_ns && cn == run->plan->cns - 1;
+}
+
+static bool cn_dead(void *arg, uint32_t cn)
+{
+    const struct lock_run_view *view = arg;
+    return view->run->dead[cn] || (view->absent && is_late(view->run, cn));
+}
+
+static int cn_look(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn)
+{
+    struct lock_run_view *view = arg;
+    uint64_t old = 0;
+    struct fabric_wait wait = {.co = co};
+    struct fabric_op op = fabric_op_cas(lock_run_member(), &old, 0, 0);
+    if (!is_late(view->run, cn)) return 0;
+    fabric_post(ep, &op, 1, &wait);
+    (void)fabric_await(co, &wait);
+    if (old) view->absent = false;
+    return op.status;
+}
+
+static uint64_t cn_deaths(void *arg)
+{
+    const struct lock_run_cluster *run = ((const struct lock_run_view *)arg)->run;
+    uint64_t count = 0;
+    for (uint32_t cn = 0; cn < run->plan->cns; cn++) count += run->dead[cn];
+    return count;
+}
 
 static void wake_all(struct lock_run_cluster *run)
 {
@@ -88,6 +122,8 @@ static void service_main(void *arg)
             run->dead[cn] = true;
             wake_all(run);
         }
+        for (uint32_t cn = 0; run->joined_ns < UINT64_MAX && cn < run->plan->cns; cn++)
+            if (now_ns >= run->joined_ns + VIEW_NS) run->views[cn].absent = false;
         if (run->settling && settled_ns == UINT64_MAX) settled_ns = now_ns + SETTLE_NS + 4 * run->plan->lease_ns;
         if (now_ns >= settled_ns && (quiet(run) || now_ns >= settled_ns + QUIET_NS)) run->settling = 0;
         fabric_idle(run->service, fabric_now_ns(run->service) + LOOK_NS);
@@ -198,10 +234,18 @@ static int start_worker(struct lock_run_cluster *run, uint32_t cn, uint32_t i, u
     return run->fabric->ops->spawn(run->fabric, worker->ep, lock_run_worker_main, worker);
 }
 
+static int open_manager(struct lock_run_cluster *run, uint32_t cn, struct cellar_error *error)
+{
+    struct lockmgr_config config = run->config;
+    run->views[cn] = (struct lock_run_view){.run = run, .absent = run->plan->join_ns && !is_late(run, cn)};
+    config.view.arg = &run->views[cn];
+    return lockmgr_open(&config, run->fabric, cn, &run->managers[cn], error);
+}
+
 /* A node without clients. */
 static int start_server(struct lock_run_cluster *run, uint32_t cn, uint32_t workers, struct cellar_error *error)
 {
-    int code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
+    int code = open_manager(run, cn, error);
     for (uint32_t i = 0; code == 0 && i < workers; i++) code = start_worker(run, cn, i, 0, error);
     return code;
 }
@@ -221,10 +265,11 @@ static int start(struct lock_run_cluster *run, struct cellar_error *error)
     uint32_t workers = plan->cns * plan->workers, clients = workers * plan->clients;
     uint32_t serving = run->config.server_workers + run->config.switches;
     run->managers = calloc(plan->cns + 2 + plan->switches, sizeof(struct lockmgr *));
+    run->views = calloc(plan->cns + 2 + plan->switches, sizeof *run->views);
     run->workers = calloc(workers + serving, sizeof *run->workers);
     run->clients = calloc(clients + 1, sizeof *run->clients);
     run->words = calloc(clients, sizeof *run->words);
-    must(run->managers && run->workers && run->clients && run->words);
+    must(run->managers && run->views && run->workers && run->clients && run->words);
     run->phase = 1;
     run->left = clients;
     run->running = workers + serving + 1;
@@ -233,7 +278,7 @@ static int start(struct lock_run_cluster *run, struct cellar_error *error)
     int code = fabric_register_local(run->fabric, run->words, clients * sizeof *run->words);
     if (code == 0) code = fabric_endpoint_open(run->fabric, plan->cns, 0, &run->service, error);
     for (uint32_t cn = 0; code == 0 && cn < plan->cns; cn++) {
-        code = lockmgr_open(&run->config, run->fabric, cn, &run->managers[cn], error);
+        code = open_manager(run, cn, error);
         for (uint32_t i = 0; code == 0 && i < plan->workers; i++) code = start_worker(run, cn, i, plan->clients, error);
     }
     if (code == 0) code = start_servers(run, error);
@@ -383,6 +428,7 @@ static void finish(struct lock_run_cluster *run)
     free(run->clients);
     free(run->workers);
     free(run->managers);
+    free(run->views);
 }
 
 bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
@@ -392,7 +438,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
     struct lock_run_cluster *run = calloc(1, sizeof *run);
     must(run);
     *report = (struct lock_run_report){0};
-    *run = (struct lock_run_cluster){.plan = plan, .report = report, .lost_ns = UINT64_MAX};
+    *run = (struct lock_run_cluster){.plan = plan, .report = report, .joined_ns = UINT64_MAX, .lost_ns = UINT64_MAX};
     run->config = (struct lockmgr_config){.algorithm = plan->algorithm,
                                           .policy = plan->policy,
                                           .cn_count = plan->cns,
@@ -406,7 +452,7 @@ bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report)
                                           .silence_ns = plan->silence_ns,
                                           .switch_faults = &run->switch_faults,
                                           .rtt_ns = fabric_sim_profile_at(0)->rtt_ns,
-                                          .view = {.dead = cn_dead, .arg = run},
+                                          .view = {.dead = cn_dead, .look = cn_look, .deaths = cn_deaths},
                                           .common = {.now_ns = common_ns, .arg = run, .error_ns = plan->lease_ns / 16}};
     lock_run_server(plan, &run->config);
     must(plan->locks <= LOCK_WATCH_LOCKS);

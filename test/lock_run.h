@@ -25,6 +25,7 @@ struct lock_run_plan {
     uint32_t slots_max;                  /* leases that a client may ask for at once */
     uint32_t cs_ops;                     /* exclusive: the word is read and written so often; shared: read */
     uint64_t think_ns;                   /* between rounds, at most */
+    uint64_t join_ns;                    /* the last compute node comes so late; 0: all are there */
     uint32_t dawdle_percent;             /* rounds that hold their locks for up to four leases */
     uint32_t timeout_percent;            /* acquires that give up, after up to: */
     uint64_t timeout_ns;
@@ -72,6 +73,8 @@ void lock_run_lose(struct lock_run_plan *plan);
  * a lease.
  */
 void lock_run_linger(struct lock_run_plan *plan);
+/* ... by which the last compute node comes when the others are at work, who have taken it for dead so far, and go on doing so until they look again. */
+void lock_run_join(struct lock_run_plan *plan);
 /* False, with report->verdict: some promise was broken. */
 bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report);
 void lock_run_print(const struct lock_run_plan *plan, FILE *out);

@@ -176,11 +176,28 @@ static void arrive(struct coro *co, struct lock_run_client *client)
     sched_park(co, &client->task);
 }
 
+/* Before it wants a lock. */
+static void join(struct coro *co, struct lock_run_client *client)
+{
+    struct lock_run_cluster *run = client->run;
+    uint64_t old;
+    struct fabric_op op;
+    sched_sleep(co, &client->worker->sched, &client->task, run->plan->join_ns);
+    do {
+        op = fabric_op_cas(lock_run_member(), &old, 0, 1);
+        fabric_post(client->worker->ep, &op, 1, &client->wait);
+        (void)fabric_await(co, &client->wait);
+        if (op.status == -CELLAR_ERR_FENCED) die(co, client);
+    } while (op.status);
+    if (run->joined_ns == UINT64_MAX) run->joined_ns = now_ns(client);
+}
+
 void lock_run_client_main(struct coro *co, void *arg)
 {
     struct lock_run_client *client = arg;
     const struct lock_run_plan *plan = client->run->plan;
     sched_sleep(co, &client->worker->sched, &client->task, prng_below(&client->prng, 2000));
+    if (plan->join_ns && client->worker->cn == plan->cns - 1) join(co, client);
     for (uint32_t i = 0; i < plan->rounds; i++) one_round(co, client);
     arrive(co, client);
     for (uint32_t i = 0; i < plan->healed_rounds; i++) one_round(co, client);

@@ -38,6 +38,12 @@ struct lock_run_worker {
     bool gone; /* its node was lost, and it has seen that */
 };
 
+/* What one compute node knows. */
+struct lock_run_view {
+    struct lock_run_cluster *run;
+    bool absent; /* the one that comes late was not there when it looked last */
+};
+
 struct lock_run_cluster {
     const struct lock_run_plan *plan;
     struct lock_run_report *report;
@@ -53,6 +59,8 @@ struct lock_run_cluster {
     uint64_t *words;
     uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as anybody can tell */
     bool dead[LOCK_WATCH_CLIENTS];     /* by CN: what the view says */
+    struct lock_run_view *views;       /* by CN, as managers */
+    uint64_t joined_ns;                /* the one that comes late has; UINT64_MAX: not yet */
     struct fabric_ep *service;         /* the membership service's */
     uint32_t phase, left;              /* clients that have not ended it */
     uint32_t settling, running;        /* running: workers */
@@ -67,6 +75,9 @@ bool lock_run_cn_lost(const struct lock_run_cluster *run, uint32_t cn);
 /* Nobody's lease has run out, and nobody has died: what locks guard is as the last holder left it. */
 bool lock_run_certain(const struct lock_run_cluster *run);
 struct fabric_addr lock_run_addr(const struct lock_run_cluster *run, uint32_t lock);
+
+/* What the late one makes 1 when it comes. */
+struct fabric_addr lock_run_member(void);
 
 /* (lock_run_client.c) Of a client's coroutine, and of a worker's thread and tender: their main functions. */
 void lock_run_client_main(struct coro *co, void *arg);

@@ -9,6 +9,7 @@
 #define RTT_NS 1500
 #define STREAM_LOSSES 0x1055e5ull
 #define STREAM_LINGERS 0x11496e5ull
+#define STREAM_JOINS 0x10135ull
 #define SILENCE_NS 20000000
 #define LEASE_PROMPT_NS 200000     /* where virtual time is true */
 #define LEASE_CHOSEN_NS 2000000ull /* where choosers hold clients up for tenths of a millisecond at a time */
@@ -208,6 +209,20 @@ void lock_run_linger(struct lock_run_plan *plan)
     plan->loss_ppm = 4000u << prng_below(&prng, 5);
     if (plan->fail_ppm) plan->fail_ppm = 100u << prng_below(&prng, 4);
     plan->down_ns = prng_below(&prng, 2) ? plan->lease_ns / 2 : 8 * plan->lease_ns;
+}
+
+void lock_run_join(struct lock_run_plan *plan)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, plan->seed, STREAM_JOINS);
+    if (plan->cns == 1) plan->cns = 2;
+    plan->locks = 1;
+    plan->pair_percent = 0;
+    plan->capacity = 0;
+    plan->cs_ops = 4u << prng_below(&prng, 3);
+    plan->join_ns = 4000ull << prng_below(&prng, 6);
+    plan->faults.cn_losses_max = plan->cns > 2 ? 1 : 0; /* somebody is there before */
+    plan->bound = 32 + plan->cns * plan->workers * plan->clients * 8;
 }
 
 void lock_run_print(const struct lock_run_plan *plan, FILE *out)

@@ -5,6 +5,7 @@
  *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
  *     test_locks ALGORITHM POLICY FIRST LAST lose     the same, and a lock server or switch is lost for good
  *     test_locks ALGORITHM POLICY FIRST LAST linger   the same, of few clients that hold for long
+ *     test_locks ALGORITHM POLICY FIRST LAST join     the same, and a compute node comes when the others are at work
  */
 #include "lock_run.h"
 
@@ -23,6 +24,7 @@
 #define SEEDS_LOSING 6
 #define MOST 128 /* tests */
 #define SEEDS_LINGERING 10
+#define SEEDS_JOINING 20
 
 struct sum {
     uint64_t runs, failed, grants, timeouts, expired, lost, resets;
@@ -103,6 +105,19 @@ static void long_holds_are_kept(void **state)
     change = NULL;
 }
 
+/* Of those that take anything from the dead. */
+static void who_comes_late_is_alive(void **state)
+{
+    change = lock_run_join;
+    assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS_JOINING, false), 0);
+    change = NULL;
+}
+
+static void (*change_of(const char *name))(struct lock_run_plan *)
+{
+    return strcmp(name, "lose") == 0 ? lock_run_lose : strcmp(name, "join") == 0 ? lock_run_join : lock_run_linger;
+}
+
 static int run_named(int argc, char **argv)
 {
     uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
@@ -114,7 +129,7 @@ static int run_named(int argc, char **argv)
         fprintf(stderr, "there is no lock %s%s%s\n", argv[1], policy ? " with policy " : "", policy ? policy : "");
         return 2;
     }
-    if (argc > 5) change = strcmp(argv[5], "lose") == 0 ? lock_run_lose : lock_run_linger;
+    if (argc > 5) change = change_of(argv[5]);
     if (!all) return run_algorithm(argv[1], policy, first, last, true) != 0;
     for (uint32_t i = 0; (name = lockmgr_name(i, &about)); i++) failed += run_algorithm(name, NULL, first, last, true);
     return failed != 0;
@@ -133,6 +148,9 @@ int main(int argc, char **argv)
         tests[count++] = (struct CMUnitTest){"loss", a_loss_is_an_error, NULL, NULL, (void *)lost[i]};
     for (uint32_t i = 0; count < MOST && (name = lockmgr_name(i, &about)); i++)
         tests[count++] = (struct CMUnitTest){"long holds", long_holds_are_kept, NULL, NULL, (void *)name};
+    static const char *const taking[] = {"cas", "cas-backoff", "declock", "declock-flat"};
+    for (uint32_t i = 0; i < sizeof taking / sizeof *taking; i++)
+        tests[count++] = (struct CMUnitTest){"comes late", who_comes_late_is_alive, NULL, NULL, (void *)taking[i]};
     must(count < MOST);
     return _cmocka_run_group_tests("locks", tests, count, NULL, NULL);
 }

@@ -50,6 +50,7 @@ struct plants_search {
     bool
         lock_chain; /* ... which have one lock, hold it for long, in a chain of three switches that fail and lose packets */
     bool lock_lose; /* ... whose lock server or switch is lost for good (lock_run_lose) */
+    bool lock_join; /* ... of which one comes when the others are at work (lock_run_join) */
     bool lock_late; /* ... which have one lock, hold it for long now and then, and often hear late of what they did */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {

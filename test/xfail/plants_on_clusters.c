@@ -174,6 +174,7 @@ void plants_run_locks(const struct plants_search *search, uint64_t seed, struct 
     }
     if (search->lock_chain) shape_chain(&plan);
     if (search->lock_lose) lock_run_lose(&plan);
+    if (search->lock_join) lock_run_join(&plan);
     bool chain = lockmgr_switches_max(search->lock) > 1;
     if (!search->lock_lose && !search->lock_long) plan.steps_max = chain ? LOCK_STEPS_CHAIN : LOCK_STEPS_MAX;
     if (lock_run(&plan, &report)) return;

@@ -6,6 +6,7 @@ static const struct plants_search searches[] = {
     {.plant = "lockmgr_cas_steals_living", .method = PLANTS_LOCKS, .lock = "cas"},
     {.plant = "lockmgr_cas_handed_on", .method = PLANTS_LOCKS, .lock = "cas-backoff"},
     {.plant = "lockmgr_cas_steals_living", .method = PLANTS_LOCKS, .lock = "cas-backoff"},
+    {.plant = "lockmgr_view_trusted", .method = PLANTS_LOCKS, .lock = "cas", .lock_join = true},
     {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "cas"},
     {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "cas-backoff"},
     {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "drtm"},

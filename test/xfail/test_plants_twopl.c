@@ -19,6 +19,10 @@ static const struct plants_search searches[] = {
     CLUSTER("declock_fence_unheard", "declock", .faults = "cn_crash=0.003", .cns = 4, .coros = 3, .threads = 1,
             .keys = 2, .lease_us = 500, .steps_max = 4000000),
     /* a memory node is lost */
+    CLUSTER("recover_silence_ignored", "declock", .faults = "mn_crash=0.003,cn_crash=0.003", .cns = 3, .coros = 2,
+            .threads = 1, .mns = 2, .replicas = 1, .lease_us = 500, .steps_max = 4000000),
+    CLUSTER("view_silence_ignored", "declock", .faults = "mn_crash=0.002,cn_crash=0.002", .cns = 3, .coros = 2,
+            .threads = 1, .keys = 1, .mns = 2, .replicas = 1, .lease_us = 500, .steps_max = 4000000),
     CLUSTER("twopl_lost_locks_kept", "mcs", .faults = "mn_crash=0.002", .mns = 3, .replicas = 1, .txns = 40),
     CLUSTER("twopl_waits_unhurried", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),
     CLUSTER("lockmgr_halt_remembers", "declock", .faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60),

@@ -1,0 +1,53 @@
+#include "view.h"
+
+#include "plant.h"
+#include "txn.h"
+
+#define MEMBERS_NODE 0 /* whose words are the truth */
+
+int view_look(struct coro *co, struct view *view, struct fabric_ep *ep, uint32_t cn)
+{
+    struct members_state now;
+    int rc = member_look(co, view->member, ep, cn, &now);
+    if (rc) return rc;
+    uint64_t word = 1 + members_word(&now), seen = atomic_load(&view->words[cn]);
+    while (seen < word && !atomic_compare_exchange_weak(&view->words[cn], &seen, word)) continue;
+    return 0;
+}
+
+void view_renew(struct coro *co, struct view *view, const struct txn_home *home, uint32_t own)
+{
+    for (uint32_t cn = 0; cn < view->member->catalog->cn_count; cn++) {
+        int rc = cn == own ? 0 : view_look(co, view, home->ep, cn);
+        bool silent = rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE;
+        if (silent && home->catalog->replicas && !PLANT(view_silence_ignored)) halt_suspect(home->halt, MEMBERS_NODE);
+    }
+}
+
+static bool seen_of(const struct view *view, uint32_t cn, struct members_state *seen)
+{
+    uint64_t word = atomic_load_explicit(&view->words[cn], memory_order_relaxed);
+    if (word) *seen = members_state_of(word - 1);
+    return word != 0;
+}
+
+static bool is_over(const struct members_state *state)
+{
+    return state->state != LAYOUT_MEMBER_LIVE && state->state != LAYOUT_MEMBER_FENCED;
+}
+
+bool view_dead(const struct view *view, uint32_t cn)
+{
+    struct members_state seen;
+    return seen_of(view, cn, &seen) && is_over(&seen);
+}
+
+/* Of each index the latest life that is over, or may be: all before the one that is not. */
+uint64_t view_deaths(const struct view *view)
+{
+    uint64_t sum = 0;
+    struct members_state seen;
+    for (uint32_t cn = 0; cn < view->member->catalog->cn_count; cn++)
+        if (seen_of(view, cn, &seen) && seen.incarnation) sum += seen.incarnation - !is_over(&seen);
+    return sum;
+}

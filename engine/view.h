@@ -1,0 +1,27 @@
+/*
+ * view.h - whom a compute node takes for dead, as its locks ask (lockmgr_view): the newest words of members that it has seen.
+ *
+ * A member's word only grows, so a look that comes back late changes nothing, and what is known of an index is of its latest life that anybody here has
+ * looked at. A later life may have begun since: who is about to do what would harm it looks again first (INV-VIEW-1).
+ */
+#pragma once
+
+#include "member.h"
+
+#include <stdatomic.h>
+
+struct txn_home;
+
+struct view {
+    const struct member *member;
+    _Atomic uint64_t words[FABRIC_CNS_MAX]; /* 1 + the word as members_word has it; 0: not yet looked at */
+};
+
+/* 0, or why nobody knows. */
+NODISCARD int view_look(struct coro *co, struct view *view, struct fabric_ep *ep, uint32_t cn);
+/* At all others, for that compute node. Its halt is told when their words' memory node does not answer: nobody else may use that one just now. */
+void view_renew(struct coro *co, struct view *view, const struct txn_home *home, uint32_t own);
+/* It is fenced for certain, and its log has had its effect; or nobody uses the index. */
+bool view_dead(const struct view *view, uint32_t cn);
+/* Grows with each life that is over, and is the same for all who have seen the same words; 0: every life that was seen to begin goes on. */
+uint64_t view_deaths(const struct view *view);
