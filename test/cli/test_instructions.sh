@@ -1,9 +1,13 @@
 #!/bin/bash
-# What mode crest costs where nobody meets: at most 15 % more instructions for each transaction of uniform SmallBank than mode cell, on
-# two threads. Counted by callgrind as docs/performance.md does it, in an optimized build without planted bugs and sanitizers.
+# Instructions for each transaction of uniform SmallBank on two threads: in modes cell and cellar at most so many, and in mode crest at most
+# 15 % more than in mode cell, where nobody meets. Counted by callgrind as docs/performance.md does it, in an optimized build without planted
+# bugs and sanitizers.
 set -u
 source "$(dirname "$0")/prelude.sh"
 MORE_PERCENT=15
+# A tenth above what gcc 12 makes of it: room for another gcc, and less than crept in once while nobody looked. With clang no whole program is
+# optimized, so that only the modes are compared there.
+declare -A most=([cell]=3800 [cellar]=4300)
 TXNS=2000
 
 cache=${CELLAR_BUILD:?}/CMakeCache.txt
@@ -12,6 +16,7 @@ if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' 
     echo "needs valgrind, and a release build as it is meant to be used: skipped"
     exit 77
 fi
+! grep -q '^CMAKE_C_COMPILER:.*clang' "$cache" || most=()
 
 total() { # MODE TRANSACTIONS: instructions of the run, without its load (the program's first cellar_run) and its checks (the third)
     timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" --dump-before='cellar_run*' \
@@ -21,12 +26,15 @@ total() { # MODE TRANSACTIONS: instructions of the run, without its load (the pr
 }
 
 declare -A each
-for mode in cell crest; do
+for mode in cell crest cellar; do
     few=$(total $mode $TXNS) && many=$(total $mode $((3 * TXNS))) || { fail "counting mode $mode failed"; exit 1; }
     each[$mode]=$(((many - few) / (2 * TXNS)))
     [ "${each[$mode]}" -gt 1000 ] || fail "mode $mode: ${each[$mode]} instructions cannot be"
 done
-echo "instructions for each transaction: cell ${each[cell]}, crest ${each[crest]}," \
-    "$(((each[crest] - each[cell]) * 1000 / each[cell])) thousandths more"
-[ $((each[crest] * 100)) -le $((each[cell] * (100 + MORE_PERCENT))) ] || fail "that is more than $MORE_PERCENT %"
+echo "instructions for each transaction: cell ${each[cell]}, cellar ${each[cellar]}, crest ${each[crest]}," \
+    "$(((each[crest] - each[cell]) * 1000 / each[cell])) thousandths more than cell"
+[ $((each[crest] * 100)) -le $((each[cell] * (100 + MORE_PERCENT))) ] || fail "mode crest: that is more than $MORE_PERCENT %"
+for mode in "${!most[@]}"; do
+    [ "${each[$mode]}" -le "${most[$mode]}" ] || fail "mode $mode: ${each[$mode]} instructions, more than ${most[$mode]}"
+done
 [ $failures -eq 0 ]
