@@ -1,5 +1,5 @@
 #!/bin/bash
-# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in base/plant.h.
+# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in base/plant.h and their searches.
 set -eu
 cd "$(dirname "$0")/../.."
 failed=0
@@ -19,5 +19,15 @@ done < <(sed -n '/^| step of the model/,/^$/p' spec/README.md)
 for name in $(sed -n '/^### What stands for what/,/^##/p' docs/testing.md | grep -o '`[a-z_]*`' | tr -d '\`' | sort -u); do
     grep -q "^    X($name," base/plant.h || missing docs/testing.md "$name" base/plant.h
 done
+
+# docs/rivals.md, bugs of prototypes: `plant`, `plant` [suite, suite]: one of these has a search for each.
+while read -r row; do
+    suites=$(sed 's/.*\[//; s/[],]//g' <<<"$row")
+    for name in $(grep -o '`[a-z_]*`' <<<"$row" | tr -d '\`'); do
+        found=0
+        for suite in $suites; do grep -qs "\"$name\"" "test/xfail/test_plants_$suite.c" && found=1; done
+        [ $found = 1 ] || missing docs/rivals.md "$name" "test_plants_{$suites}.c"
+    done
+done < <(sed -n '/^## The known bugs/,/^## `/p' docs/rivals.md | grep -oE '(`[a-z_]+`(, | and others )?)+ \[[a-z_, ]+\]')
 
 exit $failed
