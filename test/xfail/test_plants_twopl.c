@@ -15,6 +15,16 @@ static const struct plants_search searches[] = {
     CLUSTER("twopl_released_early", "retry", .faults = "none"),
     CLUSTER("twopl_stopped_goes_on", "cas", .faults = "reply_lost=0.005", .cns = 3, .coros = 3, .keys = 3),
     CLUSTER("twopl_waits_in_cycles", "declock", .faults = "none"),
+    /* clocks jump, which leases rest on: what comes late is not judged */
+    {.plant = "twopl_lease_trusted",
+     .method = PLANTS_CLUSTER,
+     .checker = "history",
+     .shape = {.twopl = "drtm",
+               .faults = "clock_skew=0.02,delay=0.01,cn_pause=0.01",
+               .cns = 2,
+               .threads = 1,
+               .coros = 3,
+               .keys = 2}},
     /* compute nodes die */
     CLUSTER("declock_fence_unheard", "declock", .faults = "cn_crash=0.003", .cns = 4, .coros = 3, .threads = 1,
             .keys = 2, .lease_us = 500, .steps_max = 4000000),
