@@ -254,6 +254,7 @@
     X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
     X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
     X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
+    X(declock_stopped_insists, "a compute node that has stopped sends a grant until it has arrived")                   \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
     X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \
     X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
@@ -282,6 +283,7 @@
     X(failover_tags_asked, "redo asks for tags that went with the primary")                                            \
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
+    X(agent_suspects_on, "a compute node that is refused as dead asks for ever who else is lost")                      \
     X(failover_fillers_two, "a fresh node is copied by one while another compares it")                                 \
     X(failover_filler_named, "who gives up filling a fresh node stays named as the one who does")                      \
     X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \

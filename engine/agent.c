@@ -40,10 +40,14 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
     return configuration_look(co, agent->worker->ep, agent->worker->db->catalog, lost, now);
 }
 
-/* The memory nodes do not listen to this compute node any more: it has stopped, and whoever waits is told. */
+/*
+ * The memory nodes do not listen to this compute node any more: it has stopped, and whoever waits is told. Whom it suspects others judge; it would
+ * ask without end, and be refused at once.
+ */
 static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
+    if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
     crest_stop_node(halt->gate, agent->worker->home.local, &agent->worker->sched);
     halt_end(halt, &halt->now);
 }

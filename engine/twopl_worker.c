@@ -76,6 +76,8 @@ static bool dead(void *arg, uint32_t cn)
     return view_dead(&twopl->view, cn);
 }
 
+static bool stopped(void *arg) { return atomic_load(&((const struct twopl *)arg)->gate->failed); }
+
 static int look(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn)
 {
     struct twopl *twopl = arg;
@@ -209,7 +211,7 @@ static struct lockmgr_config config_of(const struct cellar_config *config, uint3
                                    .clients_per_worker = config->coros,
                                    .locks_per_client = least > LOCKS_TYPICAL ? least : LOCKS_TYPICAL,
                                    .rtt_ns = RTT_NS + config->rtt_ns,
-                                   .view = {dead, twopl, look, deaths}};
+                                   .view = {dead, twopl, look, deaths, stopped}};
 }
 
 int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out, struct cellar_error *error)

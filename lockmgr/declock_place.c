@@ -253,13 +253,17 @@ static void prepare_grants(const struct leaving *leaving, const struct cql_succe
     }
 }
 
-/* Whatever went wrong, the grant may be sent again: it counts once. */
+/*
+ * Whatever went wrong, the grant may be sent again: it counts once. A compute node that has stopped leaves it to the reset behind its own death: its
+ * receiver may be dead, and if nobody is left who recovers that one, it is never said.
+ */
 static int send_until_there(struct coro *co, struct leaving *leaving, struct fabric_op *op, enum left *left)
 {
     struct lockmgr_client *client = leaving->client;
     const struct lockmgr *lockmgr = client->worker->lockmgr;
     while (op->status) {
         if (op->status == -CELLAR_ERR_FENCED || op->status == -CELLAR_ERR_INVALID) return op->status;
+        if (lockmgr_stopped(lockmgr) && !PLANT(declock_stopped_insists)) return -CELLAR_ERR_FENCED;
         if (lockmgr_dead(lockmgr, (uint32_t)(fabric_addr_node(op->addr)))) {
             *left = LEFT_UNSURE;
             return 0;

@@ -70,6 +70,8 @@ struct lockmgr_view {
     int (*look)(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn);
     /* Grows whenever somebody has died, even if his number is used again. NULL: how many are dead. */
     uint64_t (*deaths)(void *arg);
+    /* Has this compute node stopped? Others recover it, and it recovers nobody. NULL: it never does. */
+    bool (*stopped)(void *arg);
 };
 
 /* A clock that all compute nodes share, give or take, kept by others (PTP and the like). */

@@ -251,3 +251,8 @@ static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
  * False: it is not, or nobody knows.
  */
 bool lockmgr_surely_dead(struct coro *co, struct lockmgr_client *client, uint32_t cn);
+/* What this compute node still owes to others is left to who recovers it. */
+static inline bool lockmgr_stopped(const struct lockmgr *lockmgr)
+{
+    return lockmgr->config.view.stopped && lockmgr->config.view.stopped(lockmgr->config.view.arg);
+}
