@@ -84,9 +84,11 @@ void seeds_report_failure(const struct seeds_jobs *jobs, const struct seeds_shru
     const struct sim_report *report = shrunk->report;
     fprintf(out, "%s%s seed %" PRIu64 ": %s%s\n", style.bad, style.no, plan->seed, report->checker, style.end);
     print_verdict(report->verdict, out);
-    fprintf(out,
-            "  cluster  %s, --cc %s, %u compute nodes x %u threads x %u coordinators, %u memory nodes, %u backups\n",
-            plan->workload, mode_of(plan->cc)->name, plan->cns, plan->threads, plan->coros, plan->mns, plan->replicas);
+    fprintf(
+        out,
+        "  cluster  %s, --cc %s%s%s, %u compute nodes x %u threads x %u coordinators, %u memory nodes, %u backups\n",
+        plan->workload, mode_of(plan->cc)->name, mode_of(plan->cc)->locks ? " --lock " : "",
+        mode_of(plan->cc)->locks ? plan->lock : "", plan->cns, plan->threads, plan->coros, plan->mns, plan->replicas);
     fprintf(out, "           %s, schedule %s%s%s\n", plan->profile->name, sim_plan_schedule_name(plan->schedule),
             plan->torn ? ", torn lines" : "", plan->words ? ", torn words" : "");
     print_faults(report, out);

@@ -87,6 +87,12 @@ bool sim_judge_concluded(const struct sim_state *state, int code)
            code == -CELLAR_ERR_USER_ABORT;
 }
 
+/* Do locks of mode 2pl end with their holder? Those that do not stay when its compute node has stopped of itself, recovered or not. */
+static bool locks_outlive(const struct sim_plan *plan)
+{
+    return !mode_of(plan->cc)->locks || twopl_recovers(plan->lock);
+}
+
 /* Once all is healed only a lost memory node does not answer, and only a lost node's lock is never freed (sim_judge_locks.h). */
 static bool excused(const struct sim_state *state, uint32_t cn, int code)
 {
@@ -94,6 +100,7 @@ static bool excused(const struct sim_state *state, uint32_t cn, int code)
     if (code != -CELLAR_ERR_DEADLINE && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_INDETERMINATE)
         return false;
     if (!state->healing || sim_judge_mn_lost(state) || sim_judge_cn_lost(state, cn)) return true;
+    if (code == -CELLAR_ERR_DEADLINE && any_cn_lost(state) && !locks_outlive(state->plan)) return true;
     return code == -CELLAR_ERR_DEADLINE && sim_recover_due(state) && !state->plan->lease_ns;
 }
 
