@@ -25,6 +25,7 @@
     /* locks and reads */                                                                                              \
     X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \
     X(ford_part_kept, "mode ford: recovery undoes nothing")                                                            \
+    X(ford_header_unlooked, "mode ford: recovery does not see that of a header only words were written")               \
     X(ford_snapshot_locked, "mode ford: one record read while it is locked counts as a snapshot")                      \
     X(ford_ts_collides, "mode ford: two workers may choose the same TS")                                               \
     X(ford_log_unawaited, "mode ford: nobody waits for the log where it does not lie on the node that is written")     \
