@@ -300,7 +300,7 @@ static struct lockmgr_config config_of(const struct cellar *db, struct hot *hot)
                                    .clients_per_worker = HOT_KEEPERS,
                                    .locks_per_client = 2,
                                    .rtt_ns = RTT_NS + db->config.rtt_ns,
-                                   .view = {dead, hot, look_again, deaths}};
+                                   .view = {.dead = dead, .arg = hot, .look = look_again, .deaths = deaths}};
 }
 
 static int tables_make(struct hot *hot)

@@ -204,14 +204,15 @@ bool twopl_stop(struct twopl_worker *own)
 static struct lockmgr_config config_of(const struct cellar_config *config, uint32_t cn_count, struct twopl *twopl)
 {
     uint32_t clients = config->threads * config->coros, least = TWOPL_LOCKS_MAX / clients + 1;
-    return (struct lockmgr_config){.algorithm = algorithm_of(config),
-                                   .policy = config->lock_policy,
-                                   .cn_count = cn_count,
-                                   .workers_per_cn = config->threads,
-                                   .clients_per_worker = config->coros,
-                                   .locks_per_client = least > LOCKS_TYPICAL ? least : LOCKS_TYPICAL,
-                                   .rtt_ns = RTT_NS + config->rtt_ns,
-                                   .view = {dead, twopl, look, deaths, stopped}};
+    return (struct lockmgr_config){
+        .algorithm = algorithm_of(config),
+        .policy = config->lock_policy,
+        .cn_count = cn_count,
+        .workers_per_cn = config->threads,
+        .clients_per_worker = config->coros,
+        .locks_per_client = least > LOCKS_TYPICAL ? least : LOCKS_TYPICAL,
+        .rtt_ns = RTT_NS + config->rtt_ns,
+        .view = {.dead = dead, .arg = twopl, .look = look, .deaths = deaths, .stopped = stopped}};
 }
 
 int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out, struct cellar_error *error)
