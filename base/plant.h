@@ -284,6 +284,8 @@
     X(failover_tags_asked, "redo asks for tags that went with the primary")                                            \
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
+    X(agent_copy_trusted,                                                                                              \
+      "a compute node that has led half a change goes by a copy of the configuration that is behind")                  \
     X(agent_suspects_on, "a compute node that is refused as dead asks for ever who else is lost")                      \
     X(failover_fillers_two, "a fresh node is copied by one while another compares it")                                 \
     X(failover_filler_named, "who gives up filling a fresh node stays named as the one who does")                      \

@@ -205,6 +205,16 @@ static bool filler_yield(struct coro *co, struct agent *agent)
     return failover_yield(co, &home, &error) == 0;
 }
 
+/*
+ * A copy that is behind, a fresh node's above all, where the seat did not answer. Who leads a change that did not come to its end stands still in an
+ * odd epoch: for him an even one that he knows is behind, too.
+ */
+static bool is_behind(const struct halt *halt, const struct configuration *now)
+{
+    if (PLANT(agent_copy_trusted)) return false;
+    return now->epoch < halt->now.epoch || (now->epoch == halt->now.epoch && atomic_load(&halt->gate->halted));
+}
+
 /* One look at the word, and what follows from it. False: again. */
 static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
 {
@@ -216,6 +226,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
         give_up(agent);
         return true;
     }
+    if (rc == 0 && is_behind(halt, &now)) rc = -CELLAR_ERR_UNREACHABLE;
     if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
         stand_still(co, agent, &agent->task, now);
     } else if (rc == 0 && now.epoch > halt->now.epoch) {
@@ -232,13 +243,15 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
     return false;
 }
 
-/* All there is to do just now. */
+/* All there is to do just now; who leads a change that did not come to its end, until it has. */
 static void serve(struct coro *co, struct agent *agent)
 {
     uint64_t pause_ns = PAUSE_NS;
     bool done = false;
-    for (uint32_t looks = 0; looks < LOOKS_MAX && !done && !atomic_load(&agent->worker->stop); looks++)
+    for (uint32_t looks = 0; !done && !atomic_load(&agent->worker->stop); looks++) {
+        if (looks >= LOOKS_MAX && !atomic_load(&agent->halt->gate->halted)) break;
         done = serve_once(co, agent, &pause_ns);
+    }
     if (atomic_load(&agent->halt->gate->failed) && atomic_load(&agent->halt->rejoin))
         refilled(agent, -CELLAR_ERR_FENCED);
 }

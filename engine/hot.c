@@ -208,7 +208,8 @@ static void cool(struct txn *txn)
         bool alone = cells != 0;
         for (; cells && alone; cells &= cells - 1) {
             uint32_t number = locktable_find(&hot->table, object->table, object->key, (uint32_t)__builtin_ctz(cells));
-            alone = hot->locks[number].turns_alone >= hot_rule(hot, HOT_RULE_COOL_TURNS) || PLANT(hot_cooled_early);
+            uint8_t turns = atomic_load_explicit(&hot->locks[number].turns_alone, memory_order_relaxed);
+            alone = turns >= hot_rule(hot, HOT_RULE_COOL_TURNS) || PLANT(hot_cooled_early);
         }
         const struct hot_record *record =
             object->heat == CACHE_QUEUED ? hot_find(hot, object->table, object->key) : NULL;

@@ -32,13 +32,13 @@ struct hot_waiter {
 /* One lock as this CN sees it; everything under `word`. */
 struct hot_lock {
     atomic_uint word;
-    uint8_t state;          /* enum hot_state */
-    uint8_t turns_alone;    /* nobody else was met, in so many turns in a row */
-    bool shared;            /* OPEN or CLOSING: held in mode shared; WANTED: to be */
-    bool refused;           /* the last one who asked for it did not get it */
-    uint32_t users, served; /* now; at any time of this hold: those of its begin, and who entered since; */
-    uint32_t batch;         /* who entered since it was last seen whether others wait */
-    uint32_t holds;         /* since it was granted */
+    uint8_t state;               /* enum hot_state */
+    _Atomic uint8_t turns_alone; /* nobody else was met, in so many turns in a row; written under the word */
+    bool shared;                 /* OPEN or CLOSING: held in mode shared; WANTED: to be */
+    bool refused;                /* the last one who asked for it did not get it */
+    uint32_t users, served;      /* now; at any time of this hold: those of its begin, and who entered since; */
+    uint32_t batch;              /* who entered since it was last seen whether others wait */
+    uint32_t holds;              /* since it was granted */
     uint32_t writers_waiting, readers_waiting;
     struct hot_waiter *first;
     struct hot_keeper *keeper;

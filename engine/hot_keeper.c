@@ -149,10 +149,9 @@ static void open_lock(struct hot_keeper *keeper)
 /* Under the word: a turn, or as much time as one takes, with others or without. */
 static void turn_count(const struct hot *hot, struct hot_lock *lock, bool alone)
 {
-    if (!alone)
-        lock->turns_alone = 0;
-    else if (lock->turns_alone < hot_rule(hot, HOT_RULE_COOL_TURNS))
-        lock->turns_alone++;
+    uint8_t turns = atomic_load_explicit(&lock->turns_alone, memory_order_relaxed);
+    if (turns < hot_rule(hot, HOT_RULE_COOL_TURNS)) turns++;
+    atomic_store_explicit(&lock->turns_alone, alone ? turns : 0, memory_order_relaxed);
 }
 
 static bool batch_full(const struct hot *hot, const struct hot_lock *lock)
