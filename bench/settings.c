@@ -2,320 +2,16 @@
 
 #include "db.h"
 #include "fabric.h"
-#include "must.h"
 #include "plant.h"
+#include "settings_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define SECONDS_MAX 1e6
 #define COORDINATORS_MAX 65536
-#define HISTORY_MAX 1000000000
 #define HISTORY_MAX_DEFAULT 1000000
 
-const char *const settings_fabrics[] = {"shm", "sim", "verbs", NULL};
-const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
-
-static const char *const mixes[] = {"standard", "crest", NULL};
-static const char *const scales[] = {"full", "small", NULL};
-
-/* Sets for option_def.only. */
-enum { TPCC = 1, SMALLBANK = 2, YCSB = 4 };
-
-#define AT(field) offsetof(struct settings, field)
-
-static const struct option_def defs[] = {
-    {.group = "Engine",
-     .name = "fabric",
-     .help = "how compute nodes reach memory nodes",
-     .fallback = "shm",
-     .kind = OPTION_CHOICE,
-     .offset = AT(db.fabric),
-     .choices = settings_fabrics},
-    {.name = "nic",
-     .help = "sim: the NICs and CPUs that it models",
-     .fallback = "cx5",
-     .kind = OPTION_CHOICE,
-     .offset = AT(nic),
-     .choices = settings_nics},
-    {.name = "cc",
-     .help = "concurrency control: locks on records; on cells; cells shared in a node; and queues",
-     .fallback = "cellar",
-     .kind = OPTION_CHOICE,
-     .offset = AT(cc),
-     .choices = mode_names},
-    {.name = "lock",
-     .argument = "NAME",
-     .help = "2pl: the lock algorithm of records (cellar list)",
-     .fallback = "declock",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.lock)},
-    {.name = "policy",
-     .argument = "NAME",
-     .help = "2pl: its policy, if it has several",
-     .fallback = "its first",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.lock_policy)},
-    {.name = "hot",
-     .argument = "NAME=N,...",
-     .help = "rules of mode cellar's hot records (docs/hot-records.md)",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.hot)},
-
-    {.group = "Cluster",
-     .name = "cns",
-     .argument = "N",
-     .help = "compute nodes, all in this process",
-     .fallback = "1",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.cns),
-     .min = 1,
-     .max = FABRIC_CNS_MAX},
-    {.name = "mns",
-     .argument = "N",
-     .help = "memory nodes",
-     .fallback = "1",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.mns),
-     .min = 1,
-     .max = FABRIC_NODES_MAX},
-    {.name = "threads",
-     .argument = "N",
-     .help = "worker threads of each compute node",
-     .fallback = "the machine's cores",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.threads),
-     .min = 1,
-     .max = 1024},
-    {.name = "coros",
-     .argument = "N",
-     .help = "coordinators (coroutines) of each thread",
-     .fallback = "4",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.coros),
-     .min = 1,
-     .max = 1024},
-    {.name = "replicas",
-     .argument = "F",
-     .help = "backups of each record and log; fewer than --mns",
-     .fallback = "0",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.replicas),
-     .min = 0,
-     .max = FABRIC_NODES_MAX - 1},
-
-    {.group = "Length",
-     .name = "seconds",
-     .argument = "S",
-     .help = "measure for so long; virtual time in sim",
-     .fallback = "5; sim 0.1",
-     .kind = OPTION_REAL,
-     .offset = AT(seconds),
-     .min = 0.000001,
-     .max = SECONDS_MAX},
-    {.name = "txns",
-     .argument = "N",
-     .help = "measure so many transactions instead, shared out evenly",
-     .kind = OPTION_NUMBER,
-     .offset = AT(txns),
-     .min = 1,
-     .max = 1e15},
-    {.name = "warmup",
-     .argument = "S",
-     .help = "run unmeasured for so long first",
-     .fallback = "1; sim 0.01; 0 with --txns",
-     .kind = OPTION_REAL,
-     .offset = AT(warmup_s),
-     .min = 0,
-     .max = SECONDS_MAX},
-    {.name = "seed",
-     .argument = "N",
-     .help = "everything random follows from it",
-     .fallback = "1",
-     .kind = OPTION_NUMBER,
-     .offset = AT(db.seed),
-     .min = 1},
-
-    {.group = "Memory",
-     .name = "pool-bytes",
-     .argument = "SIZE",
-     .help = "of each memory node (suffixes K, M, G)",
-     .fallback = "estimated",
-     .kind = OPTION_SIZE,
-     .offset = AT(db.pool_bytes),
-     .min = 1 << 20,
-     .max = 1ull << 47},
-    {.name = "pool",
-     .argument = "FILE",
-     .help = "keep the memory in a new file; needs --mns 1",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.pool_path)},
-    {.name = "memnodes",
-     .argument = "A,B",
-     .help = "sockets of `cellar memnode` processes to use; verbs: ADDRESS[:PORT]",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.memnodes)},
-    {.name = "cluster",
-     .argument = "FILE",
-     .help = "verbs: a JSON file with the memory nodes, the secret, the replicas",
-     .kind = OPTION_TEXT,
-     .offset = AT(cluster_path)},
-    {.name = "secret",
-     .argument = "FILE",
-     .help = "verbs: what all processes of the pool prove to know",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.secret_path)},
-    {.name = "process",
-     .argument = "I/N",
-     .help = "run together with others on --memnodes, as number I (0 first) of N",
-     .kind = OPTION_TEXT,
-     .offset = AT(process_text)},
-    {.name = "survive",
-     .help = "with --process: go on, and check, without those that die",
-     .kind = OPTION_FLAG,
-     .offset = AT(survive)},
-    {.name = "lease",
-     .argument = "S",
-     .help = "declare who shows no sign of life for so long dead, or off",
-     .fallback = "1 with --memnodes",
-     .kind = OPTION_TEXT,
-     .offset = AT(lease_text)},
-    {.name = "rtt-ns",
-     .argument = "N",
-     .help = "shm: delay each completion by so much",
-     .fallback = "0",
-     .kind = OPTION_NUMBER,
-     .offset = AT(db.rtt_ns),
-     .min = 0,
-     .max = 1e9},
-
-    {.group = "tpcc",
-     .name = "warehouses",
-     .argument = "N",
-     .help = "warehouses",
-     .fallback = "40",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.warehouses),
-     .only = TPCC},
-    {.name = "scale",
-     .help = "small: a tenth of the customers and items",
-     .fallback = "full",
-     .kind = OPTION_CHOICE,
-     .offset = AT(scale),
-     .choices = scales,
-     .only = TPCC},
-    {.name = "mix",
-     .help = "crest: 50/46/4/0/0, for comparison only",
-     .fallback = "standard",
-     .kind = OPTION_CHOICE,
-     .offset = AT(mix),
-     .choices = mixes,
-     .only = TPCC},
-
-    {.group = "smallbank",
-     .name = "accounts",
-     .argument = "N",
-     .help = "bank accounts",
-     .fallback = "100000",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.accounts),
-     .only = SMALLBANK},
-    {.name = "two-tables",
-     .help = "savings and checking in two tables, not in one record",
-     .kind = OPTION_FLAG,
-     .offset = AT(workload_config.two_tables),
-     .only = SMALLBANK},
-
-    {.group = "ycsb",
-     .name = "records",
-     .argument = "N",
-     .help = "records",
-     .fallback = "1000000",
-     .kind = OPTION_NUMBER,
-     .offset = AT(workload_config.records),
-     .only = YCSB},
-    {.name = "write-ratio",
-     .argument = "R",
-     .help = "share of transactions that update",
-     .fallback = "1",
-     .kind = OPTION_REAL,
-     .offset = AT(workload_config.write_ratio),
-     .min = 0,
-     .max = 1,
-     .only = YCSB},
-    {.name = "per-txn",
-     .argument = "N",
-     .help = "distinct records of a transaction",
-     .fallback = "4",
-     .kind = OPTION_COUNT,
-     .offset = AT(workload_config.per_txn),
-     .min = 1,
-     .max = 64,
-     .only = YCSB},
-
-    {.group = "smallbank, ycsb",
-     .name = "theta",
-     .argument = "T",
-     .help = "skew of the Zipf distribution, 0 (uniform) to below 2",
-     .fallback = "smallbank 0, ycsb 0.99",
-     .kind = OPTION_REAL,
-     .offset = AT(workload_config.theta),
-     .min = 0,
-     .max = 1.999999,
-     .only = SMALLBANK | YCSB},
-
-    {.group = "Report",
-     .name = "json",
-     .argument = "FILE",
-     .help = "also write the report as one JSON object; - is stdout",
-     .kind = OPTION_TEXT,
-     .offset = AT(json)},
-
-    {.name = "history",
-     .argument = "FILE",
-     .help = "record what every transaction reads and writes, and judge it",
-     .kind = OPTION_TEXT,
-     .offset = AT(history)},
-    {.name = "history-max",
-     .argument = "N",
-     .help = "transactions to record; the run ends with them",
-     .fallback = "1000000, or what --txns says",
-     .kind = OPTION_NUMBER,
-     .offset = AT(history_max),
-     .min = 1,
-     .max = HISTORY_MAX},
-
-    {.group = "Deaths, in sim",
-     .name = "kill-cn",
-     .argument = "I",
-     .help = "this compute node dies; with --lease the others recover it",
-     .kind = OPTION_TEXT,
-     .offset = AT(kill_cn_text)},
-    {.name = "kill-mn",
-     .argument = "I",
-     .help = "this memory node dies, and its backups take over",
-     .kind = OPTION_TEXT,
-     .offset = AT(kill_mn_text)},
-    {.name = "kill-at",
-     .argument = "S",
-     .help = "so long after the warm-up",
-     .kind = OPTION_REAL,
-     .offset = AT(kill_at_s),
-     .min = 0.000001,
-     .max = SECONDS_MAX},
-
-    {.group = "Tests",
-     .name = "plant",
-     .argument = "NAME",
-     .help = "a planted bug, in builds that have them",
-     .kind = OPTION_TEXT,
-     .offset = AT(plant)},
-
-    {.name = "faults", .absent = true},
-};
-static const struct options options = {
-    .program = "cellar bench", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
 
 static int workload_find(const char *name, const struct workload **workload, struct cellar_error *error)
 {
@@ -428,7 +124,8 @@ static int refuse_sim_conflicts(uint64_t given, struct cellar_error *error)
 {
     static const char *const shm_only[] = {"rtt-ns", "pool", "memnodes", "secret", "process"};
     for (uint32_t i = 0; i < sizeof(shm_only) / sizeof(shm_only[0]); i++)
-        if (options_given(&options, given, shm_only[i])) CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
+        if (options_given(&settings_options, given, shm_only[i]))
+            CONFLICT("--%s is for --fabric shm, not sim", shm_only[i]);
     return 0;
 }
 
@@ -439,7 +136,7 @@ static int refuse_verbs_conflicts(const struct settings *settings, uint64_t give
         if (settings->db.secret_path) CONFLICT("--secret is for --fabric verbs, not %s", settings->db.fabric);
         return 0;
     }
-    if (options_given(&options, given, "rtt-ns") || settings->db.pool_path)
+    if (options_given(&settings_options, given, "rtt-ns") || settings->db.pool_path)
         CONFLICT("--rtt-ns and --pool are for --fabric shm, not verbs");
     if (!settings->db.memnodes)
         CONFLICT("--fabric verbs needs --memnodes ADDRESS,ADDRESS: where cellar memnode --fabric verbs listens");
@@ -450,7 +147,7 @@ static int refuse_verbs_conflicts(const struct settings *settings, uint64_t give
 
 static int refuse_history_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
 {
-    if (!settings->history && options_given(&options, given, "history-max"))
+    if (!settings->history && options_given(&settings_options, given, "history-max"))
         CONFLICT("--history-max needs --history FILE, which it bounds");
     if (settings->history && settings->txns > settings->history_max)
         CONFLICT("--txns %llu are more than --history-max %llu allows to record", (unsigned long long)settings->txns,
@@ -463,11 +160,11 @@ static int refuse_history_conflicts(const struct settings *settings, uint64_t gi
 static int refuse_conflicts(struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     const struct cellar_config *db = &settings->db;
-    const struct option_def *foreign = options_outside(&options, given, workload_set(settings->workload));
+    const struct option_def *foreign = options_outside(&settings_options, given, workload_set(settings->workload));
     if (foreign) CONFLICT("--%s is no option of %s", foreign->name, settings->workload->name);
-    if (options_given(&options, given, "seconds") && settings->txns)
+    if (options_given(&settings_options, given, "seconds") && settings->txns)
         CONFLICT("--seconds and --txns exclude each other");
-    if (!settings->sim && options_given(&options, given, "nic"))
+    if (!settings->sim && options_given(&settings_options, given, "nic"))
         CONFLICT("--nic is for --fabric sim, not %s", settings->db.fabric);
     if (settings->sim) {
         int refused = refuse_sim_conflicts(given, error);
@@ -480,7 +177,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
     if (db->memnodes) {
         if (db->pool_path) CONFLICT("--pool and --memnodes exclude each other");
         if (db->pool_bytes) CONFLICT("--pool-bytes is set by the memory nodes themselves when --memnodes is given");
-        if (options_given(&options, given, "mns") && db->mns != paths_count(db->memnodes))
+        if (options_given(&settings_options, given, "mns") && db->mns != paths_count(db->memnodes))
             CONFLICT("--mns %u, but --memnodes names %u", db->mns, paths_count(db->memnodes));
     } else if (db->pool_path && db->mns > 1) {
         CONFLICT("--pool holds one memory node; --mns is %u", db->mns);
@@ -513,14 +210,15 @@ static int cluster_take(struct settings *settings, uint64_t given, struct cellar
     if (!settings->cluster_path) return 0;
     if (settings->db.memnodes || settings->db.secret_path)
         CONFLICT("--cluster and --memnodes, --secret exclude each other: the file has both");
-    if (options_given(&options, given, "fabric") && strcmp(settings->db.fabric, "verbs") != 0)
+    if (options_given(&settings_options, given, "fabric") && strcmp(settings->db.fabric, "verbs") != 0)
         CONFLICT("--cluster is for --fabric verbs, not %s", settings->db.fabric);
     int code = cluster_read(settings->cluster_path, cluster, error);
     if (code < 0) return code;
     settings->db.fabric = "verbs";
     settings->db.memnodes = cluster->memnodes;
     if (cluster->secret[0]) settings->db.secret_path = cluster->secret;
-    if (cluster->has_replicas && !options_given(&options, given, "replicas")) settings->db.replicas = cluster->replicas;
+    if (cluster->has_replicas && !options_given(&settings_options, given, "replicas"))
+        settings->db.replicas = cluster->replicas;
     return 0;
 }
 
@@ -532,13 +230,14 @@ static void resolve(struct settings *settings, uint64_t given)
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");
     settings->sim = !strcmp(settings->db.fabric, "sim");
-    if (!options_given(&options, given, "seconds") && !settings->txns) settings->seconds = settings->sim ? 0.1 : 5;
-    if (!options_given(&options, given, "history-max"))
+    if (!options_given(&settings_options, given, "seconds") && !settings->txns)
+        settings->seconds = settings->sim ? 0.1 : 5;
+    if (!options_given(&settings_options, given, "history-max"))
         settings->history_max = settings->txns > HISTORY_MAX_DEFAULT ? settings->txns : HISTORY_MAX_DEFAULT;
     /* A recording has no room for what is not measured. */
-    if (!options_given(&options, given, "warmup"))
+    if (!options_given(&settings_options, given, "warmup"))
         settings->warmup_s = settings->txns || settings->history ? 0 : settings->sim ? 0.01 : 1;
-    if (settings->db.memnodes && !options_given(&options, given, "mns"))
+    if (settings->db.memnodes && !options_given(&settings_options, given, "mns"))
         settings->db.mns = paths_count(settings->db.memnodes);
 }
 
@@ -566,7 +265,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     if (code < 0) return code;
     fill_defaults(settings, cores);
     uint64_t given;
-    code = options_parse(&options, count - 1, arguments + 1, settings, &given, error);
+    code = options_parse(&settings_options, count - 1, arguments + 1, settings, &given, error);
     if (code == 0) code = cluster_take(settings, given, error);
     if (code != 0) return code;
     resolve(settings, given);
@@ -601,7 +300,7 @@ void settings_print_help(FILE *out)
         fprintf(out, "  %-26s %s\n", settings_workloads[i]->name, settings_workloads[i]->summary);
     fprintf(out, "  %-26s %s\n", "lock",
             "clients of one lock algorithm, with options of its own: cellar bench lock --help");
-    options_print(&options, out);
+    options_print(&settings_options, out);
     fputs("\nExamples\n"
           "  cellar bench smallbank                             five seconds on all cores of this machine\n"
           "  cellar bench ycsb --theta 1.2 --write-ratio 0.5 --json -\n"

@@ -1,5 +1,5 @@
 /*
- * settings.h - what `cellar bench` was asked to do: the option table, its defaults, and which options go together.
+ * settings.h - what `cellar bench` was asked to do: its defaults, and which options go together. The options are in settings_options.h.
  */
 #pragma once
 
