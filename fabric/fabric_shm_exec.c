@@ -3,10 +3,11 @@
  *
  * Remote memory is touched by atomic accesses of at most 8 bytes only. On x86 these are plain moves; they make words
  * untorn, give readers the order that fabric.h promises, and tell ThreadSanitizer what is meant.
- * A READ must not overtake an earlier WRITE of its endpoint (rule 1), and a completed WRITE is seen by all (rule 4): the
- * store buffer would break both, so a full fence stands between a WRITE and whatever needs it seen. Atomics bring their own.
+ * A READ must not overtake an earlier WRITE or atomic of its endpoint (rule 1), and what has completed is seen by all (rule 4): the
+ * store buffer would break both, so a full fence stands between a WRITE and whatever needs it seen. On x86 atomics bring their own.
  */
 #include "fabric_shm_internal.h"
+#include "fence.h"
 #include "must.h"
 
 #include <string.h>
@@ -190,18 +191,45 @@ static inline void copy_to(unsigned char *remote, const unsigned char *local, ui
     ordered();
 }
 
+/* ---- order ---- */
+
+/*
+ * INV-FABRIC-2. *unseen: a WRITE of this batch, or what an atomic of it has written, may still be in the store buffer. An atomic of x86 is a full fence;
+ * elsewhere it is ordered among the other operations of this thread, but not ahead of whatever this thread reads without them.
+ */
+#if defined(__x86_64__)
+#define ATOMICS_ARE_FENCES true
+#else
+#define ATOMICS_ARE_FENCES false
+#endif
+
+static inline void order_writes(struct fabric_shm_ep *sep, bool *unseen)
+{
+    fence_full(&sep->order_word);
+    *unseen = false;
+}
+
+static inline void atomic_done(bool *unseen, int code) { *unseen = !ATOMICS_ARE_FENCES || (*unseen && code != 0); }
+
 /* ---- atomics ---- */
 
-/* INV-FABRIC-3. Tries again while only bits outside compare_mask have changed; each such failure is another operation's success. */
-static inline uint64_t masked_cas(uint64_t *word, const struct fabric_op *op)
+/*
+ * INV-FABRIC-3. Tries again while only bits outside compare_mask have changed; each such failure is another operation's success.
+ * INV-FABRIC-2. A refusal is no atomic but a load, and holds only if no WRITE before it was unseen.
+ */
+static inline uint64_t masked_cas(struct fabric_shm_ep *sep, uint64_t *word, const struct fabric_op *op, bool *unseen)
 {
     uint64_t old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 
-    while (((old ^ op->compare) & op->compare_mask) == 0) {
-        uint64_t new = (old & ~op->swap_mask) | (op->swap & op->swap_mask);
-        if (__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) break;
+    for (;;) {
+        while (((old ^ op->compare) & op->compare_mask) == 0) {
+            uint64_t new = (old & ~op->swap_mask) | (op->swap & op->swap_mask);
+            if (__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE)) return old;
+        }
+        if (LIKELY(!*unseen)) return old;
+        order_writes(sep, unseen);
+        old = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     }
-    return old;
 }
 
 static inline uint64_t plain_cas(uint64_t *word, const struct fabric_op *op)
@@ -213,17 +241,6 @@ static inline uint64_t plain_cas(uint64_t *word, const struct fabric_op *op)
 
 /* ---- one operation ---- */
 
-/* INV-FABRIC-2. WRITEs before it are seen by all before anything after it is read. */
-static inline void order_writes(struct fabric_shm_ep *sep)
-{
-#if defined(WITH_TSAN)
-    __atomic_fetch_add(&sep->order_word, 1, __ATOMIC_SEQ_CST);
-#else
-    (void)sep;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
 /* The cold half of the bounds check: is the operation wrong, or the node dead? */
 static __attribute__((noinline, cold)) int refuse(const struct fabric_shm *shm, const struct fabric_op *op)
 {
@@ -234,13 +251,13 @@ static __attribute__((noinline, cold)) int refuse(const struct fabric_shm *shm, 
     return -CELLAR_ERR_UNREACHABLE;
 }
 
-static inline int execute_atomic(struct fabric_op *op, unsigned char *remote)
+static inline int execute_atomic(struct fabric_shm_ep *sep, struct fabric_op *op, unsigned char *remote, bool *unseen)
 {
     uint64_t *word = (uint64_t *)(void *)remote, old;
 
     if (UNLIKELY(((uintptr_t)remote & 7) || op->size_bytes != sizeof *word)) return -CELLAR_ERR_INVALID;
     if (op->kind == FABRIC_MASKED_CAS)
-        old = masked_cas(word, op);
+        old = masked_cas(sep, word, op, unseen);
     else if (op->kind == FABRIC_FAA)
         old = __atomic_fetch_add(word, op->swap, __ATOMIC_SEQ_CST);
     else
@@ -249,10 +266,7 @@ static inline int execute_atomic(struct fabric_op *op, unsigned char *remote)
     return 0;
 }
 
-/*
- * What names no memory node, or no counter: a SEND, or a mistake. And the atomics that the engine has no use for.
- * *unseen: a WRITE of this batch may still be in the store buffer.
- */
+/* What names no memory node, or no counter: a SEND, or a mistake. And the atomics that the engine has no use for. */
 static __attribute__((noinline)) int execute_other(const struct fabric_shm *shm, struct fabric_shm_ep *sep,
                                                    struct fabric_op *op, bool *unseen)
 {
@@ -263,9 +277,9 @@ static __attribute__((noinline)) int execute_other(const struct fabric_shm *shm,
     if (op->kind == FABRIC_SEND) return fabric_shm_send(sep, op);
     if (op->kind >= FABRIC_KINDS || op->kind < FABRIC_SEND || node >= FABRIC_NODES_MAX || op->phase >= CELLAR_PHASES)
         return -CELLAR_ERR_INVALID;
-    if (offset + op->size_bytes > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_RELAXED)) return refuse(shm, op);
+    if (offset + op->size_bytes > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE)) return refuse(shm, op);
     int code = fabric_shm_execute_wide(op, shm->nodes[node].base + offset);
-    *unseen = *unseen && code != 0;
+    atomic_done(unseen, code);
     return code;
 }
 
@@ -277,13 +291,13 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
     counter_add(&sep->ep.counters.ops[node][op->phase][kind], 1);
 
     uint64_t offset = fabric_addr_offset(op->addr);
-    /* Neither term exceeds 48 bits: the sum is exact. */
-    if (UNLIKELY(size == 0 || offset + size > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_RELAXED)))
+    /* Neither term exceeds 48 bits: the sum is exact. Acquire, as the base of a node that was replaced is another one. */
+    if (UNLIKELY(size == 0 || offset + size > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE)))
         return refuse(shm, op);
     unsigned char *remote = shm->nodes[node].base + offset;
 
     if (kind == FABRIC_READ) {
-        if (*unseen) order_writes(sep), *unseen = false;
+        if (*unseen) order_writes(sep, unseen);
         copy_from(remote, op->local, size);
         return 0;
     }
@@ -292,8 +306,8 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
         *unseen = true;
         return 0;
     }
-    int code = execute_atomic(op, remote);
-    *unseen = *unseen && code != 0;
+    int code = execute_atomic(sep, op, remote, unseen);
+    atomic_done(unseen, code);
     return code;
 }
 
@@ -328,7 +342,7 @@ static inline uint32_t execute_batch(struct fabric_shm *shm, struct fabric_shm_e
         op->status = execute(shm, sep, op, &unseen);
         if (UNLIKELY(op->status)) failed++;
     }
-    if (unseen) order_writes(sep);
+    if (unseen) order_writes(sep, &unseen);
     __atomic_store_n(&sep->post_sequence, sep->post_sequence + 1, __ATOMIC_RELEASE);
     return failed;
 }

@@ -124,8 +124,8 @@ struct fabric_shm_ep {
     uint32_t doorbell_seen;
     struct fabric_shm_mailbox_wire *mailbox;
     uint32_t taken; /* messages taken off the stack that the inbox has no room for yet: 1 + index of the oldest, 0 */
-    uint32_t next_buffer; /* where to look for a free one */
-    uint32_t order_word;  /* target of the locked instruction that orders a WRITE before a later READ, under TSan */
+    uint32_t next_buffer;               /* where to look for a free one */
+    uint32_t order_word;                /* of fence_full */
     struct fabric_shm_delayed *delayed; /* ring, or NULL without delay */
     uint32_t delayed_head, delayed_tail;
     pthread_t thread;

@@ -9,6 +9,7 @@
  */
 #include "history_recorder.h"
 
+#include "fence.h"
 #include "history_digest.h"
 #include "history_pool.h"
 
@@ -40,7 +41,7 @@ struct lane {
     uint32_t reads;                    /* of these; writes follow */
     uint32_t objects;                  /* that `taken` knows */
     uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
-    uint64_t fence;
+    uint32_t fence;                    /* of fence_full */
 } __attribute__((aligned(64)));
 
 struct history_recorder {
@@ -68,9 +69,9 @@ static struct lane *lane_of(struct history_recorder *recorder, const struct txn 
 /* Reads the clock between what this thread did before and what it does after: a store still on its way would look later than it ends. */
 static uint64_t clock_read(const struct history_recorder *recorder, struct lane *lane, const struct txn *txn)
 {
-    __atomic_fetch_add(&lane->fence, 1, __ATOMIC_SEQ_CST);
+    fence_full(&lane->fence);
     uint64_t now_ns = recorder->clock(txn->home->ep);
-    __atomic_fetch_add(&lane->fence, 1, __ATOMIC_SEQ_CST);
+    fence_full(&lane->fence);
     return now_ns;
 }
 

@@ -196,8 +196,9 @@ static bool go_on(struct contract_worker *worker, uint32_t round, uint32_t meeti
 }
 
 /*
- * Two workers, each: WRITE its word, READ the other's, as fast as they can. A WRITE that lingers in a store buffer while the
- * READ behind it goes ahead lets both miss each other.
+ * Two workers, each: WRITE its word, READ the other's, as fast as they can: in one batch or in two, and in every other round with a masked
+ * CAS between them that is refused, and so need not be an atomic for the processor. A WRITE that lingers in a store buffer while the READ
+ * behind it goes ahead lets both miss each other.
  */
 #define STORE_BUFFER_ROUNDS (1u << 22)
 static uint32_t seen[2][STORE_BUFFER_ROUNDS + 1], last_round[2];
@@ -205,14 +206,19 @@ static uint32_t seen[2][STORE_BUFFER_ROUNDS + 1], last_round[2];
 static void write_and_look(struct contract_worker *worker)
 {
     uint64_t *local = (uint64_t *)(void *)worker->local, since_ns = 0;
-    struct fabric_op ops[2] = {fabric_op_write(fabric_addr_of(0, 512 + 64 * worker->index), &local[0], 8),
-                               fabric_op_read(fabric_addr_of(0, 512 + 64 * !worker->index), &local[1], 8)};
+    const struct fabric_op write = fabric_op_write(fabric_addr_of(0, 512 + 64 * worker->index), &local[0], 8),
+                           refused = fabric_op_masked_cas(fabric_addr_of(0, 1024 + 64 * worker->index), &local[2], 1, 1,
+                                                          0, 0),
+                           read = fabric_op_read(fabric_addr_of(0, 512 + 64 * !worker->index), &local[1], 8);
     uint32_t round = 0, meetings = 0, *mine = seen[worker->index];
 
     while (round < STORE_BUFFER_ROUNDS && go_on(worker, round, meetings, &since_ns)) {
         local[0] = ++round;
-        CHECK(worker, contract_do(worker, ops, round % 2 + 1) == 0);
-        if (round % 2 == 0) CHECK(worker, contract_do(worker, ops + 1, 1) == 0);
+        struct fabric_op ops[] = {write, round & 1 ? refused : read, read};
+        uint32_t last = round & 1 ? 2 : 1;
+        bool apart = round & 2;
+        CHECK(worker, contract_do(worker, ops, apart ? last : last + 1) == 0);
+        if (apart) CHECK(worker, contract_do(worker, &ops[last], 1) == 0);
         mine[round] = (uint32_t)local[1];
         meetings += mine[round] != mine[round - 1];
     }
