@@ -29,7 +29,7 @@ while read -r hash arguments; do
         continue
     fi
     # shellcheck disable=SC2086
-    timeout -k 5 150 "$cellar" $arguments --json "$json" >"$said" 2>&1 </dev/null
+    timeout -k 5 600 "$cellar" $arguments --json "$json" >"$said" 2>&1 </dev/null
     status=$?
     found=$(sed -n 's/^  "trace_hash": "\([0-9a-f]\{16\}\)".*/\1/p' "$json")
     count=$((count + 1))

@@ -48,7 +48,7 @@ done
     runs $small_ycsb --cns 3 --mns 2 --replicas 1 --fabric sim --per-txn 64
     runs smallbank --accounts 500 --seconds 0.3 --warmup 0.1 --threads 1
     grep -q '"elapsed_s": 0.3' "$folder/json" || fail "a run of 0.3 s lasted $(grep elapsed_s "$folder/json")"
-    runs $small_bank --pool "$folder/pool" --pool-bytes 40M
+    runs $small_bank --threads 4 --pool "$folder/pool" --pool-bytes 40M
     "$cellar" recover --pool "$folder/pool" 2>&1 | grep -qx "nothing was left to be recovered" || fail "cellar recover of a whole pool file"
     timeout -k 5 240 "$cellar" bench $small_bank --pool "$folder/pool" >"$folder/out" 2>"$folder/err"
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
@@ -79,7 +79,7 @@ timeout -k 5 240 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/
 [ $? -eq 2 ] && grep -q "No such file" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
 
 # Where a queue for a lock takes longer than one waits for it, all get through in the end: who has waited in vain waits for longer.
-timeout -k 5 120 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 --threads 1 --coros 8 --rtt-ns 1000000 --txns 60 >"$folder/out" 2>&1 ||
+timeout -k 5 240 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 --threads 1 --coros 8 --rtt-ns 1000000 --txns 60 >"$folder/out" 2>&1 ||
     fail "mode 2pl, slow locks: exit $?: $(tail -3 "$folder/out")"
 
 # A table that fills up ends the run with one line.

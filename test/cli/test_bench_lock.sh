@@ -163,11 +163,8 @@ holds "$(sed -n 72,101p "$folder/slices" | paste -sd +) > 0" || fail "locks of t
 
 timeout -k 5 240 "$cellar" bench lock --fabric shm --seconds 100 --warmup 0 --locks 1000 --json "$folder/json" >"$folder/out" 2>&1 &
 interrupted=$!
-for _ in $(seq 300); do
-    process=$(pgrep -P $interrupted -x cellar) && [ "$(ls "/proc/$process/task" 2>/dev/null | wc -l)" -gt 2 ] && break
-    sleep 0.1
-done
-kill -INT "$process" || fail "no process to interrupt"
+until_true 60 child $interrupted busy || fail "no process to interrupt"
+pkill -INT -P $interrupted
 wait $interrupted || fail "an interrupted run: exit $?"
 grep -q 'goodput.*, interrupted$' "$folder/out" && grep -q '"interrupted": true' "$folder/json" &&
     holds "$(value elapsed_s) < 90" || fail "an interrupted run reports: $(cat "$folder/out")"

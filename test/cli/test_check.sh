@@ -131,9 +131,9 @@ timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --json "$fo
 
 "$cellar" memnode --socket "$folder/mn" --bytes 96M >"$folder/mn.out" 2>&1 &
 started+=($!)
-for _ in $(seq 100); do [ -S "$folder/mn" ] || sleep 0.1; done
+until_true 60 test -S "$folder/mn" || fail "no socket of a memory node: $(cat "$folder/mn.out")"
 for process in 1 0; do
-    timeout -k 5 240 "$cellar" bench smallbank --accounts 100 --txns 1000 --threads 1 --memnodes "$folder/mn" --process $process/2 \
+    timeout -k 5 240 "$cellar" bench smallbank --accounts 100 --txns 1000 --threads 1 --memnodes "$folder/mn" --process $process/2 --lease 10 \
         --history "$folder/part$process" --json "$folder/json$process" >"$folder/bench$process" 2>&1 &
     processes[process]=$!
 done

@@ -40,7 +40,7 @@ refused "nic.csv cannot be written" exp nic --quick --out "$folder/full"
 
 # ---- the figures ---------------------------------------------------------------------------------------------------
 
-timeout -k 5 280 "$cellar" exp all --quick --only declock-16-resets --out "$folder/nic" --json - >"$folder/json" 2>"$folder/err" </dev/null
+timeout -k 5 600 "$cellar" exp all --quick --only declock-16-resets --out "$folder/nic" --json - >"$folder/json" 2>"$folder/err" </dev/null
 status=$?
 if [ $status -ne 0 ]; then
     fail "cellar exp all --quick: exit $status; 1 says that a figure is outside its band:"

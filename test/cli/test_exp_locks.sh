@@ -16,7 +16,7 @@ only=(--only declock)
 whole=declock
 [ "$share" -eq 100 ] || { only=(--only declock-15) && whole=; }
 [ "${CELLAR_EXP_LOCKS:-}" != all ] || { only=() && whole="declock shiftlock dslr netlock"; }
-timeout -k 5 290 "$cellar" exp locks --quick "${only[@]}" --out "$folder" >"$folder/out" 2>&1 </dev/null
+timeout -k 5 600 "$cellar" exp locks --quick "${only[@]}" --out "$folder" >"$folder/out" 2>&1 </dev/null
 status=$?
 [ $status -eq 0 ] || { fail "cellar exp locks --quick: exit $status; 1 says that a figure is outside its band:" && grep FAIL "$folder/out"; }
 for paper in declock shiftlock dslr netlock; do

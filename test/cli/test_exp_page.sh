@@ -19,9 +19,9 @@ look() {
 printf '<!doctype html><title>t</title><p id=a>here' >"$folder/empty.html"
 look "$folder/empty.html" --dump-dom | grep -q 'id="a"' || { echo "chromium does not run here:" && tail -n 3 "$folder/log" && exit 77; }
 
-timeout -k 5 200 "$cellar" exp txn --quick --only costs --out "$folder/bars" >"$folder/out" 2>&1 </dev/null
+timeout -k 5 600 "$cellar" exp txn --quick --only costs --out "$folder/bars" >"$folder/out" 2>&1 </dev/null
 [ $? -le 1 ] || fail "cellar exp txn: $(cat "$folder/out")"
-timeout -k 5 200 "$cellar" exp locks --quick --only declock-15 --out "$folder/lines" >"$folder/out" 2>&1 </dev/null
+timeout -k 5 600 "$cellar" exp locks --quick --only declock-15 --out "$folder/lines" >"$folder/out" 2>&1 </dev/null
 [ $? -le 1 ] || fail "cellar exp locks: $(cat "$folder/out")"
 
 # Behind the page: boxes of all texts, those of one line each; two that meet are named in the page itself, which is then dumped.

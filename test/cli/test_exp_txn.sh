@@ -10,7 +10,7 @@ source "$(dirname "$0")/prelude.sh"
 measure() {
     local name=$1 only=$2
     shift 2
-    timeout -k 5 250 "$cellar" exp txn --quick --only "$only" --out "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 </dev/null
+    timeout -k 5 600 "$cellar" exp txn --quick --only "$only" --out "$folder/$name" "$@" >"$folder/$name.txt" 2>&1 </dev/null
     local status=$?
     [ $status -eq 0 ] || { fail "cellar exp txn --quick --only $only: exit $status; 1 says that a figure has left its band:" && cat "$folder/$name.txt"; }
 }
@@ -47,7 +47,7 @@ sum_tps() {
     shift 2
     sum=0
     for ((seed = 1; seed <= seeds; seed++)); do
-        timeout -k 5 120 "$cellar" bench "$@" --fabric sim --nic cx5 --cns 3 --mns 2 --coros 2 --cc "$mode" --warmup 0.002 --seconds 0.004 \
+        timeout -k 5 600 "$cellar" bench "$@" --fabric sim --nic cx5 --cns 3 --mns 2 --coros 2 --cc "$mode" --warmup 0.002 --seconds 0.004 \
             --seed $seed --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$mode $*, seed $seed: exit $?"
         tps=$(awk -F"[ :,]+" '$2 == "\"tps\"" { printf "%.0f", $3 }' "$folder/run.json")
         sum=$((sum + tps))
@@ -71,7 +71,7 @@ gains 1.00 6 ycsb --records 100000 --theta 0.99 --threads 4
 # Turns that end when few are inside: SmallBank's are short then, YCSB's are not.
 # turns WORKLOAD RULES: into $tps and $p99
 turns() {
-    timeout -k 5 120 "$cellar" bench $1 --theta 0.99 --fabric sim --nic cx5 --cns 3 --mns 2 --threads 40 --coros 2 --cc cellar ${2:+--hot "$2"} \
+    timeout -k 5 600 "$cellar" bench $1 --theta 0.99 --fabric sim --nic cx5 --cns 3 --mns 2 --threads 40 --coros 2 --cc cellar ${2:+--hot "$2"} \
         --warmup 0.002 --seconds 0.004 --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$1 --hot $2: exit $?"
     read -r tps p99 < <(awk -F"[ :,]+" '$2 == "\"tps\"" { tps = $3 } $2 == "\"p99\"" && !p99 { p99 = $3 } END { print tps, p99 }' "$folder/run.json")
 }

@@ -6,7 +6,7 @@ set -u
 source "$(dirname "$0")/prelude.sh"
 
 # Long enough for a death amid it; sanitizers make it so by themselves.
-txns=30000
+txns=60000
 [ "${CELLAR_SHARE:-100}" -gt 12 ] || txns=9000
 
 # memnode NAME NODE: starts one of two and waits for its socket.
@@ -24,14 +24,13 @@ ends() {
     [ $? -eq "$2" ]
 }
 
-ended() { ! kill -0 "$1" 2>/dev/null; }
-
 # The number behind a name in a report.
 number() { sed -n "s/^ *\"$2\": \([0-9]*\).*/\1/p" "$folder/$1.json"; }
 
 recovers() { "$cellar" recover --memnodes "$nodes" --replicas "$replicas" --cn "$victim" >"$folder/$name.recover" 2>&1; }
 
-# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run.
+# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Survivors give up after 10 s, and on a loaded machine who lives may stand still for a second or
+# two: leases are between these.
 dies() {
     local name=$1 cc=$2 replicas=$3 lease=$4 signal=$5 victim=$6 pids=() i nodes="$folder/$1-a,$folder/$1-b"
     memnode "$name-a" 0
@@ -71,25 +70,25 @@ dies() {
     [ $failures -eq 0 ]
 }
 
-dies backed cellar 1 2 KILL 2 || exit 1
+dies backed cellar 1 4 KILL 2 || exit 1
 dies operator crest 0 off KILL 1 || exit 1
 if [ "$share" -eq 100 ]; then # the plain build makes all of it
-    dies killed cell 0 2 KILL 1 || exit 1
+    dies killed cell 0 4 KILL 1 || exit 1
     dies judge cell 1 off KILL 0 || exit 1
-    dies zombie cellar 1 2 STOP 1 || exit 1
+    dies zombie cellar 1 4 STOP 1 || exit 1
 fi
 
 # Who dies while it loads takes the others with it.
 memnode loading-a 0
 memnode loading-b 1
 for i in 0 1; do
-    "$cellar" bench tpcc --warehouses 1 --txns 10 --threads 1 --memnodes "$folder/loading-a,$folder/loading-b" --process "$i/2" --survive \
+    "$cellar" bench tpcc --warehouses 2 --txns 10 --threads 1 --lease 10 --memnodes "$folder/loading-a,$folder/loading-b" --process "$i/2" --survive \
         >"$folder/loading$i.out" 2>"$folder/loading$i.err" </dev/null &
     pids[i]=$!
     started+=("$!")
 done
 disown "${pids[0]}"
-until_true 60 works "${pids[0]}" # it has begun to load
+until_true 60 busy "${pids[0]}" 5 # it has begun to load
 kill -KILL "${pids[0]}"
 ends "${pids[1]}" 2 || fail "loading: process 1 did not end with 2"
 grep -q "process 0 of 2 died before all were ready" "$folder/loading1.err" || fail "loading: $(cat "$folder/loading1.err")"

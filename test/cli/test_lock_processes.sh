@@ -73,11 +73,10 @@ ends $pid 2 small "locks and objects need"
 # ---- both are interrupted ------------------------------------------------------------------------------------------
 
 memnode cut --cns 6
-starts cut0 --lock mcs --locks 40 --seconds 30 --memnodes "$folder/cut" --process 0/2
+starts cut0 --lock mcs --locks 40 --seconds 100 --memnodes "$folder/cut" --process 0/2
 one=$pid
-starts cut1 --lock mcs --locks 40 --seconds 30 --memnodes "$folder/cut" --process 1/2
-until_true 60 works "$(pgrep -P "$pid")" && until_true 60 works "$(pgrep -P "$one")"
-sleep 0.5
+starts cut1 --lock mcs --locks 40 --seconds 100 --memnodes "$folder/cut" --process 1/2
+until_true 60 child "$pid" busy && until_true 60 child "$one" busy || fail "they do not run"
 pkill -INT -P "$pid"
 pkill -INT -P "$one"
 ends "$pid" 0 cut1

@@ -14,8 +14,6 @@ memnode() {
     fail "no socket of $name: $(cat "$folder/$name.err")"
 }
 
-ended() { ! kill -0 "$1" 2>/dev/null; }
-
 # ends PID STATUS WHAT: waits for an end with that status.
 ends() {
     until_true 120 ended "$1" || { fail "$3 did not end" && kill -9 "$1"; }
@@ -36,10 +34,10 @@ memnode a --node 0 --mns 2
 first=$pid
 memnode b --node 1 --mns 2
 second=$pid
-timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --threads 4 --replicas 1 --memnodes "$folder/a,$folder/b" \
     >"$folder/out" 2>"$folder/err" || fail "a run over two memory nodes failed: $(cat "$folder/err")"
 grep -q "checks hold" "$folder/out" || fail "no verdict of a run over two memory nodes"
-timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --replicas 1 --memnodes "$folder/a,$folder/b" \
+timeout -k 5 240 "$cellar" bench smallbank --accounts 500 --txns 2000 --threads 4 --replicas 1 --memnodes "$folder/a,$folder/b" \
     >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "memory nodes with data were accepted: $(cat "$folder/err")"
 timeout -k 5 240 "$cellar" memnode --socket "$folder/a" --bytes 64M >"$folder/out" 2>"$folder/err"
@@ -53,11 +51,10 @@ ends "$second" 0 "a memory node after SIGTERM"
 
 # a memory node dies in the middle of a run
 memnode c
-"$cellar" bench smallbank --accounts 500 --seconds 30 --memnodes "$folder/c" >"$folder/out" 2>"$folder/err" &
+"$cellar" bench smallbank --accounts 500 --threads 2 --seconds 100 --memnodes "$folder/c" >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
-until_true 60 works $run
-sleep 0.5
+until_true 60 busy $run
 nameless "$pid" "a memory node"
 nameless $run "a run over a memory node"
 kill -9 "$pid"
@@ -75,11 +72,10 @@ kill -INT "$pid"
 ends "$pid" 0 "a memory node at a dead socket"
 
 # an interrupted run is checked and reported
-"$cellar" bench smallbank --accounts 500 --seconds 60 --json "$folder/json" >"$folder/out" 2>"$folder/err" &
+"$cellar" bench smallbank --accounts 500 --threads 2 --seconds 100 --json "$folder/json" >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
-until_true 60 works $run
-sleep 0.5
+until_true 60 busy $run
 nameless $run "an embedded run"
 kill -INT $run
 ends $run 0 "an interrupted run"
@@ -87,7 +83,7 @@ grep -q '"interrupted": true' "$folder/json" && grep -q '"consistent": true' "$f
     fail "an interrupted run gave: $(cat "$folder/err")"
 
 # interrupted while loading
-"$cellar" bench ycsb --records 4000000 >"$folder/out" 2>"$folder/err" &
+"$cellar" bench ycsb --records 4000000 --threads 1 >"$folder/out" 2>"$folder/err" &
 run=$!
 started+=("$run")
 until_true 60 works $run

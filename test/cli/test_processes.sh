@@ -24,8 +24,6 @@ starts() {
     started+=("$pid")
 }
 
-ended() { ! kill -0 "$1" 2>/dev/null; }
-
 # ends PID STATUS NAME [TEXT]: waits for that exit status; if it is 2, for one line with TEXT on stderr, else for none.
 ends() {
     until_true 120 ended "$1" || { fail "$3 did not end" && kill -9 "$1"; }
@@ -106,28 +104,30 @@ waiting=$pid
 starts f0 tpcc --warehouses 2 --txns 10 --lease off --memnodes "$folder/f" --process 0/2
 victim=$pid
 disown "$victim"
-until_true 60 works "$victim" || fail "f0 has not begun"
+until_true 60 busy "$victim" 5 || fail "f0 has not begun to load"
 kill -9 "$victim"
 until_true 60 ended "$waiting" || fail "f1 waits for one that is dead"
 wait "$waiting"
 [ $? -eq 2 ] && grep -q "^cellar bench: process 0 of 2 died before all were ready; start all 2 again, on fresh memory nodes" "$folder/f1.err" ||
     fail "f1 says: $(cat "$folder/f1.err")" # behind a line of who has recovered it
 
+# Its first thread has slept so often: it looks for another process every 5 ms.
+polls() { awk '/^voluntary/ { sleeps = $2 } END { exit sleeps < 300 }' "/proc/$1/status"; }
+
 # What does not fit. The first process waits for its peer, meanwhile others try its place, and it is interrupted in the end.
 memnode e --cns 2
-starts waiting smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 0/2
+starts waiting smallbank --accounts 300 --txns 100 --lease 10 --memnodes "$folder/e" --process 0/2
 waiting=$pid
-until_true 60 works $waiting
-sleep 0.5
-starts same smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 0/2
+until_true 60 polls $waiting || fail "the first process does not wait for its peer"
+starts same smallbank --accounts 300 --txns 100 --lease 10 --memnodes "$folder/e" --process 0/2
 ends "$pid" 2 same
-starts other smallbank --accounts 400 --txns 100 --memnodes "$folder/e" --process 1/2
+starts other smallbank --accounts 400 --txns 100 --lease 10 --memnodes "$folder/e" --process 1/2
 ends "$pid" 2 other "process 0 of 2 was given other options"
-starts third smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 2/3
+starts third smallbank --accounts 300 --txns 100 --lease 10 --memnodes "$folder/e" --process 2/3
 ends "$pid" 2 third
 kill -INT $waiting
 ends $waiting 2 waiting "interrupted while waiting for process 1 of 2"
-starts late smallbank --accounts 300 --txns 100 --memnodes "$folder/e" --process 1/2
+starts late smallbank --accounts 300 --txns 100 --lease 10 --memnodes "$folder/e" --process 1/2
 ends "$pid" 2 late "process 0 of 2 ended with an error"
 for bad in 2/2 1 x/2 -1/2 0/0 1/ /2 0/2/3 0/300 "1 /2" 99999999999999999999/2; do
     starts bad smallbank --memnodes "$folder/e" --process "$bad"

@@ -44,15 +44,12 @@ memnode 0
 memnode 1
 for i in 0 1; do
     "$cellar" bench smallbank --accounts 200 --threads 1 --cc cellar --replicas 1 --memnodes "$nodes" --process "$i/2" \
-        --survive --seconds 4 --lease 10 --json "$folder/$i.json" >"$folder/b$i.out" 2>"$folder/b$i.err" </dev/null &
+        --survive --seconds 600 --lease 10 --json "$folder/$i.json" >"$folder/b$i.out" 2>"$folder/b$i.err" </dev/null &
     pids[i]=$!
     started+=("$!")
 done
-for _ in $(seq 600); do
-    grep -qs "all 2 processes run" "$folder/b0.err" && break
-    sleep 0.05
-done
-wrong "choose other indexes" --memnodes "$nodes" --mn 1 --cn 0 # first: it is as long as they run
+until_true 60 grep -qs "all 2 processes run" "$folder/b0.err"
+wrong "choose other indexes" --memnodes "$nodes" --mn 1 --cn 0
 wrong "name the pool" --mn 1 --cn 3
 wrong "name the memory node that was lost" --memnodes "$nodes" --cn 3
 wrong "index that nobody uses" --memnodes "$nodes" --mn 1
@@ -66,6 +63,7 @@ for node in 1 0; do
     memnode $node
     replace $node 0 "memory node $node has all that the lost one had"
 done
+kill -INT "${pids[@]}" # they would work for ten minutes
 for i in 0 1; do
     wait "${pids[i]}" || fail "process $i: $(cat "$folder/b$i.err" "$folder/b$i.out")"
     grep -q '"consistent": true' "$folder/$i.json" || fail "process $i has no consistent report"

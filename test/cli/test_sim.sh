@@ -78,19 +78,15 @@ grep -q "^  \"trace_hash\": \"$hash\"" "$folder/json" && grep -q "^trace hash   
 
 # ---- Ctrl-C and crashes: a seed that lasts
 children() { cat /proc/"$1"/task/"$1"/children 2>/dev/null; }
+begun() { child=$(children $pid) && [ -n "$child" ]; }
 start() { # ARGUMENTS...: in the background; its process is $pid, one of its children $child
     "$cellar" sim --workload cells --seeds 1..3 --no-shrink --txns 500000 --faults none --schedule time --en-bits 16 "$@" \
         >"$folder/out" 2>"$folder/err" </dev/null &
     pid=$! child=
-    for _ in $(seq 300); do
-        child=$(children $pid)
-        [ -n "$child" ] && break
-        sleep 0.1
-    done
+    until_true 60 begun
     sleep 1
     [ -n "$child" ] || fail "no child process was started"
 }
-ended() { ! kill -0 "$1" 2>/dev/null; }
 gone() {
     until_true 60 ended "$1" && return
     fail "process $1 outlives cellar sim"
@@ -121,9 +117,9 @@ status=$?
 
 # ---- on a terminal: how far, how fast, how long still
 if command -v script >/dev/null; then
-    script -qec "$cellar sim --workload cells --seeds 1..60 --en-bits 16 --faults none --cns 2 --threads 1 --coros 2 --txns 200" "$folder/typescript" >/dev/null 2>&1 </dev/null ||
+    script -qec "$cellar sim --workload cells --seeds 1..120 --jobs 1 --en-bits 16 --faults none --cns 2 --threads 1 --coros 2 --txns 200" "$folder/typescript" >/dev/null 2>&1 </dev/null ||
         fail "on a terminal: exit $?"
-    grep -qaE 'seeds [0-9,]+ / 60   [0-9.]+ seeds/s   .* verbs/s   .* committed   .* faults   ETA ([0-9]+ s|-)' "$folder/typescript" ||
+    grep -qaE 'seeds [0-9,]+ / 120   [0-9.]+ seeds/s   .* verbs/s   .* committed   .* faults   ETA ([0-9]+ s|-)' "$folder/typescript" ||
         fail "no progress on a terminal: $(cat "$folder/typescript")"
 fi
 

@@ -139,6 +139,12 @@ static inline int api_run_with(struct api *api, api_body body, void *args, const
 /* One call; `args` begins with a struct api_call, which is set here. */
 static inline int api_run(struct api *api, api_body body, void *args) { return api_run_with(api, body, args, NULL); }
 
+/* Of a call that was to try until its deadline: a loaded machine stops a thread for as long, so that it tried once. Then it takes a longer one. */
+static inline bool api_longer(const struct api *api, uint32_t attempts, uint64_t timeout_ns)
+{
+    return api->variant->threads && attempts == 1 && timeout_ns < 4000000000;
+}
+
 /* ---- opening ---- */
 
 static inline const struct cellar_table *api_table(struct api *api, const char *name, uint64_t records_max)

@@ -94,14 +94,14 @@ static inline void contract_memnodes_stop(struct contract_memnodes *memnodes)
     assert_int_equal(rmdir(memnodes->folder), 0);
 }
 
-/* Attaches as compute nodes [cn_index, cn_index + cns); gives processes that have just been started time to listen. */
+/* Attaches as compute nodes [cn_index, cn_index + cns); gives processes that have just been started a minute to listen. */
 static inline int contract_attach(const char *paths, uint32_t cn_index, uint32_t cns, struct fabric **out,
                                   struct cellar_error *error)
 {
     struct fabric_shm_config config = {.memnode_paths = paths, .cn_index = cn_index, .cns = cns, .seed = 1};
     int code = -CELLAR_ERR_UNREACHABLE;
 
-    for (int tries = 0; tries < 500 && code == -CELLAR_ERR_UNREACHABLE; tries++) {
+    for (int tries = 0; tries < 6000 && code == -CELLAR_ERR_UNREACHABLE; tries++) {
         code = fabric_shm_open(&config, out, error);
         if (code == -CELLAR_ERR_UNREACHABLE) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }

@@ -21,7 +21,7 @@
 #define MNS 2
 #define CALLS 400 /* between two events; fewer where a share of the searches is made */
 #define CALLS_FEW 100
-#define TRIES_MAX 2000 /* of what may be refused for a moment, 5 ms apart */
+#define TRIES_MAX 12000 /* of what may be refused for a moment, 5 ms apart; on a loaded machine that is long */
 
 static uint64_t calls(void) { return share_percent() < 100 ? CALLS_FEW : CALLS; }
 

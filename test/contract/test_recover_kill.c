@@ -44,7 +44,13 @@ static int unmark_fn(struct cellar_txn *txn, void *args)
 static int marking_open(struct marking *marking, const char *memnodes, uint32_t replicas, uint32_t cn)
 {
     const struct cellar_config config = {
-        .cc = CELLAR_CC_CELL, .memnodes = memnodes, .cn_index = cn, .replicas = replicas, .threads = 2, .coros = 3};
+        .cc = CELLAR_CC_CELL,
+        .memnodes = memnodes,
+        .cn_index = cn,
+        .replicas = replicas,
+        .threads = 2,
+        .coros = 3,
+        .lease_ns = 10000000000ull}; /* on a loaded machine who lives may stand still for a second */
     const struct cellar_proc_def mark = {.name = "mark", .fn = mark_fn, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def unmark = {.name = "unmark", .fn = unmark_fn, .records_max = 1, .writes_max = 1};
     struct side *side = &marking->side;
@@ -115,7 +121,7 @@ static pid_t memnode_fork(const char *path, uint32_t node, uint32_t mns)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         _exit(fabric_shm_memnode_run(&config, &stop, NULL, NULL, NULL) != 0);
     }
-    for (int i = 0; i < 500 && stat(path, &status) != 0; i++) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    for (int i = 0; i < 6000 && stat(path, &status) != 0; i++) nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     return pid;
 }
 
@@ -147,7 +153,7 @@ static void work(struct marking *marking, uint64_t calls, bool patient)
 static int recovered(struct side *side)
 {
     int rc = -CELLAR_ERR_EXISTS;
-    for (int tries = 0; tries < 1000 && rc == -CELLAR_ERR_EXISTS; tries++) {
+    for (int tries = 0; tries < 12000 && rc == -CELLAR_ERR_EXISTS; tries++) {
         if (tries > 0) nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
         rc = cellar_recover(side->db, 1, &side->error);
     }

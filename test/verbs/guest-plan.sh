@@ -67,7 +67,7 @@ smallbank() {
     memnode b $(($1 + 1)) --bytes 64M --node 1 --mns 2
     step "smallbank $2" 90 cellar bench smallbank --cc $2 --fabric verbs --memnodes 10.7.0.1:$1,10.7.0.1:$(($1 + 1)) \
         --accounts 200 --txns 1000 --replicas 1 --threads 2 --coros 2
-    await 5 metrics '^cellar_memnode_admitted_total{node="0"} [1-9]' || fail "no metrics: $(cat /tmp/metrics)" # renewed once a second
+    await $((10 * slow)) metrics '^cellar_memnode_admitted_total{node="0"} [1-9]' || fail "no metrics: $(cat /tmp/metrics)" # renewed once a second
     stops $a $b
 }
 

@@ -25,7 +25,7 @@ reason=$(guest_need) || { echo "no guest: $reason"; exit 77; }
 guest_root "${programs[@]}"
 guests=()
 trap 'kill "${guests[@]}" 2>/dev/null' EXIT
-seconds=${CELLAR_GUEST_SECONDS:-$([ "$plan" = quick ] && echo 420 || echo 900)}
+seconds=${CELLAR_GUEST_SECONDS:-900} # on a loaded machine
 
 # script NAME FILE...: the plan of that name, out of these parts.
 script() {

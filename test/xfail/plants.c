@@ -13,10 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SEARCH_SECONDS 300 /* of a search that goes round in circles: not caught */
+#define SEARCH_SECONDS 300 /* of processor time, of a search that goes round in circles: not caught */
 
 static const struct {
     plants_method_fn run;
@@ -61,7 +62,7 @@ static void run_seeds(const struct plants_search *search, uint64_t last, struct 
     bool one_by_one = search->method > PLANTS_EXHAUST;
     if (search->en_bits) plant_choice.en_bits = search->en_bits;
     plant_choice.ring_bytes = search->ring_bytes;
-    alarm(SEARCH_SECONDS);
+    setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = SEARCH_SECONDS}, NULL);
     found->seed = last;
     if (!one_by_one) methods[search->method].run(search, last, found);
     for (uint64_t seed = 1; one_by_one && seed <= last && !found->caught; seed++) {
@@ -96,7 +97,7 @@ static struct plants_found search_seeds(const struct plants_search *search, cons
     }
     assert_true(plant_choose(NULL));
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGALRM && !shared->caught) {
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGPROF && !shared->caught) {
         char text[64];
         snprintf(text, sizeof text, "the process ended with signal %d", WTERMSIG(status));
         plants_find(shared, "crash", text);

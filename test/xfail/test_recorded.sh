@@ -11,11 +11,11 @@ failures=0
 run() {
     local seed=$1
     shift
-    timeout -k 5 60 "$cellar" bench "$@" --cc cell --threads 2 --rtt-ns 3000 --seed "$seed" \
+    timeout -k 5 300 "$cellar" bench "$@" --cc cell --threads 2 --rtt-ns 3000 --seed "$seed" \
         --history "$folder/h" --json "$folder/json" >"$folder/out" 2>"$folder/err" </dev/null
     if grep -q '"history strictly serializable": "ok"' "$folder/json" 2>/dev/null; then return 0; fi
     grep -q '"history strictly serializable": ' "$folder/json" 2>/dev/null || return 2
-    timeout -k 5 60 "$cellar" check --history "$folder/h" >"$folder/verdict" 2>&1
+    timeout -k 5 300 "$cellar" check --history "$folder/h" >"$folder/verdict" 2>&1
     [ $? -eq 1 ] && return 1
     return 2
 }

@@ -12,15 +12,15 @@ complain() {
 }
 
 for plant in lock_ignored unlock_early; do
-    found=$(timeout -k 5 60 "$program" --plant $plant lost_update/cell 1 | grep ': test_sim_templates --plant ')
+    found=$(timeout -k 5 300 "$program" --plant $plant lost_update/cell 1 | grep ': test_sim_templates --plant ')
     line=${found##*: test_sim_templates }
     verdict=${found%: test_sim_templates *}
     read -r _ _ template schedule <<<"$line"
     schedule=${schedule//\"/}
-    again=$(timeout -k 5 60 "$program" --plant $plant "$template" "$schedule")
+    again=$(timeout -k 5 300 "$program" --plant $plant "$template" "$schedule")
     [ $? -eq 1 ] && [ "$template: $again" = "$verdict" ] || complain "$plant: '$line' gives '$again', not '$verdict'"
-    again=$(timeout -k 5 60 "$program" "$template" "$schedule") || complain "without $plant: $again"
+    again=$(timeout -k 5 300 "$program" "$template" "$schedule") || complain "without $plant: $again"
 done
-timeout -k 5 60 "$program" --plant no_such_bug lost_update/cell "" 2>/dev/null
+timeout -k 5 300 "$program" --plant no_such_bug lost_update/cell "" 2>/dev/null
 [ $? -eq 2 ] || complain "a bug that is none is not refused"
 exit $((failures > 0))

@@ -23,7 +23,7 @@ faults_left() { sed -n 's/^  faults  //p' "$1" | tr ',' '\n' | awk '$NF ~ /^[0-9
 # absence_unchecked, which needs its partitions, with 262, its seed 7 with 61.
 for search in lock_ignored:1 insert_unlocked:2 absence_unchecked:8; do
     plant=${search%:*}
-    timeout -k 5 280 "$cellar" sim --workload cells --plant "$plant" --seeds "${search#*:}..300" --jobs 1 >"$folder/out" 2>&1
+    timeout -k 5 600 "$cellar" sim --workload cells --plant "$plant" --seeds "${search#*:}..300" --jobs 1 >"$folder/out" 2>&1
     status=$?
     if [ $status -ne 1 ]; then
         complain "exit $status, wanted 1: caught, and made small in time"
@@ -35,7 +35,7 @@ for search in lock_ignored:1 insert_unlocked:2 absence_unchecked:8; do
     [ "$faults" -le 3 ] || complain "left are $faults faults, wanted at most 3"
     line=$(sed -n 's/^  replay   cellar //p' "$folder/out")
     read -ra arguments <<<"$line"
-    timeout -k 5 60 "$cellar" "${arguments[@]}" >"$folder/again" 2>&1
+    timeout -k 5 300 "$cellar" "${arguments[@]}" >"$folder/again" 2>&1
     status=$?
     verdict "$folder/out" >"$folder/verdict"
     verdict "$folder/again" >"$folder/verdict_again"
