@@ -81,14 +81,15 @@ static const struct exp_sweep six = {.name = "netlock-11",
                                      .steps = {{1, "--warehouses 6", true}, {10, "--warehouses 60", true}},
                                      .full_only = true};
 
-/* Fig. 12: the first tenant's share. x: 1 without, 2 with the policy. */
+/* Fig. 12: the first tenant's share, without and with the policy. */
 static const struct exp_sweep priorities = {
     .name = "netlock-12a",
     .arguments = MICRO " --lock netlock --locks 8 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2",
     .length = FULL,
     .quick_length = QUICK,
     .series = (const struct exp_sweep_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
-    .steps = {{1, "--policy fcfs", true}, {2, "--policy priority", true}}};
+    .steps = {{1, "--policy fcfs", true}, {2, "--policy priority", true}},
+    .names = {"without", "with"}};
 static const struct exp_sweep quotas = {
     .name = "netlock-12b",
     .arguments = MICRO " --lock netlock --locks 1000 --read-ratio 0 --cns 10 --threads 8 --clients 80 --tenants 2 "
@@ -96,7 +97,8 @@ static const struct exp_sweep quotas = {
     .length = FULL,
     .quick_length = QUICK_MOVED,
     .series = (const struct exp_sweep_series[]){{"first tenant", "", NULL}, {NULL, NULL, NULL}},
-    .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 3000000", true}}};
+    .steps = {{1, "--policy fcfs", true}, {2, "--policy quota --tenant-rate 3000000", true}},
+    .names = {"without", "with"}};
 
 /* Fig. 14: x is the number of slots in the switch. */
 static const struct exp_sweep_series thinks[] = {
@@ -139,8 +141,9 @@ static const struct exp_sweep_chart charts[] = {
     CHART(ten, GOODPUT, "Fig. 10: ten clients", "warehouses a node", "M txn/s", .log_x = true, .log_y = true),
     CHART(ten, ROUND_P99_US, "Fig. 10: p99", "warehouses a node", "us", .log_x = true, .log_y = true),
     CHART(six, GOODPUT, "Fig. 11: six clients", "warehouses a node", "M txn/s", .log_x = true, .log_y = true),
-    CHART(priorities, FIRST_TENANT, "Fig. 12a: priorities", "1 without, 2 with", "% of the first"),
-    CHART(quotas, FIRST_TENANT, "Fig. 12b: quotas", "1 without, 2 with", "% of the first"),
+    CHART(priorities, FIRST_TENANT, "Fig. 12a: priorities", NULL, "% of grants, the first tenant",
+          .look = EXP_SWEEP_BARS),
+    CHART(quotas, FIRST_TENANT, "Fig. 12b: quotas", NULL, "% of grants, the first tenant", .look = EXP_SWEEP_BARS),
     CHART(memory, GRANTS, "Figs. 13 and 14: slots in the switch", "slots", "M locks/s", .log_x = true),
     CHART(failure, GOODPUT, "Fig. 15: the switch fails", "ms", "M txn/s", .look = EXP_SWEEP_TIMED),
     {.title = NULL}};
