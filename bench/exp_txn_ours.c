@@ -4,7 +4,7 @@
 /* ---- why figures are outside their bands ---- */
 
 static const char *const why_SHORT =
-    "In the 2 ms of --quick a compute node has few turns; full runs of 10 ms: 0.998 to 1.000 (docs/evaluation.md).";
+    "In the 2 ms of --quick a compute node has few turns; full runs of 10 ms: 0.995 to 0.999 (docs/evaluation.md).";
 static const char *const why_CROWD =
     "Sixteen nodes' turns take 6.6 ms, so the window of --quick ends before queues have gone round once; in full "
     "runs crest's figure is one node's monopoly (Jain 0.07 and 0.09; cellar 0.91).";
