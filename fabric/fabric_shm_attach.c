@@ -330,7 +330,7 @@ int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct
 
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
         struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_FENCE, .cn = cn, .cns = only_dead};
-        int socket_fd, code = connect_to(shm->socket_paths[i], &socket_fd, error);
+        int socket_fd = -1, code = connect_to(shm->socket_paths[i], &socket_fd, error);
         if (code != 0) continue; /* it watches nobody any more */
         code = ask(socket_fd, shm->socket_paths[i], &message, FABRIC_SHM_FENCED, NULL, error);
         close(socket_fd);
