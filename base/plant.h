@@ -254,6 +254,8 @@
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
     X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
     X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
+    X(declock_leads_for_ever, "who leads a reset waits for it beyond his deadline")                                    \
+    X(declock_lead_dropped, "a reset that its leader could not end has his name, and nobody goes on with it")          \
     X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
     X(declock_stopped_insists, "a compute node that has stopped sends a grant until it has arrived")                   \
     X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \

@@ -50,7 +50,7 @@ static int await_grant(struct coro *co, struct lockmgr_hold *hold, uint64_t dead
     uint64_t stall_ns = lockmgr_now_ns(client) + declock_of(client->worker)->stall_ns;
     bool stalls = stall_ns < deadline_ns;
     if (lockmgr_wait(co, client, stalls ? stall_ns : deadline_ns) || !stalls) return 0;
-    return declock_reset_stalled(co, client, hold->lock, generation);
+    return declock_reset_stalled(co, client, hold->lock, generation, deadline_ns);
 }
 
 enum drive_step { DRIVE_TAKEN, DRIVE_EXPIRED, DRIVE_POLL, DRIVE_ENTER, DRIVE_AWAIT, DRIVE_GIVE_BACK };
@@ -109,7 +109,7 @@ static int drive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_n
             break;
         case DRIVE_ENTER:
             entered++;
-            code = declock_place_enter(co, hold);
+            code = declock_place_enter(co, hold, deadline_ns);
             poll = true;
             break;
         case DRIVE_AWAIT:
@@ -305,7 +305,8 @@ static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
         worker->tender.stats.failures += pass_on(co, &worker->tender, seat) != 0;
         declock_reset_answer_all(co, &worker->tender);
     }
-    return declock_clock_tend(co, &worker->tender);
+    uint64_t left_ns = declock_reset_tend(co, &worker->tender), clock_ns = declock_clock_tend(co, &worker->tender);
+    return left_ns < clock_ns ? left_ns : clock_ns;
 }
 
 /* Not while the CN has a place anywhere: of one who gave up, the grant is yet to come. */
@@ -407,7 +408,7 @@ static void worker_forget(struct lockmgr_worker *worker)
     struct declock_worker *own = worker->own;
     own->ack_count = 0;
     own->passes = NULL;
-    for (uint32_t i = 0; i <= worker->lockmgr->config.clients_per_worker; i++) own->clients[i].collect.active = false;
+    own->left = NULL;
 }
 
 static void forget(struct lockmgr *lockmgr) { declock_table_clear(lockmgr->shared); }

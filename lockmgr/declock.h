@@ -45,9 +45,9 @@ enum declock_message { DECLOCK_GRANT = 1, DECLOCK_RESET, DECLOCK_ACK };
 
 enum declock_state { DECLOCK_IDLE, DECLOCK_BUSY, DECLOCK_WAITING, DECLOCK_HELD };
 
-/* Where a reset is led from: CN, worker, number of the client there. */
+/* Where a reset is led from. */
 struct declock_leader {
-    uint32_t cn, worker, client;
+    uint32_t cn, worker;
 };
 struct declock_ack {
     uint64_t lock;
@@ -56,15 +56,25 @@ struct declock_ack {
     bool due;
 };
 
+/* A reset that this CN leads: by a client, or by the tender of its worker, to which that one has left it. */
+struct declock_lead {
+    struct lockmgr_client *by; /* NULL: it leads none */
+    uint8_t generation;        /* that is to end */
+    uint64_t begin_ns;
+    uint64_t again_ns; /* then who has not acknowledged is signalled again */
+    uint64_t acked[4]; /* by CN */
+    struct declock_record *left_next;
+};
+
 struct declock_record {
     struct declock_record *next; /* of its slot, or free */
     uint64_t lock;               /* fabric_addr.bits */
     struct declock_seat *seats;
     bool reset_known;       /* a reset was signalled, */
     uint8_t reset_to;       /* ... to this generation */
-    bool leads;             /* a client of this CN resets the lock */
     uint32_t pins;          /* keep it while its seats go */
     struct declock_ack ack; /* owed when the CN has nothing of earlier generations any more */
+    struct declock_lead lead;
 };
 
 struct declock_seat {
@@ -123,19 +133,10 @@ struct declock {
     _Atomic uint64_t zero_ns; /* the common time's zero, by the CN's clock */
 };
 
-/* The acknowledgements of a reset that this client leads. */
-struct declock_collect {
-    uint64_t lock;
-    uint8_t generation;
-    bool active;
-    uint64_t acked[4]; /* by CN */
-};
-
 struct declock_client {
     uint64_t *words;                       /* registered: a whole lock, */
     struct lockmgr_message_wire *messages; /* ... and what is sent at once */
     uint64_t old;                          /* header, as the last release or reset found it */
-    struct declock_collect collect;
 };
 
 struct declock_worker {
@@ -144,6 +145,7 @@ struct declock_worker {
     struct declock_ack acks[DECLOCK_ACKS];
     uint32_t ack_count;
     struct declock_seat *passes;
+    struct declock_record *left; /* resets that clients have left to the tender */
     /* worker 0: the common time */
     uint64_t clock_due_ns;
     uint64_t clock_round; /* entered, and not seen its end */
@@ -198,7 +200,7 @@ bool declock_void(const struct declock_seat *seat);
 /* ---- the place in the remote queue ---- */
 
 /* The BUSY seat's agent enters the queue: the seat is WAITING, HELD, or IDLE again (0: look, and try again). */
-NODISCARD int declock_place_enter(struct coro *co, struct lockmgr_hold *hold);
+NODISCARD int declock_place_enter(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
 /*
  * The BUSY seat's place is given up, and who is next notified; then it is IDLE. next: of the CN, for whom the same operation takes a new
  * place; then the seat is WAITING or HELD, with an agent. alone: nobody was known to wait.
@@ -220,18 +222,22 @@ bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uin
 /* ---- resets ---- */
 
 /*
- * Ends `generation` of the lock, unless somebody has or does: then the caller waits for its end. The client has no place in the queue.
+ * Ends `generation` of the lock, unless somebody has or does. The client has no place in the queue. What it has not ended by until_ns (0: it waits for nobody)
+ * it leaves to the tender, as it does when the memory node does not answer.
  */
-NODISCARD int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
-                            uint8_t generation);
+NODISCARD int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation,
+                            uint64_t until_ns);
 /* The same of the generation that the lock is in. */
-NODISCARD int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock);
+NODISCARD int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
+                                uint64_t until_ns);
+/* Goes on with the resets that clients have left; returns when to come again. */
+uint64_t declock_reset_tend(struct coro *co, struct lockmgr_client *tender);
 /* Until no reset is under way (0) or until_ns (-DEADLINE); takes over what a dead CN has begun. */
 NODISCARD int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
                                   uint64_t until_ns);
 /* Who waits for long: if a CN has died since the last reset, the lock is reset. generation: of the ticket. */
 NODISCARD int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
-                                    uint8_t generation);
+                                    uint8_t generation, uint64_t until_ns);
 void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
                            const struct lockmgr_message_wire *wire);
 /* Under the slot's lock: is an acknowledgement to be sent now? */

@@ -61,12 +61,12 @@ void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct d
 /* ---- enter ---- */
 
 /* Nobody knows whether the FAA was executed: a reset makes that good. */
-static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code)
+static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code, uint64_t deadline_ns)
 {
     declock_place_idle(co, hold->client, declock_seat_of(hold));
     if (code != -CELLAR_ERR_INDETERMINATE) return code;
     hold->client->stats.retries++;
-    return declock_reset_now(co, hold->client, hold->lock);
+    return declock_reset_now(co, hold->client, hold->lock, deadline_ns);
 }
 
 /* The WRITE of a waiter's entry, out of the client's words. It is of acquiring, whoever posts it. */
@@ -136,7 +136,7 @@ static int enter_waiting(struct coro *co, struct lockmgr_hold *hold, const struc
     return code;
 }
 
-int declock_place_enter(struct coro *co, struct lockmgr_hold *hold)
+int declock_place_enter(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     struct lockmgr_client *client = hold->client;
     const struct cql *cql = &declock_of(client->worker)->cql;
@@ -145,7 +145,7 @@ int declock_place_enter(struct coro *co, struct lockmgr_hold *hold)
     int code;
     do code = lockmgr_faa_word(co, hold, 0, cql_enter_addend(cql, hold->mode), &old);
     while (declock_again(co, client, code, &tries));
-    if (code) return enter_unknown(co, hold, code);
+    if (code) return enter_unknown(co, hold, code, deadline_ns);
     struct cql_ticket ticket;
     switch (cql_entered(cql, old, hold->mode, &ticket)) {
     case CQL_GRANTED:
@@ -162,7 +162,7 @@ int declock_place_enter(struct coro *co, struct lockmgr_hold *hold)
     }
     declock_place_idle(co, client, declock_seat_of(hold));
     client->stats.retries++;
-    return declock_reset(co, client, hold->lock, ticket.generation);
+    return declock_reset(co, client, hold->lock, ticket.generation, deadline_ns);
 }
 
 /* ---- leave ---- */
@@ -429,5 +429,5 @@ int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct d
     if (rejoined == REJOINED_ALONE) return declock_place_leave(co, client, seat, &(struct declock_waiter){0}, false);
     if (rejoined == REJOINED_VOID && !two) declock_place_idle(co, client, seat);
     if (code || left == LEFT) return code;
-    return declock_reset(co, client, leaving.lock, leaving.generation);
+    return declock_reset(co, client, leaving.lock, leaving.generation, 0);
 }

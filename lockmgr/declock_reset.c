@@ -16,7 +16,7 @@
 
 #define POLL_ROUND_TRIPS 2
 #define POLL_ROUND_TRIPS_MAX 256
-#define SIGNAL_AGAIN_WAITS 16 /* each of POLL_ROUND_TRIPS */
+#define SIGNAL_AGAIN_ROUND_TRIPS 32
 
 static uint64_t rtt_of(const struct lockmgr_client *client)
 {
@@ -108,10 +108,8 @@ static struct declock_ack signalled(struct lockmgr_worker *worker, const struct 
 
 void declock_reset_answer(struct coro *co, struct lockmgr_client *client, const struct declock_ack *ack)
 {
-    struct lockmgr_message_wire wire = {.lock = ack->lock,
-                                        .client = ack->to.client,
-                                        .kind = DECLOCK_ACK,
-                                        .words = {ack->generation, client->worker->lockmgr->cn}};
+    struct lockmgr_message_wire wire = {
+        .lock = ack->lock, .kind = DECLOCK_ACK, .words = {ack->generation, client->worker->lockmgr->cn}};
     /* If it does not arrive it is asked for again. */
     int code = lockmgr_send(co, client, ack->to.cn, ack->to.worker, &wire);
     client->stats.failures += code == -CELLAR_ERR_INVALID;
@@ -135,14 +133,17 @@ static void answer_later(struct lockmgr_worker *worker, const struct declock_ack
 
 static void collect(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
 {
-    struct declock_worker *own = worker->own;
-    uint32_t tender = worker->lockmgr->config.clients_per_worker, cn = (uint32_t)wire->words[1];
-    bool by_tender = wire->client == LOCKMGR_NO_CLIENT;
-    if ((!by_tender && wire->client >= tender) || cn >= CQL_CNS_MAX) return;
-    struct declock_collect *at = &own->clients[by_tender ? tender : wire->client].collect;
-    if (!at->active || at->lock != wire->lock || at->generation != (uint8_t)wire->words[0]) return;
-    at->acked[cn / 64] |= 1ull << cn % 64;
-    lockmgr_signal(worker, by_tender ? &worker->tender : &worker->clients[wire->client]);
+    struct declock *declock = declock_of(worker);
+    uint64_t cn = wire->words[1];
+    if (cn >= CQL_CNS_MAX) return;
+    declock_lock(declock, wire->lock, worker->ep);
+    struct declock_record *record = declock_record_find(declock, wire->lock);
+    struct declock_lead *lead = record ? &record->lead : NULL;
+    if (lead && lead->by && (uint8_t)(lead->generation + 1) == (uint8_t)wire->words[0]) {
+        lead->acked[cn / 64] |= 1ull << cn % 64;
+        lockmgr_signal(worker, lead->by);
+    }
+    declock_unlock(declock, wire->lock);
 }
 
 void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
@@ -153,7 +154,7 @@ void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_me
         return;
     }
     struct declock_ack ack = {.lock = wire->lock,
-                              .to = {message->from_cn, message->from_worker, wire->client},
+                              .to = {message->from_cn, message->from_worker},
                               .generation = (uint8_t)wire->words[0],
                               .due = true};
     ack = signalled(worker, &ack);
@@ -167,7 +168,9 @@ struct reset {
     struct fabric_addr lock;
     uint8_t generation; /* that is to end */
     uint64_t word;      /* the header, as it was last seen */
-    uint64_t deaths;    /* when it began */
+    uint64_t deaths;    /* when it began, or went on */
+    bool named;         /* the own name may be in the header */
+    struct declock_record *record;
 };
 
 static uint8_t name_of(const struct lockmgr_client *client) { return (uint8_t)(client->worker->lockmgr->cn + 1); }
@@ -203,10 +206,11 @@ static int take_lead(struct coro *co, struct reset *reset, bool *led)
     while (code == 0) {
         struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, reset->word);
         if (header.generation != reset->generation) return 0;
-        *led = header.resetter == name_of(client);
+        *led = reset->named = header.resetter == name_of(client);
         if (*led) return 0;
         if (header.resetter && (!lockmgr_surely_dead(co, client, header.resetter - 1u) || PLANT(declock_resetter_lost)))
             return 0;
+        reset->named = true;
         code = cas_header(co, reset, cql_with_resetter(reset->word, name_of(client)), led);
         if (*led) return code;
     }
@@ -223,7 +227,6 @@ static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cn
     struct fabric_op ops[DECLOCK_MESSAGES];
     for (uint32_t i = 0; i < count; i++) {
         own->messages[i] = (struct lockmgr_message_wire){.lock = reset->lock.bits,
-                                                         .client = client->number,
                                                          .kind = DECLOCK_RESET,
                                                          .magic = LOCKMGR_MAGIC,
                                                          .words = {(uint8_t)(reset->generation + 1)}};
@@ -244,7 +247,7 @@ static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cn
 static int missing(struct coro *co, struct reset *reset, bool send, uint32_t *all)
 {
     const struct lockmgr *lockmgr = reset->client->worker->lockmgr;
-    uint64_t *acked = declock_client_of(reset->client)->collect.acked;
+    uint64_t *acked = reset->record->lead.acked;
     uint32_t cns[DECLOCK_MESSAGES], count = 0;
     int code = 0;
     *all = 0;
@@ -266,8 +269,8 @@ static int missing(struct coro *co, struct reset *reset, bool send, uint32_t *al
 static bool own_quiet(struct lockmgr_client *client, const struct reset *reset)
 {
     struct declock *declock = declock_of(client->worker);
+    struct declock_record *record = reset->record;
     declock_lock(declock, reset->lock.bits, client->worker->ep);
-    struct declock_record *record = declock_record_find(declock, reset->lock.bits);
     record->reset_known = true;
     record->reset_to = (uint8_t)(reset->generation + 1);
     abort_waiters(declock, record, client->worker);
@@ -279,25 +282,24 @@ static bool own_quiet(struct lockmgr_client *client, const struct reset *reset)
     return quiet;
 }
 
-static int collect_all(struct coro *co, struct reset *reset)
+static int collect_all(struct coro *co, struct reset *reset, uint64_t until_ns)
 {
     struct lockmgr_client *client = reset->client;
-    struct declock_collect *at = &declock_client_of(client)->collect;
-    *at = (struct declock_collect){
-        .lock = reset->lock.bits, .generation = (uint8_t)(reset->generation + 1), .active = true};
-    int code = 0;
-    for (uint32_t waits = 0; !PLANT(declock_reset_unawaited); waits++) {
+    struct declock_lead *lead = &reset->record->lead;
+    while (!PLANT(declock_reset_unawaited)) {
         uint32_t all;
-        bool quiet = own_quiet(client, reset);
-        code = missing(co, reset, waits % SIGNAL_AGAIN_WAITS == 0, &all);
-        if (code || (all == 0 && quiet)) break;
+        uint64_t now_ns = lockmgr_now_ns(client);
+        bool quiet = own_quiet(client, reset), again = now_ns >= lead->again_ns;
+        if (again) lead->again_ns = now_ns + SIGNAL_AGAIN_ROUND_TRIPS * rtt_of(client);
+        int code = missing(co, reset, again, &all);
+        if (code || (all == 0 && quiet)) return code;
         declock_reset_answer_all(co, client); /* if this is the tender, nobody else does */
         bool ends = lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn);
-        if ((code = ends ? -CELLAR_ERR_FENCED : 0)) break;
+        if (ends) return -CELLAR_ERR_FENCED;
+        if (lockmgr_now_ns(client) >= until_ns && !PLANT(declock_leads_for_ever)) return -CELLAR_ERR_DEADLINE;
         lockmgr_wait(co, client, lockmgr_now_ns(client) + POLL_ROUND_TRIPS * rtt_of(client));
     }
-    at->active = false;
-    return code;
+    return 0;
 }
 
 /* Entries and the reset word. Of the header nothing yet. */
@@ -335,63 +337,114 @@ static int clear_header(struct coro *co, struct reset *reset)
     return code;
 }
 
-static int lead(struct coro *co, struct reset *reset)
+static int lead(struct coro *co, struct reset *reset, uint64_t until_ns)
 {
+    struct lockmgr_client *client = reset->client;
     bool led = false;
-    reset->deaths = declock_deaths(reset->client->worker->lockmgr);
+    reset->deaths = declock_deaths(client->worker->lockmgr);
     int code = take_lead(co, reset, &led);
     if (code || !led) return code;
-    reset->client->stats.resets++;
-    uint64_t since_ns = lockmgr_now_ns(reset->client);
-    if ((code = collect_all(co, reset))) return code;
+    if ((code = collect_all(co, reset, until_ns))) return code;
     if ((code = write_entries(co, reset))) return code;
     code = clear_header(co, reset);
-    reset->client->stats.reset_ns += lockmgr_now_ns(reset->client) - since_ns;
+    client->stats.resets++;
+    client->stats.reset_ns += lockmgr_now_ns(client) - reset->record->lead.begin_ns;
     return code;
 }
 
-/* One client of a CN leads at most. */
-static bool enlist(struct lockmgr_client *client, struct fabric_addr lock, bool leads)
+/* One of a CN leads at most; *led: what it leads, if it is not the caller. */
+static bool enlist(struct reset *reset, uint8_t *led)
 {
+    struct lockmgr_client *client = reset->client;
     struct declock *declock = declock_of(client->worker);
-    struct fabric_ep *ep = client->worker->ep;
-    declock_lock(declock, lock.bits, ep);
-    struct declock_record *record = declock_record_make(declock, lock.bits, ep);
-    bool free_now = record && (!leads || !record->leads);
-    if (free_now) {
-        record->leads = leads;
-        if (!leads) drop_idle(declock, record, ep);
-    }
-    declock_unlock(declock, lock.bits);
+    declock_lock(declock, reset->lock.bits, client->worker->ep);
+    struct declock_record *record = declock_record_make(declock, reset->lock.bits, client->worker->ep);
+    bool free_now = record && !record->lead.by;
+    if (free_now)
+        record->lead =
+            (struct declock_lead){.by = client, .generation = reset->generation, .begin_ns = lockmgr_now_ns(client)};
+    *led = record ? record->lead.generation : (uint8_t)(reset->generation - 1);
+    declock_unlock(declock, reset->lock.bits);
+    reset->record = record;
     return free_now;
+}
+
+/* INV-DECLOCK-10. The tender has no deadline, and holds no lock that somebody waits for. */
+static void leave_to_tender(struct reset *reset)
+{
+    struct lockmgr_worker *worker = reset->client->worker;
+    struct declock *declock = declock_of(worker);
+    struct declock_worker *own = worker->own;
+    declock_lock(declock, reset->lock.bits, worker->ep);
+    reset->record->lead.by = &worker->tender;
+    declock_unlock(declock, reset->lock.bits);
+    reset->record->lead.left_next = own->left;
+    own->left = reset->record;
+    if (reset->client != &worker->tender) lockmgr_signal(worker, &worker->tender);
+}
+
+static void resign(struct reset *reset)
+{
+    struct fabric_ep *ep = reset->client->worker->ep;
+    struct declock *declock = declock_of(reset->client->worker);
+    declock_lock(declock, reset->lock.bits, ep);
+    reset->record->lead.by = NULL;
+    drop_idle(declock, reset->record, ep);
+    declock_unlock(declock, reset->lock.bits);
+}
+
+static int lead_on(struct coro *co, struct reset *reset, uint64_t until_ns)
+{
+    int code = lead(co, reset, until_ns);
+    bool open = code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
+    if (open && reset->named && !PLANT(declock_lead_dropped))
+        leave_to_tender(reset);
+    else
+        resign(reset);
+    return code == -CELLAR_ERR_DEADLINE ? 0 : code;
 }
 
 /*
  * Who leads for this CN may be at the end of an earlier reset, which does not empty the queue that the caller means: then the caller waits and
  * looks again.
  */
-int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
+int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation,
+                  uint64_t until_ns)
 {
     struct reset reset = {.client = client, .lock = lock, .generation = generation};
-    while (!enlist(client, lock, true)) {
+    for (uint8_t led; !enlist(&reset, &led);) {
         if (PLANT(declock_reset_shared)) return 0;
+        if (led == generation && lockmgr_now_ns(client) >= until_ns) return 0;
         lockmgr_sleep(co, client, POLL_ROUND_TRIPS * rtt_of(client));
         int code = declock_fetch(co, client, lock);
         if (code) return code;
         uint64_t word = declock_client_of(client)->words[0];
         if (cql_header_of(&declock_of(client->worker)->cql, word).generation != generation) return 0;
     }
-    int code = lead(co, &reset);
-    enlist(client, lock, false);
-    return code;
+    return lead_on(co, &reset, until_ns);
 }
 
-int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock)
+uint64_t declock_reset_tend(struct coro *co, struct lockmgr_client *tender)
+{
+    struct declock_worker *own = tender->worker->own;
+    struct declock_record *left = own->left;
+    own->left = NULL;
+    while (left) {
+        struct declock_record *record = left;
+        left = record->lead.left_next;
+        struct reset reset = {
+            .client = tender, .lock = {record->lock}, .generation = record->lead.generation, .record = record};
+        tender->stats.failures += lead_on(co, &reset, 0) != 0;
+    }
+    return own->left ? lockmgr_now_ns(tender) + SIGNAL_AGAIN_ROUND_TRIPS * rtt_of(tender) : UINT64_MAX;
+}
+
+int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint64_t until_ns)
 {
     int code = declock_fetch(co, client, lock);
     if (code) return code;
     struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, declock_client_of(client)->words[0]);
-    return declock_reset(co, client, lock, header.generation);
+    return declock_reset(co, client, lock, header.generation, until_ns);
 }
 
 /* ---- those who wait for its end, or for somebody dead ---- */
@@ -406,14 +459,15 @@ int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct f
         if (header.resetter == 0) return 0;
         if (lockmgr_now_ns(client) >= until_ns) return -CELLAR_ERR_DEADLINE;
         if (lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) &&
-            (code = declock_reset(co, client, lock, header.generation)))
+            (code = declock_reset(co, client, lock, header.generation, until_ns)))
             return code;
         client->stats.retries++;
         lockmgr_sleep(co, client, pause * rtt_of(client));
     }
 }
 
-int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation)
+int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation,
+                          uint64_t until_ns)
 {
     uint64_t deaths = declock_deaths(client->worker->lockmgr);
     if (deaths == 0 || PLANT(declock_stall_ignored)) return 0;
@@ -424,5 +478,5 @@ int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct
     if (header.generation != generation) return 0;
     if (header.resetter ? !lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) : words[1] >= deaths) return 0;
     client->stats.retries++;
-    return declock_reset(co, client, lock, generation);
+    return declock_reset(co, client, lock, generation, until_ns);
 }

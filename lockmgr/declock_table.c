@@ -103,7 +103,7 @@ struct declock_record *declock_record_make(struct declock *declock, uint64_t loc
 
 void declock_record_drop(struct declock *declock, struct declock_record *record, struct fabric_ep *ep)
 {
-    if (record->seats || record->leads || record->pins) return;
+    if (record->seats || record->lead.by || record->pins) return;
     must(!record->ack.due);
     struct declock_record **at = &slot_of(declock, record->lock)->first;
     while (*at != record) at = &(*at)->next;

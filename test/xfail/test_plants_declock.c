@@ -19,6 +19,7 @@ static const struct plants_search searches[] = {
     {.plant = "declock_entries_kept", FLAT},
     {.plant = "declock_resetter_lost", FLAT},
     {.plant = "declock_stall_ignored", FLAT},
+    {.plant = "declock_lead_dropped", FLAT},
     {.plant = "declock_deaths_undone", FLAT, .lock_join = true},
     {.plant = "lockmgr_view_trusted", FLAT, .lock_join = true},
     {.plant = "lockmgr_dead_unseen", FLAT},

@@ -25,9 +25,6 @@ static const struct plants_search searches[] = {
                .threads = 1,
                .coros = 3,
                .keys = 2}},
-    /* compute nodes die */
-    CLUSTER("declock_fence_unheard", "declock", .faults = "cn_crash=0.003", .cns = 4, .coros = 3, .threads = 1,
-            .keys = 2, .lease_us = 500, .steps_max = 4000000),
     /* a memory node is lost */
     CLUSTER("recover_silence_ignored", "declock", .faults = "mn_crash=0.003,cn_crash=0.003", .cns = 3, .coros = 2,
             .threads = 1, .mns = 2, .replicas = 1, .lease_us = 500, .steps_max = 4000000),
