@@ -37,8 +37,6 @@ struct run {
     bool failed;
 };
 
-/* How long a transaction may take, and how much longer than expected another process, until it must have died. */
-#define PATIENCE_NS 10000000000
 #define LEAVE_EVERY_NS 50000000          /* so old are the counters of a process that dies, at most */
 #define VERDICT_PATIENCE_NS 600000000000 /* large pools take long to be checked */
 
@@ -102,7 +100,7 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .exact = settings->sim,
                                   .client_first = settings->process * sessions,
                                   .client_count = settings->processes * sessions,
-                                  .timeout_ns = together(run) ? PATIENCE_NS : 0,
+                                  .timeout_ns = together(run) ? settings_patience_ns(settings) : 0,
                                   .leave = settings->survive ? processes_leave_one : NULL,
                                   .leave_arg = &run->processes,
                                   .leave_every_ns = LEAVE_EVERY_NS,
@@ -219,7 +217,7 @@ static uint64_t patience_ns(const struct run *run)
 {
     const struct settings *settings = &run->settings;
     double left = settings->warmup_s + settings->seconds - run->outcome.run_s;
-    return settings->txns ? 0 : PATIENCE_NS + (left > 0 ? ns_of(left) : 0);
+    return settings->txns ? 0 : settings_patience_ns(settings) + (left > 0 ? ns_of(left) : 0);
 }
 
 static int load_together(struct run *run, struct cellar_error *error)

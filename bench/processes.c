@@ -13,7 +13,6 @@
 #define POLLS_TO_LOSE                                                                                                  \
     20 /* so many looks at one that gets no further before its memory nodes are asked whether it lives */
 #define CLIENT_COLUMNS_MAX 4
-#define CALL_NS 10000000000 /* rows of this table are never busy for long, unless their locks' owner has died */
 
 struct row {
     uint64_t stage;
@@ -21,8 +20,6 @@ struct row {
     char plan[PLAN_BYTES];
 };
 enum { COLUMN_STAGE, COLUMN_RUN, COLUMN_PLAN };
-
-static const struct cellar_call_options call_options = {.timeout_ns = CALL_NS};
 
 /* ---- procedures ---- */
 
@@ -157,7 +154,7 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
 static int look(struct processes *processes, uint32_t of, struct look_args *args, struct cellar_error *error)
 {
     *args = (struct look_args){.processes = processes, .of = of};
-    return failed(cellar_call(processes->db, processes->look, args, &call_options, NULL), error,
+    return failed(cellar_call(processes->db, processes->look, args, &processes->options, NULL), error,
                   "looking for the other processes");
 }
 
@@ -175,7 +172,7 @@ static int join(struct processes *processes, const struct settings *settings, st
                            "process %u of %u was given other options than this one; only --process may differ", i,
                            processes->count);
     }
-    int code = cellar_call(processes->db, processes->join, &args, &call_options, NULL);
+    int code = cellar_call(processes->db, processes->join, &args, &processes->options, NULL);
     if (code == -CELLAR_ERR_EXISTS)
         return err_set(error, CELLAR_ERR_EXISTS,
                        "process %u of %u has been here already: %s holds an earlier run; a run needs fresh memory",
@@ -193,6 +190,7 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
                                     .count = settings->processes,
                                     .survive = settings->survive,
                                     .cns = settings->db.cns,
+                                    .options = {.timeout_ns = settings_patience_ns(settings)},
                                     .client_bytes = (settings->workload->client_bytes + 7) / 8 * 8};
     int code = stages_create(processes, error);
     if (code == 0)
@@ -206,7 +204,7 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
 int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error)
 {
     struct arrive_args args = {.processes = processes, .row = {.stage = (uint64_t)stage}};
-    return failed(cellar_call(processes->db, processes->arrive, &args, &call_options, NULL), error,
+    return failed(cellar_call(processes->db, processes->arrive, &args, &processes->options, NULL), error,
                   "telling the other processes");
 }
 
@@ -346,7 +344,7 @@ int processes_leave_one(void *arg, struct cellar_session *session, const struct 
     struct processes *processes = arg;
     struct leave_args args = {processes, client};
     struct cellar_result result;
-    return cellar_exec(session, processes->leave, &args, &call_options, &result);
+    return cellar_exec(session, processes->leave, &args, &processes->options, &result);
 }
 
 int processes_leave_clients(struct processes *processes, struct workload_client *const *clients, uint32_t count,
@@ -355,7 +353,7 @@ int processes_leave_clients(struct processes *processes, struct workload_client 
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < count; i++) {
         struct leave_args args = {processes, clients[i]};
-        code = cellar_call(processes->db, processes->leave, &args, &call_options, NULL);
+        code = cellar_call(processes->db, processes->leave, &args, &processes->options, NULL);
     }
     return failed(code, error, "leaving the counters of this process");
 }

@@ -10,6 +10,7 @@
 
 #define COORDINATORS_MAX 65536
 #define HISTORY_MAX_DEFAULT 1000000
+#define PATIENCE_NS 10000000000ull
 
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
 
@@ -288,6 +289,12 @@ const char *settings_lock(const struct settings *settings)
 uint64_t settings_coordinators(const struct settings *settings)
 {
     return (uint64_t)settings->db.cns * settings->db.threads * settings->db.coros;
+}
+
+uint64_t settings_patience_ns(const struct settings *settings)
+{
+    uint64_t lease_ns = settings->db.lease_ns;
+    return PATIENCE_NS + (lease_ns == CELLAR_LEASE_NONE ? 0 : lease_ns);
 }
 
 void settings_print_help(FILE *out)

@@ -41,5 +41,10 @@ NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, 
 void settings_print_help(FILE *out);
 /* All coordinators of one process. */
 uint64_t settings_coordinators(const struct settings *settings);
+/*
+ * Of several processes: how long a transaction may take, and how much longer than expected another process, until that one must have died. What a
+ * dead one has locked stays so until its lease tells.
+ */
+uint64_t settings_patience_ns(const struct settings *settings);
 /* The algorithm of records, or of hot ones; NULL: the mode has none of the lock manager's. */
 const char *settings_lock(const struct settings *settings);

@@ -29,8 +29,7 @@ number() { sed -n "s/^ *\"$2\": \([0-9]*\).*/\1/p" "$folder/$1.json"; }
 
 recovers() { "$cellar" recover --memnodes "$nodes" --replicas "$replicas" --cn "$victim" >"$folder/$name.recover" 2>&1; }
 
-# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Survivors give up after 10 s, and on a loaded machine who lives may stand still for a second or
-# two: leases are between these.
+# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Leases are long: on a loaded machine who lives may stand still for seconds.
 dies() {
     local name=$1 cc=$2 replicas=$3 lease=$4 signal=$5 victim=$6 pids=() i nodes="$folder/$1-a,$folder/$1-b"
     memnode "$name-a" 0
@@ -70,12 +69,12 @@ dies() {
     [ $failures -eq 0 ]
 }
 
-dies backed cellar 1 4 KILL 2 || exit 1
+dies backed cellar 1 10 KILL 2 || exit 1
 dies operator crest 0 off KILL 1 || exit 1
 if [ "$share" -eq 100 ]; then # the plain build makes all of it
-    dies killed cell 0 4 KILL 1 || exit 1
+    dies killed cell 0 10 KILL 1 || exit 1
     dies judge cell 1 off KILL 0 || exit 1
-    dies zombie cellar 1 4 STOP 1 || exit 1
+    dies zombie cellar 1 10 STOP 1 || exit 1
 fi
 
 # Who dies while it loads takes the others with it.
