@@ -432,7 +432,7 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
                                   .stall_max_ns = STALL_MAX_NS,
                                   .seed = config->seed,
                                   .switch_times = {.control_ns = SWITCH_CONTROL_NS}};
-#if defined(__x86_64__)
+#if defined(__x86_64__) || defined(__aarch64__)
     shm->fabric.wide_atomics = true;
 #endif
     shm->rtt_ns = config->rtt_ns;

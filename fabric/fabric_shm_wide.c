@@ -1,7 +1,7 @@
 /*
  * fabric_shm_wide.c - atomics by fields, and those on 16 bytes. Off the engine's path: execute() calls these out of line.
  *
- * One instruction of the processor, CMPXCHG16B, swaps an aligned pair of words, and is atomic against every locked instruction on either of
+ * The processor swaps an aligned pair of words, by CMPXCHG16B or by LDAXP and STLXP, and that is atomic against its atomics on either of
  * them: so wide atomics exclude those on 8 bytes without a lock, in any process. Compilers reach it through a library whose locks would
  * not, hence the assembly; ThreadSanitizer does not see into that, and is told.
  */
@@ -38,7 +38,31 @@ static inline bool swap_pair(uint64_t *pair, uint64_t expected[2], const uint64_
                          : "memory");
     return done;
 }
+#elif defined(__aarch64__)
+/* The same. What was loaded is of one time only if it is also stored: where it does not match, as it is. */
+static inline bool swap_pair(uint64_t *pair, uint64_t expected[2], const uint64_t desired[2])
+{
+    uint64_t old[2], new[2];
+    uint32_t failed;
+    __asm__ __volatile__("1: ldaxp %[old0], %[old1], %[pair]\n"
+                         "   cmp %[old0], %[expected0]\n"
+                         "   ccmp %[old1], %[expected1], #0, eq\n"
+                         "   csel %[new0], %[desired0], %[old0], eq\n"
+                         "   csel %[new1], %[desired1], %[old1], eq\n"
+                         "   stlxp %w[failed], %[new0], %[new1], %[pair]\n"
+                         "   cbnz %w[failed], 1b\n"
+                         : [old0] "=&r"(old[0]), [old1] "=&r"(old[1]), [new0] "=&r"(new[0]), [new1] "=&r"(new[1]),
+                           [failed] "=&r"(failed), [pair] "+Q"(*(uint64_t(*)[2])(void *)pair)
+                         : [expected0] "r"(expected[0]), [expected1] "r"(expected[1]), [desired0] "r"(desired[0]),
+                           [desired1] "r"(desired[1])
+                         : "cc", "memory");
+    bool done = old[0] == expected[0] && old[1] == expected[1];
+    memcpy(expected, old, sizeof old);
+    return done;
+}
+#endif
 
+#if defined(__x86_64__) || defined(__aarch64__)
 /*
  * The two words may come from different times when they are loaded; what the swap finds is of one time. So even a CAS that does not match
  * ends with a swap, of the pair for itself.
