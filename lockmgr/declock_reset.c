@@ -432,8 +432,11 @@ uint64_t declock_reset_tend(struct coro *co, struct lockmgr_client *tender)
     while (left) {
         struct declock_record *record = left;
         left = record->lead.left_next;
-        struct reset reset = {
-            .client = tender, .lock = {record->lock}, .generation = record->lead.generation, .record = record};
+        struct reset reset = {.client = tender,
+                              .lock = {record->lock},
+                              .generation = record->lead.generation,
+                              .named = true, /* unless a look shows otherwise */
+                              .record = record};
         tender->stats.failures += lead_on(co, &reset, 0) != 0;
     }
     return own->left ? lockmgr_now_ns(tender) + SIGNAL_AGAIN_ROUND_TRIPS * rtt_of(tender) : UINT64_MAX;

@@ -18,6 +18,7 @@
 #define STACK_BYTES (64u << 10)
 #define BRIEF_NS 200000ull
 #define LONG_NS 100000000ull
+#define SILENCE_NS 10000000ull /* at least as long as an operation is tried again */
 #define STEPS_MAX 1000000
 
 struct cluster;
@@ -109,6 +110,7 @@ static void give_up_or_want(struct coro *co, struct node *node)
     struct lockmgr_hold hold;
     if (node->cn == 0) {
         expect(node, acquire(co, node, &hold, 0, LONG_NS), -CELLAR_ERR_UNREACHABLE);
+        sched_sleep(co, &node->sched, &node->task, 4 * SILENCE_NS); /* its tender tries in vain, too */
         node->cluster->silent = false;
         node->cluster->faulted[1] = true;
         return;
