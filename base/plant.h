@@ -35,7 +35,6 @@
     X(twopl_upgrade_assumed, "mode 2pl: a shared lock is enough for who writes in a later block")                      \
     X(twopl_released_early, "mode 2pl: what one block locked is released when the next one begins")                    \
     X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
-    X(twopl_late_after_deaths, "mode 2pl: locks out of order are asked for where locks are being reset")               \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \

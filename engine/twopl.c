@@ -183,15 +183,6 @@ static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, 
     return code;
 }
 
-/*
- * Of locks that are reset after a death whoever comes first does so, and waits for all holders however long that takes. Those wait for locks
- * above this one at most, as long as nobody asks for a lower one.
- */
-static bool may_be_late(const struct twopl *twopl)
-{
-    return view_deaths(&twopl->view) == 0 || PLANT(twopl_late_after_deaths);
-}
-
 /* How long for one lock. */
 static uint64_t patience_ns(const struct twopl_set *set, bool late)
 {
@@ -221,7 +212,6 @@ int twopl_enter(struct coro *co, struct txn *txn)
         const struct twopl_want *want = &set->wanted.wants[i];
         if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
-        if (late && !may_be_late(txn->home->twopl)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
         int code = ask(co, txn, want, patience_ns(set, late));
         if (code) return refused(co, txn, code, late);
         uint32_t hold = set->held.count;
@@ -235,8 +225,7 @@ void twopl_leave(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
-    asked_begin(txn); /* a release may have to wait for a reset, too */
-    /* The highest first: who must wait for a reset holds none above it then. */
+    asked_begin(txn); /* a release may have to wait until it is known who is dead */
     while (set->held.count) {
         struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
         int code = lockmgr_release(co, hold);

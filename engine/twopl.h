@@ -13,8 +13,7 @@
  *            cycle for long; and a lock that is held shared never becomes exclusive: the attempt ends, and the next one asks for the stronger one first.
  * INV-2PL-3: of a lock that can be lost while it is held (LOCKMGR_LEASES) nothing is believed: reads under it are checked behind v as in mode `record`.
  * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
- * INV-2PL-6: who waits for all other attempts of his compute node, or for the holders of a lock however long that takes, holds no lock that one of them
- *            may wait for: locks are released before a settlement, the highest first, and after a death only ascending ones are asked for.
+ * INV-2PL-6: who waits for all other attempts of his compute node holds no lock that one of them may wait for: locks are released before a settlement.
  * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one; unless the configuration changes first.
  * INV-2PL-7: no lock outlives a change of the configuration: while all compute nodes stand still none holds one, each forgets all that it knows of
  *            them, and the leader makes them zero, on each memory node or where it is stood in for.
