@@ -210,6 +210,9 @@ static const char *workload_draw(uint64_t seed)
     return sim_plan_workloads[i];
 }
 
+/* Mode 2pl: do leases of its lock hold by clocks that all compute nodes share? */
+static bool clocks_trusted(const struct sim_plan *plan) { return strcmp(plan->lock, "drtm") == 0; }
+
 /*
  * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it, which only its backups are told of. Whoever cannot tell whether he holds a lock stops, and leaves
  * it locked: of a lock that does not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and wait until he is
@@ -223,6 +226,7 @@ static bool outlived(const struct sim_plan *plan, uint32_t kind)
                                        FABRIC_SIM_FAULT_reorder,     FABRIC_SIM_FAULT_cn_pause};
     bool late = strcmp(plan->lock, "dslr") != 0; /* which rests on operations that are executed soon or never */
     if (!mode_of(plan->cc)->locks) return true;
+    if (kind == FABRIC_SIM_FAULT_clock_skew && clocks_trusted(plan)) return false;
     bool told = plan->lease_ns == 0 && strncmp(plan->lock, "declock", 7) == 0;
     if (kind == FABRIC_SIM_FAULT_mn_crash) return plan->replicas > 0;
     if (twopl_recovers(plan->lock) && !told) return true;
@@ -325,6 +329,8 @@ static int shape_check(const struct sim_plan *plan, struct cellar_error *error)
 static int lock_check(const struct sim_plan *plan, struct cellar_error *error)
 {
     if (!mode_of(plan->cc)->locks) return 0;
+    if (plan->faults.rate[FABRIC_SIM_FAULT_clock_skew] > 0 && clocks_trusted(plan))
+        REFUSE("the leases of lock %s rest on clocks that do not jump: no clock_skew in mode 2pl", plan->lock);
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0 && !outlived(plan, kind))
             REFUSE("mode 2pl on lock %s does not survive %s", plan->lock,
