@@ -1,7 +1,7 @@
 #!/bin/bash
-# install-deps.sh [test|guest|browser] - installs what building needs (with `test`: and what the tests need; with `guest`: and what
-# test/verbs/run.sh needs for its guests; with `browser`: only what test/cli/test_exp_page.sh looks at a page with), if it is missing. Debian and
-# its kin; as root or through sudo. Elsewhere it says what is missing.
+# install-deps.sh [test|guest|browser|aarch64] - installs what building needs (with `test`: and what the tests need; with `guest`: and what
+# test/verbs/run.sh needs for its guests; with `browser`: only what test/cli/test_exp_page.sh looks at a page with; with `aarch64`: and what
+# scripts/aarch64.sh compiles and runs with), if it is missing. Debian and its kin; as root or through sudo. Elsewhere it says what is missing.
 set -eu
 
 missing_packages() {
@@ -28,6 +28,10 @@ missing_packages() {
     command -v g++ >/dev/null || echo g++
     command -v spin >/dev/null || echo spin
     command -v valgrind >/dev/null || echo valgrind
+    if [ "$kind" = aarch64 ]; then
+        command -v aarch64-linux-gnu-gcc >/dev/null || echo gcc-aarch64-linux-gnu
+        command -v qemu-aarch64 >/dev/null || command -v qemu-aarch64-static >/dev/null || echo qemu-user
+    fi
     [ "$kind" = guest ] || return 0
     command -v qemu-system-x86_64 >/dev/null || echo qemu-system-x86
     command -v cpio >/dev/null || echo cpio
