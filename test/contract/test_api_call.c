@@ -251,10 +251,18 @@ static int hold_item(struct cellar_txn *txn, struct api_call *call)
     return wait_for_release(txn, call);
 }
 
+static int want_item(struct cellar_txn *txn, struct api_call *call)
+{
+    __atomic_store_n(&((struct held *)call)->closing->running, 1, __ATOMIC_SEQ_CST);
+    int ref = cellar_access(txn, call->items, 1, 0, CELLAR_ALL, 0);
+    TRY(ref);
+    return cellar_fetch(txn);
+}
+
 static void *vain_main(void *arg)
 {
     struct closing *closing = arg;
-    struct add args = add_args(closing->api, 1, 1);
+    struct held args = {.call = {.body = want_item, .items = closing->api->items}, .closing = closing};
     struct cellar_result result;
     closing->call_code = cellar_call(closing->api->db, closing->api->any, &args, NULL, &result);
     return NULL;
@@ -283,7 +291,8 @@ static void closing_waits_for_no_lock(void **state)
     assert_int_equal(pthread_create(&holder_thread, NULL, holder_main, &holder), 0);
     while (!__atomic_load_n(&holder.running, __ATOMIC_SEQ_CST)) usleep(100);
     assert_int_equal(pthread_create(&vain_thread, NULL, vain_main, &vain), 0);
-    usleep(20000); /* it has met the lock by then, or will be refused at once */
+    while (!__atomic_load_n(&vain.running, __ATOMIC_SEQ_CST))
+        usleep(100); /* else it might call who is closed by then */
     assert_int_equal(pthread_create(&closer, NULL, close_main, &holder), 0);
     bool waits_inside = mode_of(api.variant->cc)->shares;
     if (!waits_inside) pthread_join(vain_thread, NULL);
