@@ -51,34 +51,22 @@ static __attribute__((noinline)) void lines_put(const struct schema_cell *cell, 
     }
 }
 
-static inline void value_get(const struct schema_cell *cell, const uint8_t *image, uint32_t at, uint32_t bytes,
-                             void *value)
-{
-    if (cell->line_count)
-        lines_get(cell, image, at, bytes, value);
-    else
-        move(value, image + cell->offset + 8 + at, bytes);
-}
-
-static inline void value_put(const struct schema_cell *cell, uint8_t *image, uint32_t at, uint32_t bytes,
-                             const void *value)
-{
-    if (cell->line_count)
-        lines_put(cell, image, at, bytes, value);
-    else
-        move(image + cell->offset + 8 + at, value, bytes);
-}
-
 void record_column_get(const struct schema *schema, const uint8_t *image, uint32_t column, void *value)
 {
     const struct schema_column *from = &schema->columns[column];
-    value_get(&schema->cells[from->cell], image, from->value_offset, from->bytes, value);
+    if (from->split)
+        lines_get(&schema->cells[from->cell], image, from->value_offset, from->bytes, value);
+    else
+        move(value, image + from->offset, from->bytes);
 }
 
 void record_column_put(const struct schema *schema, uint8_t *image, uint32_t column, const void *value)
 {
     const struct schema_column *to = &schema->columns[column];
-    value_put(&schema->cells[to->cell], image, to->value_offset, to->bytes, value);
+    if (to->split)
+        lines_put(&schema->cells[to->cell], image, to->value_offset, to->bytes, value);
+    else
+        move(image + to->offset, value, to->bytes);
 }
 
 void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t cells, void *row)
@@ -86,8 +74,7 @@ void record_row_get(const struct schema *schema, const uint8_t *image, uint32_t 
     for (cells &= schema->all_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
-        for (; run < end; run++)
-            value_get(cell, image, run->value_offset, run->bytes, (uint8_t *)row + run->row_offset);
+        for (; run < end; run++) move((uint8_t *)row + run->row_offset, image + run->offset, run->bytes);
     }
 }
 
@@ -96,19 +83,26 @@ void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells,
     for (cells &= schema->all_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         const struct schema_run *run = &schema->runs[cell->first_run], *end = run + cell->run_count;
-        for (; run < end; run++)
-            value_put(cell, image, run->value_offset, run->bytes, (const uint8_t *)row + run->row_offset);
+        for (; run < end; run++) move(image + run->offset, (const uint8_t *)row + run->row_offset, run->bytes);
     }
 }
 
 void record_value_get(const struct schema *schema, const uint8_t *image, uint32_t cell, void *value)
 {
-    value_get(&schema->cells[cell], image, 0, schema->cells[cell].padded_bytes, value);
+    const struct schema_cell *from = &schema->cells[cell];
+    if (from->line_count)
+        lines_get(from, image, 0, from->padded_bytes, value);
+    else
+        move(value, image + from->offset + 8, from->padded_bytes);
 }
 
 void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell, const void *value)
 {
-    value_put(&schema->cells[cell], image, 0, schema->cells[cell].padded_bytes, value);
+    const struct schema_cell *to = &schema->cells[cell];
+    if (to->line_count)
+        lines_put(to, image, 0, to->padded_bytes, value);
+    else
+        move(image + to->offset + 8, value, to->padded_bytes);
 }
 
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#define LINES_MAX (LAYOUT_RECORD_BYTES_MAX / LAYOUT_LINE)
-
 static uint32_t round_up8(uint32_t bytes) { return (bytes + 7) & ~7u; }
 
 /* Length of a name, or 0 when it is missing, empty or does not fit with its terminator. */
@@ -75,31 +73,19 @@ static void number_cells(const struct cellar_schema *from, struct schema *schema
     }
 }
 
-/*
- * Packs each cell's columns into its value, in order of declaration, and merges neighbours into runs. False: too large.
- */
+/* Packs each cell's columns into its value, in order of declaration. False: too large. */
 static bool pack_values(struct schema *schema)
 {
+    for (uint32_t i = 0; i < schema->column_count; i++) {
+        struct schema_column *column = &schema->columns[i];
+        struct schema_cell *cell = &schema->cells[column->cell];
+        if (cell->value_bytes + column->bytes > LAYOUT_RECORD_BYTES_MAX) return false;
+        column->value_offset = cell->value_bytes;
+        cell->value_bytes = (uint16_t)(cell->value_bytes + column->bytes);
+    }
     for (uint32_t c = 0; c < schema->cell_count; c++) {
-        struct schema_cell *cell = &schema->cells[c];
-        struct schema_run *last = NULL;
-        cell->first_run = (uint16_t)schema->run_count;
-        for (uint32_t i = 0; i < schema->column_count; i++) {
-            struct schema_column *column = &schema->columns[i];
-            if (column->cell != c) continue;
-            if (cell->value_bytes + column->bytes > LAYOUT_RECORD_BYTES_MAX) return false;
-            column->value_offset = cell->value_bytes;
-            cell->value_bytes = (uint16_t)(cell->value_bytes + column->bytes);
-            if (last && last->row_offset + last->bytes == column->row_offset) {
-                last->bytes = (uint16_t)(last->bytes + column->bytes);
-                continue;
-            }
-            last = &schema->runs[schema->run_count++];
-            *last = (struct schema_run){column->row_offset, column->value_offset, (uint16_t)column->bytes};
-        }
-        cell->run_count = (uint16_t)(schema->run_count - cell->first_run);
-        cell->padded_bytes = (uint16_t)round_up8(cell->value_bytes);
-        schema->value_bytes += cell->padded_bytes;
+        schema->cells[c].padded_bytes = (uint16_t)round_up8(schema->cells[c].value_bytes);
+        schema->value_bytes += schema->cells[c].padded_bytes;
     }
     return true;
 }
@@ -107,13 +93,13 @@ static bool pack_values(struct schema *schema)
 /* Gives each cell its place behind the header line. False: the record gets too large. */
 static bool place_cells(struct schema *schema)
 {
-    uint8_t used[LINES_MAX] = {LAYOUT_LINE};
+    uint8_t used[SCHEMA_LINES_MAX] = {LAYOUT_LINE};
     uint32_t lines = 1;
     for (uint32_t c = 0; c < schema->cell_count; c++) {
         struct schema_cell *cell = &schema->cells[c];
         if (cell->padded_bytes > LAYOUT_VALUE_PER_LINE) {
             uint32_t count = (cell->padded_bytes + LAYOUT_VALUE_PER_LINE - 1) / LAYOUT_VALUE_PER_LINE;
-            if (count > LINES_MAX - lines) return false;
+            if (count > SCHEMA_LINES_MAX - lines) return false;
             cell->line_count = (uint16_t)count;
             cell->offset = (uint16_t)(lines * LAYOUT_LINE);
             cell->end = (uint16_t)(cell->offset + count * LAYOUT_LINE);
@@ -123,7 +109,7 @@ static bool place_cells(struct schema *schema)
         }
         uint32_t line = 1, bytes = 8u + cell->padded_bytes;
         while (line < lines && used[line] + bytes > LAYOUT_LINE) line++;
-        if (line == LINES_MAX) return false;
+        if (line == SCHEMA_LINES_MAX) return false;
         if (line == lines) lines++;
         cell->offset = (uint16_t)(line * LAYOUT_LINE + used[line]);
         cell->end = (uint16_t)(cell->offset + bytes);
@@ -132,6 +118,42 @@ static bool place_cells(struct schema *schema)
     schema->head_bytes = LAYOUT_LINE;
     schema->cells_end = schema->record_bytes = lines * LAYOUT_LINE;
     return true;
+}
+
+/* A run of its own, or more of the cell's last one. */
+static void add_run(struct schema *schema, struct schema_cell *cell, uint32_t row_offset, uint32_t offset,
+                    uint32_t bytes)
+{
+    struct schema_run *last = cell->run_count ? &schema->runs[schema->run_count - 1] : NULL;
+    if (last && last->row_offset + last->bytes == row_offset && last->offset + last->bytes == offset) {
+        last->bytes = (uint16_t)(last->bytes + bytes);
+        return;
+    }
+    schema->runs[schema->run_count++] = (struct schema_run){row_offset, (uint16_t)offset, (uint16_t)bytes};
+    cell->run_count++;
+}
+
+void schema_place_columns(struct schema *schema)
+{
+    schema->run_count = 0;
+    for (uint32_t c = 0; c < schema->cell_count; c++) {
+        struct schema_cell *cell = &schema->cells[c];
+        cell->first_run = (uint16_t)schema->run_count;
+        cell->run_count = 0;
+        for (uint32_t i = 0; i < schema->column_count; i++) {
+            struct schema_column *column = &schema->columns[i];
+            if (column->cell != c) continue;
+            for (uint32_t done = 0, bytes; done < column->bytes; done += bytes) {
+                uint32_t at = column->value_offset + done, in_line = at % LAYOUT_VALUE_PER_LINE;
+                uint32_t offset = cell->offset + at / LAYOUT_VALUE_PER_LINE * LAYOUT_LINE + 8 + in_line;
+                bytes = column->bytes - done;
+                if (bytes > LAYOUT_VALUE_PER_LINE - in_line) bytes = LAYOUT_VALUE_PER_LINE - in_line;
+                add_run(schema, cell, column->row_offset + done, offset, bytes);
+                if (done == 0) column->offset = (uint16_t)offset;
+                column->split = bytes < column->bytes;
+            }
+        }
+    }
 }
 
 int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema, struct cellar_error *error)
@@ -155,9 +177,11 @@ int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct sch
     if (!pack_values(schema) || !place_cells(schema))
         return err_set(error, CELLAR_ERR_INVALID, "table %s: a record would take more than %d bytes", from->name,
                        LAYOUT_RECORD_BYTES_MAX);
+    schema_place_columns(schema);
     schema->tag_bits = lockword_tag_bits(schema->cell_count);
     schema->all_cells = (1u << schema->cell_count) - 1;
     schema->all_ones = lockword_ones(schema->tag_bits, schema->all_cells);
+    schema->tag_mask = lockword_mask(schema->tag_bits, 1);
     return 0;
 }
 

@@ -13,17 +13,21 @@
 #include <stdbool.h>
 
 #define SCHEMA_ROW_BYTES_MAX 65536 /* of the row struct, padding included */
+#define SCHEMA_LINES_MAX (LAYOUT_RECORD_BYTES_MAX / LAYOUT_LINE)
+#define SCHEMA_RUNS_MAX (CELLAR_COLUMNS_MAX + SCHEMA_LINES_MAX) /* each ends with a column or with a line */
 
 struct schema_column {
     char name[CELLAR_NAME_BYTES];
     uint32_t row_offset, bytes;
     uint16_t cell, value_offset; /* its cell, and where in the cell's value it starts */
+    uint16_t offset;             /* of its first byte, in the record */
+    bool split;                  /* goes on behind the version word of a further line */
 };
 
-/* Bytes that lie together both in the row struct and in the cell's value: copied at once. */
+/* Bytes that lie together both in the row struct and in the record, hence on one line: copied at once. */
 struct schema_run {
     uint32_t row_offset;
-    uint16_t value_offset, bytes;
+    uint16_t offset, bytes;
 };
 
 struct schema_cell {
@@ -33,6 +37,7 @@ struct schema_cell {
     uint16_t line_count;  /* 0: small; else whole lines */
     uint16_t first_run, run_count;
     uint16_t padded_bytes; /* value_bytes rounded up to 8 */
+    uint16_t zero;         /* 16 bytes in all: a cell is found by a shift */
 };
 
 struct schema {
@@ -46,9 +51,10 @@ struct schema {
     uint32_t tag_bits;
     uint32_t all_cells; /* bit set of all cells */
     uint64_t all_ones;  /* lockword_ones of all cells */
+    uint64_t tag_mask;  /* of one tag */
     struct schema_cell cells[CELLAR_CELLS_MAX];
     struct schema_column columns[CELLAR_COLUMNS_MAX];
-    struct schema_run runs[CELLAR_COLUMNS_MAX];
+    struct schema_run runs[SCHEMA_RUNS_MAX];
 };
 
 /*
@@ -59,5 +65,7 @@ struct schema {
  */
 NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema,
                            struct cellar_error *error);
+/* Finds each column in the record, where its cell is now: for schema_build, and for whoever moves cells. */
+void schema_place_columns(struct schema *schema);
 /* A column's number, or -1. `name_bytes` long, not terminated. */
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);

@@ -10,6 +10,7 @@ bool versions_lay_out(struct schema *schema)
         schema->cells[cell].offset = (uint16_t)(schema->cells[cell].offset + LAYOUT_LINE);
         schema->cells[cell].end = (uint16_t)(schema->cells[cell].end + LAYOUT_LINE);
     }
+    schema_place_columns(schema);
     schema->head_bytes = LAYOUT_LINE + (uint32_t)sizeof(struct versions_wire);
     schema->cells_end = schema->record_bytes + LAYOUT_LINE;
     schema->bar_bytes = bar_bytes;

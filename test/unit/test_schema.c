@@ -61,6 +61,12 @@ static void check_first_fit(const struct schema *schema)
     }
 }
 
+/* Where byte `at` of a cell's value lies in the record. */
+static uint32_t value_place(const struct schema_cell *cell, uint32_t at)
+{
+    return cell->offset + at / LAYOUT_VALUE_PER_LINE * LAYOUT_LINE + 8 + at % LAYOUT_VALUE_PER_LINE;
+}
+
 static void check_columns(const struct random_schema *from, const struct schema *schema)
 {
     uint32_t cells_seen = 0, filled[CELLAR_CELLS_MAX] = {0};
@@ -74,6 +80,8 @@ static void check_columns(const struct random_schema *from, const struct schema 
         if (column->cell == cells_seen) cells_seen++;
         assert_int_equal(column->value_offset, filled[column->cell]); /* packed in order of declaration */
         filled[column->cell] += column->bytes;
+        assert_int_equal(column->offset, value_place(&schema->cells[column->cell], column->value_offset));
+        assert_int_equal(column->split, column->offset % LAYOUT_LINE + column->bytes > LAYOUT_LINE);
         for (uint32_t k = 0; k < i; k++)
             assert_int_equal(schema->columns[k].cell == column->cell, from->columns[k].cell == from->columns[i].cell);
     }
@@ -81,7 +89,7 @@ static void check_columns(const struct random_schema *from, const struct schema 
     for (uint32_t c = 0; c < schema->cell_count; c++) assert_int_equal(schema->cells[c].value_bytes, filled[c]);
 }
 
-/* The runs of each cell cover its value once, and map it to the row as its columns do. */
+/* The runs of each cell cover its value once, each on one line and no shorter than need be, and map it to the row as its columns do. */
 static void check_runs(const struct schema *schema)
 {
     uint32_t next_run = 0;
@@ -90,21 +98,24 @@ static void check_runs(const struct schema *schema)
         uint32_t at = 0;
         assert_int_equal(cell->first_run, next_run);
         for (uint32_t r = cell->first_run; r < (uint32_t)cell->first_run + cell->run_count; r++) {
-            assert_int_equal(schema->runs[r].value_offset, at);
-            at += schema->runs[r].bytes;
-            if (r > cell->first_run)
-                assert_int_not_equal(schema->runs[r - 1].row_offset + schema->runs[r - 1].bytes,
-                                     schema->runs[r].row_offset);
+            const struct schema_run *run = &schema->runs[r], *before = r > cell->first_run ? run - 1 : NULL;
+            assert_int_equal(run->offset, value_place(cell, at));
+            assert_true(run->offset % LAYOUT_LINE + run->bytes <= LAYOUT_LINE);
+            at += run->bytes;
+            if (before && before->row_offset + before->bytes == run->row_offset)
+                assert_int_equal(run->offset % LAYOUT_LINE, 8);
         }
         assert_int_equal(at, cell->value_bytes);
         next_run += cell->run_count;
         for (uint32_t i = 0; i < schema->column_count; i++) {
             const struct schema_column *column = &schema->columns[i];
-            uint32_t r = cell->first_run;
+            const struct schema_run *run = &schema->runs[cell->first_run];
             if (column->cell != c) continue;
-            while (schema->runs[r].value_offset + schema->runs[r].bytes <= column->value_offset) r++;
-            assert_int_equal(schema->runs[r].row_offset + (column->value_offset - schema->runs[r].value_offset),
-                             column->row_offset);
+            for (uint32_t byte = 0; byte < column->bytes; byte++) {
+                uint32_t offset = value_place(cell, column->value_offset + byte);
+                while (run->offset + run->bytes <= offset) run++;
+                assert_int_equal(run->row_offset + (offset - run->offset), column->row_offset + byte);
+            }
         }
     }
     assert_int_equal(schema->run_count, next_run);
@@ -135,6 +146,7 @@ static void random_schemas_are_laid_out_soundly(void **state)
         assert_int_equal(schema.tag_bits, lockword_tag_bits(schema.cell_count));
         assert_int_equal(schema.all_cells, (1u << schema.cell_count) - 1);
         assert_int_equal(schema.all_ones, lockword_ones(schema.tag_bits, schema.all_cells));
+        assert_int_equal(schema.tag_mask, (1u << schema.tag_bits) - 1);
     }
     assert_true(built > 1000 && refused > 0 && large > 50);
 }
@@ -182,7 +194,7 @@ static void known_schema_comes_out_as_drawn(void **state)
     assert_int_equal(schema.cells[2].value_bytes, 61); /* two lines of its own */
     assert_int_equal(schema.cells[2].offset, 128);
     assert_int_equal(schema.cells[2].line_count, 2);
-    assert_int_equal(schema.cells[2].run_count, 1); /* the text columns are neighbours in the row */
+    assert_int_equal(schema.cells[2].run_count, 2); /* the text columns are neighbours in the row: one run a line */
     assert_int_equal(schema.cells[3].offset, 96);   /* back on the first line */
     assert_int_equal(schema.record_bytes, 256);
     assert_int_equal(schema.value_bytes, 8 + 8 + 64 + 8);

@@ -132,6 +132,11 @@ static void a_line_of_tuples_and_a_bar_are_added(void **state)
             assert_int_equal(schema->cells[cell].offset, plain->cells[cell].offset + LAYOUT_LINE);
             assert_int_equal(schema->cells[cell].end, plain->cells[cell].end + LAYOUT_LINE);
         }
+        for (uint32_t column = 0; column < schema->column_count; column++)
+            assert_int_equal(schema->columns[column].offset, plain->columns[column].offset + LAYOUT_LINE);
+        assert_int_equal(schema->run_count, plain->run_count);
+        for (uint32_t run = 0; run < schema->run_count; run++)
+            assert_int_equal(schema->runs[run].offset, plain->runs[run].offset + LAYOUT_LINE);
         free(sample.image);
     }
     struct schema large = {.record_bytes = LAYOUT_RECORD_BYTES_MAX - LAYOUT_LINE, .cell_count = 1, .all_cells = 1};
