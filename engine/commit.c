@@ -132,6 +132,7 @@ static int validation_failed(struct coro *co, struct txn *txn, struct cache_obje
 /* Most transactions lock all that they read, and do not come here. */
 static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
 {
+    if (snapshot_suffices(txn)) return 0;
     int rc = validation_post(co, txn);
     if (rc) return rc;
     if (txn->op_count == 0) return 0;
@@ -150,7 +151,7 @@ static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
 int txn_validate(struct coro *co, struct txn *txn)
 {
     if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    if (txn->check_count == 0 || snapshot_suffices(txn) || PLANT(validation_skipped)) return 0;
+    if (txn->check_count == 0 || PLANT(validation_skipped)) return 0;
     return validate(co, txn);
 }
 
@@ -242,12 +243,12 @@ static bool log_node_lost(const struct txn *txn, uint32_t count)
     return refused;
 }
 
-int txn_log_await(struct coro *co, struct txn *txn)
+/* Some of that batch of `count` have failed. */
+static __attribute__((cold)) int log_again(struct coro *co, struct txn *txn, uint32_t count)
 {
-    uint32_t count = txn->op_count;
     int worst = 0;
 
-    for (uint32_t sent = 0; txn_await(co, txn); sent++) {
+    for (uint32_t sent = 1;; sent++) {
         uint32_t kept = 0;
         for (uint32_t i = 0; i < count; i++) {
             if (!txn->ops[i].status) continue;
@@ -257,10 +258,16 @@ int txn_log_await(struct coro *co, struct txn *txn)
             txn->ops[kept++] = txn->ops[i];
         }
         if (log_node_lost(txn, kept)) return PLANT(failover_log_short) || settle_rest(co, txn, kept) ? 0 : worst;
-        if (sent + 1 == LOG_SENDS_MAX) return worst;
+        if (sent == LOG_SENDS_MAX) return worst;
         txn->op_count = count = kept;
+        if (!txn_await(co, txn)) return 0;
     }
-    return 0;
+}
+
+int txn_log_await(struct coro *co, struct txn *txn)
+{
+    uint32_t count = txn->op_count;
+    return txn_await(co, txn) ? log_again(co, txn, count) : 0;
 }
 
 int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)

@@ -126,7 +126,9 @@ bool crest_sole_leave(struct txn *txn, struct cache_object *object);
 void crest_sole_close(struct txn *txn, struct cache_object *object);
 /* What was read is stale: whoever has made it shared is to know. */
 void crest_sole_refresh(struct txn *txn, struct cache_object *object);
-/* Gives it back; its tags are cleared. */
+/* Gives it back at the attempt's end; its tags are cleared. */
+void crest_sole_give_back(struct txn *txn, struct cache_object *object, bool applied);
+/* The same of an attempt that goes on: it may have that record again. */
 void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied);
 /* The same of all that a transaction has which ends, applied, and shares nothing. */
 void crest_sole_end_all(struct txn *txn);

@@ -57,10 +57,11 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
     return JOINED;
 }
 
-/* Under the lock: the object of that key, one in place of what was in sole use, or a new one; NULL when the arena is exhausted. */
-static struct local_object *find_or_make(struct txn_home *home, const struct cache_object *object)
+/* Under the slot's lock: the object of that key, one in place of what was in sole use, or a new one; NULL when the arena is exhausted. */
+static struct local_object *find_or_make(struct txn_home *home, struct local_slot *slot,
+                                         const struct cache_object *object)
 {
-    struct local_node *node = local_find(home->local, &object->node);
+    struct local_node *node = local_find(slot, &object->node);
     struct local_object *local = (struct local_object *)node;
 
     if (node && node->kind == LOCAL_SOLE) return crest_sole_share(home, node);
@@ -71,7 +72,7 @@ static struct local_object *find_or_make(struct txn_home *home, const struct cac
         if (!node) local_object_free(home->local, &home->magazine, local);
         return NULL;
     }
-    if (!node) local_link(home->local, &local->node);
+    if (!node) local_link(slot, &local->node);
     return local;
 }
 
@@ -83,13 +84,13 @@ static enum joined join_first(struct txn *txn, struct cache_object *object)
 
     if (crest_sole_begin(txn, object)) return JOINED;
     object->node.slot = local_slot_of(object->table, object->key);
-    local_lock_slot(home->local, object->node.slot, home->ep);
-    object->local = find_or_make(home, object);
+    struct local_slot *slot = local_lock_slot(home->local, object->node.slot, home->ep);
+    object->local = find_or_make(home, slot, object);
     if (object->local) {
         object->local->pins++;
         joined = announce(txn, object);
     }
-    local_unlock_slot(home->local, object->node.slot);
+    local_unlock_word(&slot->lock);
     return joined;
 }
 

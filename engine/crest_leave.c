@@ -180,9 +180,9 @@ static __attribute__((noinline)) void claims_give(struct txn *txn)
     for (uint32_t i = 0; i < txn->cache.locked_end; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
         if (!bucket->claimed) continue;
-        local_lock_slot(home->local, bucket->claim.slot, home->ep);
-        local_unlink(home->local, &bucket->claim);
-        local_unlock_slot(home->local, bucket->claim.slot);
+        struct local_slot *slot = local_lock_slot(home->local, bucket->claim.slot, home->ep);
+        local_unlink(slot, &bucket->claim);
+        local_unlock_word(&slot->lock);
         bucket->claimed = false;
     }
 }
@@ -192,7 +192,7 @@ static __attribute__((noinline)) void objects_end(struct txn *txn, bool durable)
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (object->sole)
-            crest_sole_end(txn, object, durable);
+            crest_sole_give_back(txn, object, durable);
         else if (object->applier)
             object_applied(txn, object);
         else if (object->local && !(PLANT(crest_reader_stays) && durable && !txn->entry))

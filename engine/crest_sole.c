@@ -133,8 +133,9 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
     }
     local->pins = 1;
     local->writers = owned->announced;
-    local_unlink(home->local, node);
-    local_link(home->local, &local->node);
+    struct local_slot *slot = &home->local->slots[node->slot];
+    local_unlink(slot, node);
+    local_link(slot, &local->node);
     atomic_store(&owned->shared, (uintptr_t)local);
     return local;
 }
@@ -281,29 +282,28 @@ static __attribute__((noinline)) void hand_over(struct txn *txn, struct cache_ob
     local_unpin(txn->home->local, &txn->home->magazine, local);
 }
 
-static inline void give_back(struct txn *txn, struct cache_object *object, bool applied)
+void crest_sole_give_back(struct txn *txn, struct cache_object *object, bool applied)
 {
     struct txn_home *home = txn->home;
-    uint32_t slot = object->node.slot;
+    struct local_slot *slot = local_lock_slot(home->local, object->node.slot, home->ep);
 
-    local_lock_slot(home->local, slot, home->ep);
     if (is_object(atomic_load_explicit(&object->shared, memory_order_relaxed)))
         hand_over(txn, object, applied);
     else
-        local_unlink(home->local, &object->node);
-    local_unlock_slot(home->local, slot);
+        local_unlink(slot, &object->node);
+    local_unlock_word(&slot->lock);
 }
 
 void crest_sole_end_all(struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++)
-        if (object->sole) give_back(txn, object, true);
+        if (object->sole) crest_sole_give_back(txn, object, true);
 }
 
 void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
 {
-    give_back(txn, object, applied);
+    crest_sole_give_back(txn, object, applied);
     txn->announced_count -= object->announced;
     object->announced = false;
     object->sole = object->busy = false;

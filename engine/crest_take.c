@@ -243,10 +243,10 @@ int crest_block_end(struct coro *co, struct txn *txn)
             memory = versions_put(txn, object) && memory;
     }
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache);
-         object < end && memory; object++)
-        if (object->busy) memory = crest_sole_ready(txn, object);
     if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
+    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
+         object++)
+        if (object->busy && !crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
     return txn->puts_late ? block_end_late(co, txn) : 0;
 }
 

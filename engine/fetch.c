@@ -248,7 +248,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
     if (lock) {
         const struct schema *schema = &object->table->schema;
         uint64_t ones = txn_lock_ones(schema, lock);
-        object->lock_mask = lockword_mask(schema->tag_bits, ones);
+        object->lock_mask = ones * schema->tag_mask;
         object->lock_tags = lockword_tags(ones, txn->home->owner);
         object->lock_clear = LOCKWORD_DELETED | (txn->home->hot && object->heat == CACHE_COLD ? LOCKWORD_HOT : 0);
         object->lock_old = UINT64_MAX; /* what an operation that fails leaves: looks busy */
@@ -263,7 +263,7 @@ static inline int record_post(struct coro *co, struct txn *txn, struct cache_obj
 }
 
 /* Mode `cellar`: what the lock word says of HOT, where it was not as this transaction believed. */
-static void heat_judge(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void heat_judge(struct txn *txn, struct cache_object *object)
 {
     uint64_t old = object->lock_old;
     if (old == UINT64_MAX || (old & LOCKWORD_DELETED)) return;
@@ -288,7 +288,8 @@ static inline bool lock_judge(struct txn *txn, struct cache_object *object)
         object->unsettled_addr = object->addr;
     }
     bool own_old = (object->lock_old & object->lock_mask) == object->lock_tags && PLANT(crest_dropped_early);
-    if (txn->home->hot) heat_judge(txn, object);
+    bool cold = object->heat == CACHE_COLD && !(object->lock_old & LOCKWORD_HOT); /* as it was believed to be */
+    if (txn->home->hot && !cold) heat_judge(txn, object);
     if ((object->lock_old & (object->lock_mask | object->lock_clear)) && !own_old && !PLANT(lock_ignored)) {
         foreign_tag(txn, object->addr, object->lock_old, object->table->schema.tag_bits, cells);
         if (PLANT(unlock_foreign)) object->held |= object->lock_old & object->lock_mask;
@@ -461,23 +462,24 @@ static int buckets_round(struct coro *co, struct txn *txn)
 
 static int records_round(struct coro *co, struct txn *txn)
 {
+    struct cache_object *const *block = txn->block;
+    uint32_t count = txn->block_count;
     bool torn = false;
 
-    for (uint32_t i = 0; i < txn->block_count; i++) {
-        int rc = record_post(co, txn, txn->block[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        int rc = record_post(co, txn, block[i]);
         if (rc) return rc;
     }
     if (txn->snapshot_ts) txn->oldest_ns = fabric_now_ns(txn->home->ep); /* epoch numbers matter within a READ only */
     uint32_t failed = txn_await(co, txn), again = 0;
 
-    for (uint32_t i = 0; i < txn->block_count; i++) {
-        struct cache_object *object = txn->block[i];
+    for (uint32_t i = 0; i < count; i++) {
+        struct cache_object *object = block[i];
         bool locked = lock_judge(txn, object);
         enum verdict verdict = failed ? VERDICT_AGAIN : record_judge(co, txn, object, locked);
         if (verdict == VERDICT_BUSY || verdict == VERDICT_READ_LOCKED) {
-            while (++i < txn->block_count &&
-                   !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
-                lock_judge(txn, txn->block[i]);
+            while (++i < count && !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
+                lock_judge(txn, block[i]);
             bool read = verdict == VERDICT_READ_LOCKED;
             if (txn->home->hot && txn->met.cn >= 0)
                 hot_lost(co, txn, object, read ? object->read_cells : object->write_cells, read);

@@ -20,17 +20,29 @@ static void look_later(struct coro *co, struct sched *sched, struct sched_task *
     if (*pause_ns < GATE_POLL_MAX_NS) *pause_ns *= 2;
 }
 
-bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task)
+static inline bool is_open(struct gate *gate)
+{
+    return !atomic_load(&gate->closed) && !atomic_load(&gate->halted) && !atomic_load(&gate->failed);
+}
+
+/* The attempt is counted, but the gate is not open: takes that back, and tries again until it is. */
+static __attribute__((noinline)) bool wait_open(struct coro *co, struct gate *gate, uint32_t worker,
+                                                struct sched *sched, struct sched_task *task)
 {
     uint64_t pause_ns = GATE_POLL_NS;
-    active_add(gate, worker, 1, sched);
-    while (atomic_load(&gate->closed) || atomic_load(&gate->halted) || atomic_load(&gate->failed)) {
+    do {
         active_add(gate, worker, (uint32_t)-1, sched);
         if (atomic_load(&gate->failed)) return false; /* nobody may ever open it again */
         look_later(co, sched, task, &pause_ns);
         active_add(gate, worker, 1, sched);
-    }
+    } while (!is_open(gate));
     return true;
+}
+
+bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task)
+{
+    active_add(gate, worker, 1, sched);
+    return is_open(gate) || wait_open(co, gate, worker, sched, task);
 }
 
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched)

@@ -217,14 +217,13 @@ static void cool(struct txn *txn)
     }
 }
 
-int hot_enter(struct coro *co, struct txn *txn)
+static __attribute__((noinline)) int enter_hot(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     struct wanted wanted;
     bool first = txn->hot.count == 0 && txn->announced_count == 0;
     uint64_t behind = hot_rule(home->hot, HOT_RULE_BEHIND);
 
-    if (atomic_load_explicit(&home->hot->hot_count, memory_order_relaxed) == 0 && txn->hot_retries == 0) return 0;
     if (behind && txn->attempts == 1 && first) return 0;
     gather(txn, &wanted);
     if (wanted.count == 0) return 0;
@@ -239,6 +238,12 @@ int hot_enter(struct coro *co, struct txn *txn)
     counter_add(&home->stats.hot[CELLAR_HOT_ENTERED], wanted.count);
     cool(txn);
     return 0;
+}
+
+int hot_enter(struct coro *co, struct txn *txn)
+{
+    bool none = atomic_load_explicit(&txn->home->hot->hot_count, memory_order_relaxed) == 0;
+    return none && txn->hot_retries == 0 ? 0 : enter_hot(co, txn);
 }
 
 void hot_leave(struct txn *txn)

@@ -82,7 +82,7 @@ bool local_expand(struct local *local, struct arena_magazine *magazine, struct l
 
 void local_forget(struct local *local, struct local_object *object)
 {
-    if (!object->gone) local_unlink(local, &object->node);
+    if (!object->gone) local_unlink(&local->slots[object->node.slot], &object->node);
     object->gone = true;
 }
 

@@ -177,10 +177,12 @@ static inline void local_lock_word(atomic_uint *word, struct fabric_ep *ep)
         local_lock_contended(word, ep);
 }
 static inline void local_unlock_word(atomic_uint *word) { atomic_store_explicit(word, 0, memory_order_release); }
-static inline void local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
+static inline struct local_slot *local_lock_slot(struct local *local, uint32_t slot, struct fabric_ep *ep)
 {
-    local_lock_word(&local->slots[slot].lock, ep);
+    struct local_slot *at = &local->slots[slot];
+    local_lock_word(&at->lock, ep);
     fabric_preempt(ep);
+    return at;
 }
 static inline void local_unlock_slot(struct local *local, uint32_t slot)
 {
@@ -201,22 +203,22 @@ static inline uint32_t local_slot_of(const struct cellar_table *table, uint64_t 
     uint64_t id = table ? table->id : 255;
     return (uint32_t)((key + (id << 56)) * 0x9e3779b97f4a7c15ull >> 32) & (LOCAL_SLOTS - 1);
 }
-/* Under the lock: what stands for the table and key of `like`, or NULL. */
-static inline struct local_node *local_find(const struct local *local, const struct local_node *like)
+/* Under the slot's lock: what stands for the table and key of `like`, or NULL. */
+static inline struct local_node *local_find(const struct local_slot *slot, const struct local_node *like)
 {
-    struct local_node *node = local->slots[like->slot].first;
+    struct local_node *node = slot->first;
     while (node && (node->key != like->key || node->table != like->table)) node = node->next;
     return node;
 }
-/* Under the lock. */
-static inline void local_link(struct local *local, struct local_node *node)
+/* Under the slot's lock. */
+static inline void local_link(struct local_slot *slot, struct local_node *node)
 {
-    node->next = local->slots[node->slot].first;
-    local->slots[node->slot].first = node;
+    node->next = slot->first;
+    slot->first = node;
 }
-static inline void local_unlink(struct local *local, struct local_node *node)
+static inline void local_unlink(struct local_slot *slot, struct local_node *node)
 {
-    struct local_node **at = &local->slots[node->slot].first;
+    struct local_node **at = &slot->first;
     while (*at != node) at = &(*at)->next;
     *at = node->next;
 }
@@ -224,10 +226,10 @@ static inline void local_unlink(struct local *local, struct local_node *node)
 static inline bool local_link_first(struct local *local, struct local_node *node, struct fabric_ep *ep)
 {
     node->slot = local_slot_of(node->table, node->key);
-    local_lock_slot(local, node->slot, ep);
-    bool first = !local_find(local, node);
-    if (first) local_link(local, node);
-    local_unlock_slot(local, node->slot);
+    struct local_slot *slot = local_lock_slot(local, node->slot, ep);
+    bool first = !local_find(slot, node);
+    if (first) local_link(slot, node);
+    local_unlock_word(&slot->lock);
     return first;
 }
 

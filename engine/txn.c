@@ -265,7 +265,7 @@ static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
         *rc = -CELLAR_ERR_RETRY;
         return NULL;
     }
-    if (ref < 0 || (uint32_t)ref >= txn->cache.object_count) {
+    if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */
         *rc = txn_error(txn, -CELLAR_ERR_INVALID);
         return NULL;
     }
@@ -284,9 +284,10 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
-    if (column < 0 || (uint32_t)column >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID);
-    if (!(object->fetched_cells >> schema->columns[column].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
-    record_column_get(schema, object->image, (uint32_t)column, value);
+    uint32_t number = (uint32_t)column;
+    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
+    if (!(object->fetched_cells >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    record_column_get(schema, object->image, number, value);
     return 0;
 }
 
@@ -309,6 +310,34 @@ static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells
     return 0;
 }
 
+/* Somebody else may look at this copy, or the mode wants to know what is put over: then put_prepare comes first. */
+static inline bool put_prepares(const struct txn *txn, const struct cache_object *object)
+{
+    return (txn->home->local && !object->busy) || keeps_old(txn, object);
+}
+
+static int put_prepare(struct txn *txn, struct cache_object *object, uint32_t cells)
+{
+    int rc = txn->home->local && !object->busy ? crest_put(txn, object, cells) : 0;
+    return rc == 0 && keeps_old(txn, object) ? keep_old(txn, object, cells) : rc;
+}
+
+static inline int put_column(struct cache_object *object, uint32_t number, const void *value)
+{
+    const struct schema *schema = &object->table->schema;
+    object->written_cells |= 1u << schema->columns[number].cell;
+    record_column_put(schema, object->image, number, value);
+    return 0;
+}
+
+/* Out of the way of those who need not. */
+static __attribute__((noinline)) int put_prepared(struct txn *txn, struct cache_object *object, uint32_t number,
+                                                  const void *value)
+{
+    int rc = put_prepare(txn, object, 1u << object->table->schema.columns[number].cell);
+    return rc ? rc : put_column(object, number, value);
+}
+
 int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *value)
 {
     struct txn *txn = txn_of(public_txn);
@@ -316,14 +345,11 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
-    if (column < 0 || (uint32_t)column >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID);
-    uint32_t cell = schema->columns[column].cell;
-    if (!((object->write_cells & object->fetched_cells) >> cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
-    if (txn->home->local && !object->busy && (rc = crest_put(txn, object, 1u << cell)) != 0) return rc;
-    if (keeps_old(txn, object) && (rc = keep_old(txn, object, 1u << cell)) != 0) return rc;
-    record_column_put(schema, object->image, (uint32_t)column, value);
-    object->written_cells |= 1u << cell;
-    return 0;
+    uint32_t number = (uint32_t)column;
+    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
+    uint32_t writable = object->write_cells & object->fetched_cells;
+    if (!(writable >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    return put_prepares(txn, object) ? put_prepared(txn, object, number, value) : put_column(object, number, value);
 }
 
 int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
@@ -344,8 +370,8 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
     if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
-    if (txn->home->local && !object->busy && (rc = crest_put(txn, object, cells)) != 0) return rc;
-    if (keeps_old(txn, object) && (rc = keep_old(txn, object, cells)) != 0) return rc;
+    rc = put_prepare(txn, object, cells);
+    if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
     return 0;

@@ -277,9 +277,10 @@ static inline uint64_t txn_version_below(const struct cache_object *object, uint
 
 static inline uint32_t txn_cells_to_apply(const struct cache_object *object)
 {
-    if (object->applier && !txn_is_delete(object)) return object->written_cells; /* perhaps others' alone */
-    if (object->state != CACHE_PRESENT) return 0;
-    return object->kind == CACHE_ACCESS ? object->written_cells : object->table->schema.all_cells;
+    if (object->kind == CACHE_ACCESS)
+        return object->written_cells; /* perhaps others' alone; none of what is not there */
+    if (object->applier && !txn_is_delete(object)) return object->written_cells;
+    return object->state == CACHE_PRESENT ? object->table->schema.all_cells : 0;
 }
 
 /* The lock bits of these cells as this mode takes them. */
@@ -295,6 +296,6 @@ static inline uint64_t txn_lock_ones(const struct schema *schema, uint32_t cells
 }
 static inline uint64_t txn_lock_mask(const struct schema *schema, uint32_t cells)
 {
-    return lockword_mask(schema->tag_bits, txn_lock_ones(schema, cells));
+    return txn_lock_ones(schema, cells) * schema->tag_mask;
 }
 #define TXN_BUCKET_TAG_MASK 0xffull /* a bucket is a record of one cell: 8 tag bits */

@@ -13,6 +13,7 @@
 
 #define LOCKWORD_DELETED (1ull << 63)
 #define LOCKWORD_HOT (1ull << 62)
+#define LOCKWORD_FLAGS (LOCKWORD_DELETED | LOCKWORD_HOT) /* what is no tag */
 
 static inline uint32_t lockword_tag_bits(uint32_t cell_count)
 {
