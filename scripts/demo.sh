@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 bash scripts/install-deps.sh
-cmake -G Ninja -S . -B build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTS=OFF >/dev/null
+cmake -G Ninja -S . -B build -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER=gcc -DBUILD_TESTS=OFF >/dev/null # as test.sh does: with another compiler CMake forgets the rest
 cmake --build build --target cellar
 [ $# -gt 0 ] || set -- --fabric shm --warehouses 2 --seconds 10
 exec build/cellar bench tpcc "$@"
