@@ -251,6 +251,7 @@
     X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
     X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
+    X(lockmgr_tender_alone, "while a tender waits for other compute nodes nobody looks who is dead")                   \
     X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
     X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
     X(declock_leads_for_ever, "who leads a reset waits for it beyond his deadline")                                    \

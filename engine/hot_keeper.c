@@ -70,13 +70,13 @@ static int look_again(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t
 
 static uint64_t deaths(void *arg) { return view_deaths(&((const struct hot *)arg)->view); }
 
-/* While keepers wait for long: a reset may end only when it is known who is dead. */
+/* While keepers wait for long, or the tender does: a reset may end only when it is known who is dead. */
 static void watcher_main(struct coro *co, void *arg)
 {
     struct hot *hot = arg;
     for (;;) {
         uint64_t now_ns = fabric_now_ns(hot->home->ep);
-        bool any = false, late = false;
+        bool any = lockmgr_awaits(hot->worker), late = any;
         for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
             uint64_t asked_ns = hot->keepers[i].asked_ns;
             any = any || asked_ns;
@@ -88,6 +88,11 @@ static void watcher_main(struct coro *co, void *arg)
         hot->watched = any;
         (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
     }
+}
+
+static void watch(struct hot *hot)
+{
+    if (!hot->watched) sched_signal(hot->sched, hot->sched, &hot->watcher, &hot->watch);
 }
 
 /* ---- a keeper ---- */
@@ -111,7 +116,7 @@ static void ask(struct hot_keeper *keeper)
 {
     struct hot *hot = keeper->hot;
     keeper->asked_ns = fabric_now_ns(hot->home->ep);
-    if (!hot->watched) sched_signal(hot->sched, hot->sched, &hot->watcher, &hot->watch);
+    watch(hot);
 }
 
 /* Acquires for as long as anybody wants it. The word is free. */
@@ -279,6 +284,7 @@ static void tender_main(struct coro *co, void *arg)
         hot->tender_busy = true;
         uint64_t until_ns = lockmgr_tend(co, hot->worker);
         hot->tender_busy = false;
+        if (lockmgr_awaits(hot->worker)) watch(hot);
         lockmgr_tend_wait(co, hot->worker, until_ns);
     }
 }

@@ -143,16 +143,6 @@ static int end_wiser(struct coro *co, struct txn *txn, enum cellar_abort_reason 
     return txn_abort(co, txn, reason);
 }
 
-/* The lock manager is asked for something that may take long, until asked_end: then somebody looks who is dead. */
-static void asked_begin(struct txn *txn)
-{
-    struct twopl *twopl = txn->home->twopl;
-    atomic_fetch_add(&twopl->asked, 1);
-    if (!atomic_load(&twopl->watched)) twopl_watch(twopl, txn->home->sched);
-}
-
-static void asked_end(struct txn *txn) { atomic_fetch_sub(&txn->home->twopl->asked, 1); }
-
 static struct fabric_addr addr_of(const struct txn *txn, uint32_t lock)
 {
     const struct twopl *twopl = txn->home->twopl;
@@ -170,14 +160,15 @@ static void failed(struct txn *txn, struct fabric_addr addr, int code)
 
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
 {
+    struct twopl *twopl = txn->home->twopl;
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
     struct fabric_addr addr = addr_of(txn, want->lock);
     twopl_begin(co, txn);
-    asked_begin(txn);
+    twopl_asked_begin(twopl, txn->home->sched);
     int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], addr,
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
-    asked_end(txn);
+    twopl_asked_end(twopl);
     if (code) failed(txn, addr, code);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
     return code;
@@ -223,16 +214,17 @@ int twopl_enter(struct coro *co, struct txn *txn)
 
 void twopl_leave(struct coro *co, struct txn *txn)
 {
+    struct twopl *twopl = txn->home->twopl;
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
-    asked_begin(txn); /* a release may have to wait until it is known who is dead */
+    twopl_asked_begin(twopl, txn->home->sched); /* a release may have to wait until it is known who is dead */
     while (set->held.count) {
         struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
         int code = lockmgr_release(co, hold);
         bool lost = code == -CELLAR_ERR_FENCED && !twopl_keeps(txn); /* by a lease, and nothing rested on it */
         if (code && !lost) set->doubtful = hold->lock;
     }
-    asked_end(txn);
+    twopl_asked_end(twopl);
     /* INV-2PL-5. It waits with no lock in hand. */
     if (set->doubtful.bits && !twopl_doubt_ends(co, txn)) gate_fail(txn->home->gate);
     set->doubtful.bits = 0;

@@ -83,7 +83,7 @@ struct twopl {
     struct gate *gate;
     _Atomic int32_t away; /* the memory node whose locks are where it is stood in for; -1: none */
     struct view view;
-    _Atomic uint64_t asked; /* coordinators of this node that wait for a lock */
+    _Atomic uint64_t asked; /* coordinators and tenders of this node that wait for a lock, or for who has one */
     atomic_bool watched;    /* the watcher looks again by itself */
     struct twopl_worker *first;
     atomic_bool stopping, abandons;
@@ -97,6 +97,7 @@ struct twopl_worker {
     struct sched_task tender, watcher;
     atomic_bool watch;
     bool tender_busy, watcher_busy; /* in the midst of something */
+    bool tender_asks;               /* counts in asked */
     uint64_t stop_ns;               /* since when it wants to leave; 0: it does not */
 };
 
@@ -117,8 +118,9 @@ NODISCARD int twopl_worker_open(struct twopl *twopl, struct worker *worker, stru
                                 struct cellar_error *error);
 /* NULL is allowed. */
 void twopl_worker_close(struct twopl_worker *worker);
-/* Somebody waits for a lock: the watcher of the node is to look after it. */
-void twopl_watch(struct twopl *twopl, struct sched *from);
+/* The lock manager is asked for something that may take long, until twopl_asked_end: the node's watcher looks who is dead. */
+void twopl_asked_begin(struct twopl *twopl, struct sched *from);
+void twopl_asked_end(struct twopl *twopl);
 /* Takes what has come. True: a message was not of a lock. */
 bool twopl_receive(struct twopl_worker *worker);
 /* By a worker that wants to leave: true when it has nothing left to do for others. */

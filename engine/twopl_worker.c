@@ -115,13 +115,26 @@ static void watcher_main(struct coro *co, void *arg)
     }
 }
 
-void twopl_watch(struct twopl *twopl, struct sched *from)
+void twopl_asked_begin(struct twopl *twopl, struct sched *from)
 {
     struct twopl_worker *first = twopl->first;
-    if (first) sched_signal(from, &first->worker->sched, &first->watcher, &first->watch);
+    atomic_fetch_add(&twopl->asked, 1);
+    if (first && !atomic_load(&twopl->watched))
+        sched_signal(from, &first->worker->sched, &first->watcher, &first->watch);
 }
 
+void twopl_asked_end(struct twopl *twopl) { atomic_fetch_sub(&twopl->asked, 1); }
+
 /* ---- a worker ---- */
+
+/* The tender waits for others by itself, perhaps long after the last client has gone. */
+static void tender_asks(struct twopl_worker *own)
+{
+    bool asks = lockmgr_awaits(own->lockmgr);
+    if (asks && !own->tender_asks) twopl_asked_begin(own->twopl, &own->worker->sched);
+    if (!asks && own->tender_asks) twopl_asked_end(own->twopl);
+    own->tender_asks = asks;
+}
 
 static void tender_main(struct coro *co, void *arg)
 {
@@ -131,6 +144,7 @@ static void tender_main(struct coro *co, void *arg)
         own->tender_busy = true;
         uint64_t until_ns = lockmgr_tend(co, own->lockmgr);
         own->tender_busy = false;
+        tender_asks(own);
         lockmgr_tend_wait(co, own->lockmgr, until_ns);
     }
     sched_park(co, &own->tender);

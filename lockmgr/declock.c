@@ -306,6 +306,7 @@ static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
         declock_reset_answer_all(co, &worker->tender);
     }
     uint64_t left_ns = declock_reset_tend(co, &worker->tender), clock_ns = declock_clock_tend(co, &worker->tender);
+    worker->awaits = own->left;
     return left_ns < clock_ns ? left_ns : clock_ns;
 }
 

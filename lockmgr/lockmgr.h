@@ -18,6 +18,7 @@
  *   INV-LOCKMGR-4  words touched by atomics are changed by atomics only: resets are CAS, never WRITE
  *   INV-LOCKMGR-5  a lock manager that rests has nothing under way, whoever of its workers has left; nobody takes part again whose inbox holds
  *                  anything from before the rest
+ *   INV-LOCKMGR-6  whom a lock manager waits for while none of its clients does is looked after: it says so (lockmgr_awaits)
  */
 #pragma once
 
@@ -252,6 +253,8 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
  */
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
 void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns);
+/* What its tender has in hand waits for other compute nodes: somebody is to look who of them is dead, as while clients wait. (INV-LOCKMGR-6) */
+bool lockmgr_awaits(const struct lockmgr_worker *worker);
 /*
  * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients are done keeps its loop
  * running until this is so, and until others that it may serve are done, too.

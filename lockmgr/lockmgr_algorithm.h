@@ -153,6 +153,7 @@ struct lockmgr_worker {
     struct lockmgr_outbox outbox;
     uint32_t client_count;
     bool stirred;                   /* a message has come since tend last looked */
+    bool awaits;                    /* what tend has in hand waits for other CNs; the algorithm says so */
     _Atomic uint64_t era;           /* the lock manager's, which it follows in its own thread */
     void *own;                      /* the algorithm's */
     struct fabric_switch *pipeline; /* of a switch */

@@ -3,6 +3,7 @@
 
 #include "lockmgr_algorithm.h"
 #include "must.h"
+#include "plant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,8 @@ uint64_t lockmgr_index_of(const struct lockmgr_config *config, uint64_t lock)
         config->lock_stride && bytes % config->lock_stride == 0 && bytes / config->lock_stride < config->lock_count;
     return one ? bytes / config->lock_stride : UINT64_MAX;
 }
+
+bool lockmgr_awaits(const struct lockmgr_worker *worker) { return worker->awaits && !PLANT(lockmgr_tender_alone); }
 
 bool lockmgr_quiet(const struct lockmgr_worker *worker)
 {

@@ -1,6 +1,7 @@
 /*
  * test_declock_reset.c - who leads a reset of DecLock holds nobody up by it, and is held up by nobody for longer than he would wait (INV-DECLOCK-10),
- * nor led on by the dead (INV-DECLOCK-9), and who has stopped waits for nobody: two compute nodes of one client each, and answers that are lost where it matters.
+ * nor led on by the dead (INV-DECLOCK-9), and who has stopped waits for nobody; whom its tender waits for in the end is looked after (INV-LOCKMGR-6): two
+ * compute nodes of one client each, and answers that are lost where it matters.
  */
 #include "declock.h"
 #include "fabric_sim.h"
@@ -44,6 +45,8 @@ struct cluster {
     bool faulted[NODES];
     bool silent; /* the memory node answers node 0 no more */
     bool lame;   /* node 0 was declared dead, or has stopped: what it held is not given back */
+    bool gone;   /* node 1 died, and whoever looks sees that; */
+    bool looked; /* ... who waits for others has looked */
     bool wrong;  /* a call ended otherwise than it should */
 };
 
@@ -85,6 +88,15 @@ static enum fabric_sim_fault cut_off(void *arg, uint64_t index, const struct fab
 static enum fabric_sim_fault unheard(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
 {
     return ep->cn == 0 && op->kind == FABRIC_SEND ? FABRIC_SIM_NOT_RUN : FABRIC_SIM_NONE;
+}
+
+/* Nobody knows whether node 0 has a place, and node 1 tells nobody anything any more. */
+static enum fabric_sim_fault vanished(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
+{
+    struct cluster *cluster = arg;
+    if (ep->cn != 1 || op->kind != FABRIC_SEND) return unsure(arg, index, ep, op);
+    cluster->gone = true;
+    return FABRIC_SIM_NOT_RUN;
 }
 
 /* ---- what the clients do ---- */
@@ -161,6 +173,24 @@ static void stop_or_wait(struct coro *co, struct node *node)
     expect(node, lockmgr_release(co, &hold), -CELLAR_ERR_FENCED);
 }
 
+/* Node 0 leaves the reset to its tender, and wants the lock again when that one has had time for it. */
+static void want_twice(struct coro *co, struct node *node)
+{
+    struct lockmgr_hold hold;
+    if (node->cn == 1) return;
+    expect(node, acquire(co, node, &hold, 0, BRIEF_NS), -CELLAR_ERR_DEADLINE);
+    sched_sleep(co, &node->sched, &node->task, SILENCE_NS);
+    int code = acquire(co, node, &hold, 0, BRIEF_NS);
+    expect(node, code, 0);
+    if (code == 0) expect(node, lockmgr_release(co, &hold), 0);
+}
+
+static bool is_dead(void *arg, uint32_t cn)
+{
+    const struct node *node = arg;
+    return cn == 1 && node->cluster->looked;
+}
+
 static bool has_stopped(void *arg)
 {
     const struct node *node = arg;
@@ -196,6 +226,7 @@ static void worker_main(void *arg)
     while (!all_rest(node->cluster)) {
         bool any = sched_round(&node->sched);
         while (fabric_recv(node->ep, &message)) any = lockmgr_deliver(node->locks, &message);
+        if (node->cluster->gone && lockmgr_awaits(node->locks)) node->cluster->looked = true;
         uint64_t look_ns = fabric_now_ns(node->ep) + RTT_NS, next_ns = sched_next_ns(&node->sched);
         if (!any) fabric_idle(node->ep, look_ns < next_ns ? look_ns : next_ns);
     }
@@ -216,7 +247,7 @@ static void node_open(struct cluster *cluster, uint32_t cn)
     struct node *node = &cluster->nodes[cn];
     struct lockmgr_config own = config;
     struct cellar_error error;
-    own.view = (struct lockmgr_view){.stopped = has_stopped, .arg = node};
+    own.view = (struct lockmgr_view){.dead = is_dead, .stopped = has_stopped, .arg = node};
     node->cluster = cluster;
     node->cn = cn;
     assert_int_equal(fabric_endpoint_open(cluster->fabric, cn, 0, &node->ep, &error), 0);
@@ -300,6 +331,12 @@ static void who_has_stopped_does_not_insist(void **state)
     assert_true(ends_well(stop_or_wait, unheard));
 }
 
+static void whom_a_tender_waits_for_is_looked_after(void **state)
+{
+    (void)state;
+    assert_true(ends_well(want_twice, vanished));
+}
+
 #ifdef CELLAR_PLANTS
 static void its_plants_are_met(void **state)
 {
@@ -312,6 +349,8 @@ static void its_plants_are_met(void **state)
     assert_false(ends_well(want_or_fence, unsure));
     assert_true(plant_choose("declock_stopped_insists"));
     assert_false(ends_well(stop_or_wait, unheard));
+    assert_true(plant_choose("lockmgr_tender_alone"));
+    assert_false(ends_well(want_twice, vanished));
     assert_true(plant_choose(NULL));
 }
 #endif
@@ -323,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_leader_that_gives_up_leaves_no_name),
         cmocka_unit_test(who_was_declared_dead_leads_no_more),
         cmocka_unit_test(who_has_stopped_does_not_insist),
+        cmocka_unit_test(whom_a_tender_waits_for_is_looked_after),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(its_plants_are_met),
 #endif
