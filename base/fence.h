@@ -5,19 +5,13 @@
  */
 #pragma once
 
-#include <stdint.h>
+#include "tsan.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define FENCE_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define FENCE_TSAN 1
-#endif
-#endif
+#include <stdint.h>
 
 static inline void fence_full(uint32_t *own)
 {
-#if defined(FENCE_TSAN)
+#if defined(WITH_TSAN)
     __atomic_fetch_add(own, 1, __ATOMIC_SEQ_CST);
 #else
     (void)own;

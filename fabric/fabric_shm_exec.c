@@ -9,6 +9,7 @@
 #include "fabric_shm_internal.h"
 #include "fence.h"
 #include "must.h"
+#include "tsan.h"
 
 #include <string.h>
 
@@ -19,14 +20,6 @@
 #define WITH_ASAN 1
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
-
 #if defined(WITH_ASAN)
 #include <sanitizer/asan_interface.h>
 #endif

@@ -6,16 +6,9 @@
  * not, hence the assembly; ThreadSanitizer does not see into that, and is told.
  */
 #include "fabric_shm_internal.h"
+#include "tsan.h"
 
 #include <string.h>
-
-#if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
 
 /* Whoever sees the pair's new value sees all that was done before it was written: the processor keeps this, the checker must know. */
 static inline void synchronize(uint64_t *pair)
