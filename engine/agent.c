@@ -256,9 +256,11 @@ static void serve(struct coro *co, struct agent *agent)
         refilled(agent, -CELLAR_ERR_FENCED);
 }
 
+/* A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one: before the pool is open. */
 static bool wanted(const struct agent *agent)
 {
     const struct halt *halt = agent->halt;
+    if (!atomic_load_explicit(&halt->open, memory_order_acquire)) return false;
     return atomic_load_explicit(&halt->called, memory_order_relaxed) ||
            atomic_load_explicit(&halt->suspects, memory_order_relaxed) ||
            atomic_load_explicit(&halt->rejoin, memory_order_relaxed);

@@ -32,6 +32,7 @@ void db_halts_open(struct cellar *db)
         halt->catalog = db->catalog;
         halt->agent_ep = halt->eps[0];
         halt->now.away = halt->now.leader = -1;
+        atomic_store(&halt->open, true);
     }
 }
 
