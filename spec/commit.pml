@@ -1,5 +1,5 @@
 /*
- * commit.pml - transactions in mode `crest`, step by step as engine/crest_*.c execute them, over two
+ * commit.pml - transactions in mode `crest`, step by step as engine/modes/crest/crest_*.c execute them, over two
  * compute nodes (CN): 1..on_first run on CN 0, the others on CN 1. With -DCRASH, CN 0 is fenced at any moment and recovered, while CN 1 goes on.
  *
  *     join -> claim -> fetch -> publish -> take, block_end -> ... -> serialize: v, check -> validate -> committable -> placed -> durable

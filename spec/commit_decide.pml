@@ -1,4 +1,4 @@
-/* commit_decide.pml - from v to committable: what is checked here, and in the pool (engine/crest_commit.c, commit.c). */
+/* commit_decide.pml - from v to committable: what is checked here, and in the pool (engine/modes/crest/crest_commit.c, commit.c). */
 inline current(i) /* x: the newest past its v, but for the own one; 0: the base */
 {
     s = TAIL(n, cell[AT(t, i)]);

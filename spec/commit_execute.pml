@@ -1,4 +1,4 @@
-/* commit_execute.pml - a block: join, claim, publish, take, and its end (engine/crest_block.c). */
+/* commit_execute.pml - a block: join, claim, publish, take, and its end (engine/modes/crest/crest_block.c). */
 #define CLOSED_TO(o, i) ((phase[o] != OPEN && !(phase[o] == APPLYING && WITHOUT(closed_not))) || exclusive[o] || (kind[AT(t, i)] == D && writers[o]))
 
 inline join(i)

@@ -1,6 +1,6 @@
 /*
  * commit_hot.pml - mode `cellar`, with -DHOT: the transactions of commit.pml, with all their rules, behind the hand-over of hot records
- * (engine/hot*.c). Records 0 and 2 may be hot, each with a lock of its own; a compute node (CN) has one place in DecLock's queue for all its
+ * (engine/modes/hot/hot*.c). Records 0 and 2 may be hot, each with a lock of its own; a compute node (CN) has one place in DecLock's queue for all its
  * transactions together, which a keeper takes and gives back.
  *
  *     enter: OPEN -> use it, else wait to be told -> block (join ... take) -> v ... leave, apply, untag -> leave the lock -> keeper: release

@@ -1,4 +1,4 @@
-/* commit_leave.pml - the last writer's apply, and what it leaves (engine/crest_commit.c, apply.c). */
+/* commit_leave.pml - the last writer's apply, and what it leaves (engine/modes/crest/crest_commit.c, apply.c). */
 
 /* The newest versions are the base from now on, and go into the own copy. */
 inline apply_take(r)

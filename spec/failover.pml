@@ -1,5 +1,5 @@
 /*
- * failover.pml - the loss of a memory node and the filling of a fresh one, write by write, as engine/failover*.c and engine/agent.c execute them: one
+ * failover.pml - the loss of a memory node and the filling of a fresh one, write by write, as engine/cluster/failover*.c and engine/cluster/agent.c execute them: one
  * cell at place 0 with one backup; two compute nodes (CN) that lock it, read its version, log the next one, are told, write all replicas and unlock;
  * one of them may crash at any step. The leader is a third CN.
  *

@@ -1,5 +1,5 @@
 /*
- * hot.pml - the hand-over of a hot record between two compute nodes (engine/hot*.c), with what of the commit rules it rests on: the tag, HOT, one fetcher for a
+ * hot.pml - the hand-over of a hot record between two compute nodes (engine/modes/hot/hot*.c), with what of the commit rules it rests on: the tag, HOT, one fetcher for a
  * node, the last writer's apply and untag. Two transactions on each node; each reads the newest version and puts the next one.
  *
  * A step is one verb's effect or one section under a lock. DecLock is its promise: first come, first served, by node (declock.pml has how). The

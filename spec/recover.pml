@@ -1,5 +1,5 @@
 /*
- * recover.pml - recovery of a compute node (CN), write by write, as engine/recover*.c execute it: one cell of two lines on a primary and a backup,
+ * recover.pml - recovery of a compute node (CN), write by write, as engine/recovery/recover*.c execute it: one cell of two lines on a primary and a backup,
  * two log entries of the dead CN (TS 5, and TS 6 which rests on it) on two replicas of its log. The dead CN may be a zombie that goes on until
  * it is fenced. The first recoverer may be overtaken at any step by a second one; one replica of the log may be lost at any time; CN 1
  * takes the cell as soon as its tag is clear.

@@ -1,6 +1,6 @@
 /*
  * replicas.pml - an insert of a compute node (CN) that dies between any two of its writes, with one backup of everything: its log entry, the record (a
- * header and a cell), the entry of its bucket; as engine/apply.c and engine/recover*.c write them. A memory node may refuse to show its log and answer
+ * header and a cell), the entry of its bucket; as engine/txn/apply.c and engine/recovery/recover*.c write them. A memory node may refuse to show its log and answer
  * the next time. The first recoverer may die between any two of its writes, too. CN 1 changes the record as soon as it finds it without a tag.
  *
  *     the dead:  log ∥ log -> acknowledged -> tag of the record -> (record, bucket) ∥ (record, bucket) -> untag record -> untag bucket

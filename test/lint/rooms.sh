@@ -34,7 +34,7 @@ include
 timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
-hot='^(engine/(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
+hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
 # A line there that does allocate, when the database opens or closes, says so: a comment with the word set-up.
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
 wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|test/.*)$'
@@ -44,8 +44,10 @@ loud='^base/must[.][ch]$'
 
 # ---- source text -------------------------------------------------------------------------------------------------
 
+# The folders of a room: the engine alone has some of its own.
+folders_of() { if [ "$1" = engine ]; then find engine -type d 2>/dev/null; else echo "$1"; fi; }
 for room in $rooms include examples; do
-    find "$room" -maxdepth 1 -type f -name '*.[chS]' 2>/dev/null
+    folders_of "$room" | xargs -I{} find {} -maxdepth 1 -type f -name '*.[chS]' 2>/dev/null
 done | sort >"$sources"
 find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
 
@@ -133,10 +135,10 @@ grep -nE 'T[O]DO|FIX[M]E|X[X]X' CMakeLists.txt scripts/*.sh test/*/*.sh 2>/dev/n
 cc=${CC:-cc}
 for header in $(grep '[.]h$' "$sources"); do
     folder=${header%%/*}
-    flags="-Iinclude -iquote $(dirname "$header")"
+    flags="-Iinclude $(folders_of "$folder" | sed 's/^/-iquote /' | tr '\n' ' ') -iquote $(dirname "$header")"
     for seen in $(awk -v room="$folder" '$1 == room { for (i = 2; i <= NF; i++) print $i }' <<<"$edges"); do
         [ "$seen" = workload.h ] && seen=bench
-        flags="$flags -iquote $seen"
+        flags="$flags $(folders_of "$seen" | sed 's/^/-iquote /' | tr '\n' ' ')"
     done
     # shellcheck disable=SC2086
     printf '#include "%s"\n' "$(basename "$header")" |
@@ -151,7 +153,7 @@ if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
         archive=$CELLAR_BUILD/lib$room.a
         [ -f "$archive" ] || continue
         prefixes=$room
-        for header in "${room/workload/bench}"/*.h; do prefixes="$prefixes|$(basename "$header" .h)"; done
+        for header in $(folders_of "${room/workload/bench}" | sed 's/$/\/*.h/'); do prefixes="$prefixes|$(basename "$header" .h)"; done
         case $room in base | engine) prefixes="$prefixes|cellar" ;; esac
         nm -A -f sysv --defined-only "$archive" 2>/dev/null | awk -F '|' -v room="$room" -v prefixes="$prefixes" '
             NF < 7 { next }

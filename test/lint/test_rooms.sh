@@ -13,7 +13,7 @@ unset CELLAR_BUILD
 
 fresh() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
+    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/txn,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
@@ -61,7 +61,7 @@ planted 'clock in the engine' engine/txn.c 'clock_gettime(CLOCK_MONOTONIC, &now)
 planted 'clock in the simulator' fabric/fabric_sim.c 'clock_gettime(CLOCK_MONOTONIC, &now);' 'clock, random'
 planted 'thread in storage' storage/record.c 'pthread_mutex_lock(&m);' 'clock, random'
 planted 'random in a workload' ycsb/ycsb.c 'x = rand();' 'clock, random'
-planted 'allocation on the hot path' engine/txn_fetch.c 'p = malloc(8);' 'no allocation'
+planted 'allocation on the hot path' engine/txn/txn_fetch.c 'p = malloc(8);' 'no allocation'
 planted 'remote layout elsewhere' engine/txn.h 'struct slot_wire {\n int x;\n};' 'remote bytes'
 planted 'printing library' storage/record.c 'printf("x");' 'neither prints'
 planted 'exiting library' engine/txn.c 'exit(1);' 'neither prints'
