@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -437,6 +438,10 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
 #endif
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
+    if (getrandom(&shm->opening, sizeof shm->opening, 0) != sizeof shm->opening) {
+        free(shm);
+        return NULL;
+    }
     shm->pool_fd = shm->watch_stop_fd = shm->mailbox_fd = -1;
     for (uint32_t i = 0; i < FABRIC_NODES_MAX; i++) shm->sockets[i] = -1;
     pthread_mutex_init(&shm->lock, NULL);

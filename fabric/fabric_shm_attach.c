@@ -139,7 +139,8 @@ static int map_segments(struct fabric_shm *shm, const struct fabric_shm_message_
 static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *config, const char *path,
                       struct attaching *attaching, struct cellar_error *error)
 {
-    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = config->cn_index, .cns = config->cns};
+    struct fabric_shm_message_wire message = {
+        .kind = FABRIC_SHM_ATTACH, .cn = config->cn_index, .cns = config->cns, .opening = shm->opening};
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);
 
@@ -285,7 +286,8 @@ bool fabric_shm_hung_up(const struct fabric_shm *shm, uint32_t node)
 static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {
     const char *path = shm->socket_paths[node];
-    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns};
+    struct fabric_shm_message_wire message = {
+        .kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening};
     struct fabric_shm_mapping region;
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);

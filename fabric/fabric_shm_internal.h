@@ -143,6 +143,7 @@ struct fabric_shm {
     uint64_t rtt_ns;
     uint32_t cn_first, cns; /* compute nodes that this process may open endpoints of */
     bool attached;          /* the regions belong to memory-node processes */
+    uint64_t opening;       /* random: tells memory nodes one that comes back from another one of the same process */
     uint32_t wait_event;    /* futex: what threads in wait() sleep on */
     uint32_t waiters;
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];

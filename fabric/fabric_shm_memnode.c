@@ -39,6 +39,7 @@ struct connection {
     int pidfd; /* -1 until attached */
     pid_t pid;
     uint32_t cn, cns; /* cns 0: not attached */
+    uint64_t opening; /* of its process, which may have several */
     bool told_fresh;  /* it is the one to format the region */
     uint64_t since_ns;
 };
@@ -185,6 +186,24 @@ static void hand_out(struct memnode *memnode, struct connection *connection)
         connection->cn + connection->cns - 1, (int)connection->pid);
 }
 
+/* By another process, or by another opening of this one: two of one index would wait for each other. */
+static void refuse_taken(struct memnode *memnode, struct connection *connection, const struct connection *owner)
+{
+    bool own = owner->pid == connection->pid;
+    refuse(memnode, connection, CELLAR_ERR_EXISTS,
+           "compute nodes %u..%u are %s %d already; choose other indexes, or %s", owner->cn, owner->cn + owner->cns - 1,
+           own ? "another database of this process," : "process", (int)owner->pid,
+           own ? "close that database" : "end that process");
+}
+
+/* It has left this node, which others had lost, and comes back. */
+static bool comes_back(const struct connection *owner, const struct connection *connection,
+                       const struct fabric_shm_message_wire *request)
+{
+    return owner->pid == connection->pid && owner->opening == request->opening && owner->cn == request->cn &&
+           owner->cns == request->cns;
+}
+
 static void attach(struct memnode *memnode, struct connection *connection,
                    const struct fabric_shm_message_wire *request)
 {
@@ -202,8 +221,8 @@ static void attach(struct memnode *memnode, struct connection *connection,
         return;
     }
     struct connection *owner = find_cn(memnode, request->cn, request->cns);
-    if (owner && owner->pid == connection->pid && owner->cn == request->cn && owner->cns == request->cns) {
-        owner->cns = 0; /* it has left this node, which others had lost, and comes back: its mailboxes stay */
+    if (owner && comes_back(owner, connection, request)) {
+        owner->cns = 0; /* its mailboxes stay */
         drop(memnode, owner);
         owner = NULL;
     }
@@ -212,10 +231,7 @@ static void attach(struct memnode *memnode, struct connection *connection,
         owner = find_cn(memnode, request->cn, request->cns);
     }
     if (owner) {
-        refuse(memnode, connection, CELLAR_ERR_EXISTS,
-               "compute nodes %u..%u are process %d already; choose other "
-               "indexes, or end that process",
-               owner->cn, owner->cn + owner->cns - 1, (int)owner->pid);
+        refuse_taken(memnode, connection, owner);
         return;
     }
     connection->pidfd = open_pidfd(connection);
@@ -226,6 +242,7 @@ static void attach(struct memnode *memnode, struct connection *connection,
     }
     connection->cn = request->cn;
     connection->cns = request->cns;
+    connection->opening = request->opening;
     hand_out(memnode, connection);
 }
 

@@ -3,7 +3,7 @@
  * kernel keeps message boundaries). One message has one size; magic and version stand first and never move.
  *
  *   compute node                       memory node
- *   ATTACH cn, cns                 ->
+ *   ATTACH cn, cns, opening        ->
  *                                  <-  ATTACHED shape, with the descriptors of its segments; or REFUSED code, text
  *   (the connection stays open: its hang-up tells either side that the other is gone)
  *   MAILBOXES, with a descriptor   ->  the mailbox segment that this pool's compute nodes use: to be handed out from now on
@@ -19,7 +19,7 @@
 #include <sys/un.h>
 
 #define FABRIC_SHM_WIRE_MAGIC 0x6d687343u /* "Cshm" */
-#define FABRIC_SHM_WIRE_VERSION 3         /* changes with this file and with the mailbox segment's layout */
+#define FABRIC_SHM_WIRE_VERSION 4         /* changes with this file and with the mailbox segment's layout */
 #define FABRIC_SHM_WIRE_FDS 2             /* the region; and the mailbox segment, where one is known */
 
 enum fabric_shm_wire_kind {
@@ -43,7 +43,8 @@ struct fabric_shm_message_wire {
     uint32_t adopted; /* ATTACHED: 1: the mailbox segment is one that a compute node has brought */
     uint64_t bytes;   /*  40..47 */
     uint64_t seed;    /*  48..55  equal on all memory nodes of one pool */
-    char text[200];   /*  56..255 REFUSED */
+    uint64_t opening; /*  56..63  ATTACH: which opening of that process it is, random */
+    char text[192];   /*  64..255 REFUSED */
 };
 _Static_assert(sizeof(struct fabric_shm_message_wire) == 256, "a fixed size");
 

@@ -149,10 +149,11 @@ typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char
 #define CELLAR_LEASE_NONE UINT64_MAX /* cellar_config.lease_ns: nobody watches, and this process is not suspected */
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
-    const char *fabric;    /* "shm" (default), "sim" or "verbs" */
-    enum cellar_cc cc;     /* concurrency control (protocol.md section 7); zero: locks on whole records */
-    uint32_t cns, mns;     /* compute nodes in this process (1), memory nodes (1) */
-    uint32_t cn_index;     /* index of the first of them (0), when others attach to the same memory nodes */
+    const char *fabric; /* "shm" (default), "sim" or "verbs" */
+    enum cellar_cc cc;  /* concurrency control (protocol.md section 7); zero: locks on whole records */
+    uint32_t cns, mns;  /* compute nodes in this process (1), memory nodes (1) */
+    uint32_t
+        cn_index; /* index of the first of them (0), when others attach to the same memory nodes; one taken is EXISTS */
     uint32_t threads;      /* worker threads of each compute node (1) */
     uint32_t coros;        /* coordinators of each worker (4) */
     uint32_t replicas;     /* backups of each record and log (0); less than mns */

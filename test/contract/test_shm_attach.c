@@ -74,6 +74,8 @@ static void test_claims(void **state)
     struct fabric_ep *ep;
     assert_int_equal(attach_once(memnodes.paths, 2, 1, &error), -CELLAR_ERR_EXISTS);
     assert_non_null(strstr(error.text, "1..2"));
+    assert_int_equal(attach_once(memnodes.paths, 1, 2, &error), -CELLAR_ERR_EXISTS);
+    assert_non_null(strstr(error.text, "1..2 are another database of this process"));
     assert_int_equal(attach_once(memnodes.paths, 0, 4, &error), -CELLAR_ERR_EXISTS);
     assert_int_equal(attach_once(memnodes.paths, 3, 2, &error), -CELLAR_ERR_INVALID);
     assert_int_equal(attach_once(memnodes.paths, 4, 1, &error), -CELLAR_ERR_INVALID);
