@@ -12,7 +12,8 @@
 #define POLL_NS 5000000
 #define POLLS_TO_LOSE                                                                                                  \
     20 /* so many looks at one that gets no further before its memory nodes are asked whether it lives */
-#define CLIENT_COLUMNS_MAX 4
+#define PART_BYTES 4096 /* of a client: rows that fit a record even where it keeps old versions */
+#define PARTS_MAX 8
 
 struct row {
     uint64_t stage;
@@ -67,18 +68,37 @@ struct leave_args {
     const struct workload_client *client;
 };
 
-/* In place of what it left before. */
+static uint64_t part_key(const struct processes *processes, uint64_t client, uint32_t part)
+{
+    return client * processes->client_parts + part;
+}
+
+static uint64_t part_bytes(const struct processes *processes, uint32_t part)
+{
+    uint64_t left = processes->client_bytes - (uint64_t)part * PART_BYTES;
+    return left < PART_BYTES ? left : PART_BYTES;
+}
+
+/* All parts at once, in place of what it left before. */
 static int leave_proc(struct cellar_txn *txn, void *arg)
 {
     struct leave_args *args = arg;
-    const struct cellar_table *table = args->processes->clients;
-    int ref = cellar_access(txn, table, args->client->index, 0, CELLAR_ALL, CELLAR_OPTIONAL);
-    if (ref < 0) return ref;
-    int code = cellar_fetch(txn);
-    if (code < 0) return code;
-    if (cellar_found(txn, ref)) return cellar_put_row(txn, ref, args->client);
-    ref = cellar_insert(txn, table, args->client->index, args->client);
-    return ref < 0 ? ref : cellar_fetch(txn);
+    const struct processes *processes = args->processes;
+    int refs[PARTS_MAX], code = 0;
+    for (uint32_t i = 0; i < processes->client_parts; i++) {
+        uint64_t key = part_key(processes, args->client->index, i);
+        refs[i] = cellar_access(txn, processes->clients, key, 0, CELLAR_ALL, CELLAR_OPTIONAL);
+        if (refs[i] < 0) return refs[i];
+    }
+    code = cellar_fetch(txn);
+    for (uint32_t i = 0; code >= 0 && i < processes->client_parts; i++) {
+        uint8_t row[PART_BYTES] = {0};
+        memcpy(row, (const uint8_t *)args->client + (uint64_t)i * PART_BYTES, part_bytes(processes, i));
+        code = cellar_found(txn, refs[i])
+                   ? cellar_put_row(txn, refs[i], row)
+                   : cellar_insert(txn, processes->clients, part_key(processes, args->client->index, i), row);
+    }
+    return code < 0 ? code : cellar_fetch(txn);
 }
 
 static int failed(int code, struct cellar_error *error, const char *what)
@@ -117,25 +137,22 @@ static int stages_create(struct processes *processes, struct cellar_error *error
     return cellar_table_create(processes->db, &schema, &processes->stages, error);
 }
 
-/* A client is one row, cut into columns that are no longer than columns may be. */
+/* A client is one row, or several where it is long. */
 static int clients_create(struct processes *processes, uint32_t clients, struct cellar_error *error)
 {
-    static const char *const names[CLIENT_COLUMNS_MAX] = {"part0", "part1", "part2", "part3"};
-    struct cellar_column columns[CLIENT_COLUMNS_MAX];
-    uint32_t count = 0, bytes = (uint32_t)processes->client_bytes;
-    must(processes->client_bytes <= CLIENT_COLUMNS_MAX * (uint64_t)CELLAR_COLUMN_BYTES_MAX / 2);
-    for (uint32_t at = 0; at < bytes; at += columns[count++].bytes) {
-        uint32_t left = bytes - at;
-        columns[count] = (struct cellar_column){names[count], at, left, 0};
-        if (left > CELLAR_COLUMN_BYTES_MAX) columns[count].bytes = CELLAR_COLUMN_BYTES_MAX;
-    }
-    const struct cellar_schema schema = {
-        .name = "bench_clients", .row_bytes = bytes, .columns = columns, .column_count = count, .records_max = clients};
+    uint32_t bytes = (uint32_t)part_bytes(processes, 0);
+    const struct cellar_column columns[] = {{"part", 0, bytes, 0}};
+    const struct cellar_schema schema = {.name = "bench_clients",
+                                         .row_bytes = bytes,
+                                         .columns = columns,
+                                         .column_count = 1,
+                                         .records_max = (uint64_t)clients * processes->client_parts};
     return cellar_table_create(processes->db, &schema, &processes->clients, error);
 }
 
 static int procs_register(struct processes *processes, struct cellar_error *error)
 {
+    const uint32_t parts = processes->client_parts;
     const struct {
         struct cellar_proc_def def;
         const struct cellar_proc **proc;
@@ -143,7 +160,8 @@ static int procs_register(struct processes *processes, struct cellar_error *erro
         {{.name = "bench.join", .fn = join_proc, .records_max = 1, .writes_max = 1}, &processes->join},
         {{.name = "bench.arrive", .fn = arrive_proc, .records_max = 1, .writes_max = 1}, &processes->arrive},
         {{.name = "bench.look", .fn = look_proc, .records_max = 1}, &processes->look},
-        {{.name = "bench.leave", .fn = leave_proc, .records_max = 2, .writes_max = 2}, &processes->leave},
+        {{.name = "bench.leave", .fn = leave_proc, .records_max = 2 * parts, .writes_max = 2 * parts},
+         &processes->leave},
     };
     int code = 0;
     for (uint32_t i = 0; code == 0 && i < sizeof(procs) / sizeof(procs[0]); i++)
@@ -192,6 +210,8 @@ int processes_open(struct processes *processes, struct cellar *db, struct watch 
                                     .cns = settings->db.cns,
                                     .options = {.timeout_ns = settings_patience_ns(settings)},
                                     .client_bytes = (settings->workload->client_bytes + 7) / 8 * 8};
+    processes->client_parts = (uint32_t)((processes->client_bytes + PART_BYTES - 1) / PART_BYTES);
+    must(processes->client_parts <= PARTS_MAX);
     int code = stages_create(processes, error);
     if (code == 0)
         code = clients_create(processes, (uint32_t)settings_coordinators(settings) * processes->count, error);
@@ -368,10 +388,12 @@ static int take_client(void *arg, uint64_t key, const void *row)
 {
     struct take *take = arg;
     const struct processes *processes = take->processes;
-    if (key >= (uint64_t)take->count * processes->count) return -CELLAR_ERR_CORRUPT;
-    if (key / take->count == processes->index) return 0; /* of this very process, as it was a while ago */
-    memcpy(take->all[key], row, processes->client_bytes);
-    take->all[key]->lost = processes->cut_off[key / take->count];
+    uint64_t client = key / processes->client_parts;
+    uint32_t part = (uint32_t)(key % processes->client_parts);
+    if (client >= (uint64_t)take->count * processes->count) return -CELLAR_ERR_CORRUPT;
+    if (client / take->count == processes->index) return 0; /* of this very process, as it was a while ago */
+    memcpy((uint8_t *)take->all[client] + (uint64_t)part * PART_BYTES, row, part_bytes(processes, part));
+    take->all[client]->lost = processes->cut_off[client / take->count];
     return 0;
 }
 

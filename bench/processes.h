@@ -34,6 +34,7 @@ struct processes {
     bool lost[FABRIC_CNS_MAX];    /* died */
     bool cut_off[FABRIC_CNS_MAX]; /* of these, before they were DONE: what they left is not all they did */
     uint64_t client_bytes;
+    uint32_t client_parts; /* rows that a client takes */
     struct cellar_call_options
         options; /* rows of these tables are never busy for long, unless their locks' owner has died */
     const struct cellar_table *stages, *clients;
