@@ -3,12 +3,12 @@
 
 #include "db.h"
 #include "death.h"
-#include "driver.h"
+#include "driver_progress.h"
 #include "err.h"
 #include "fabric.h"
+#include "json_file.h"
 #include "outcome.h"
 #include "processes.h"
-#include "progress.h"
 #include "recording.h"
 #include "report.h"
 #include "settings.h"
@@ -111,9 +111,10 @@ static int prepare(struct run *run, struct cellar_error *error)
 
 static int load(struct run *run, struct cellar_error *error)
 {
-    struct progress progress = {.driver = &run->driver, .rows = run->settings.workload->load_rows(run->workload_run)};
+    struct driver_progress progress = {.driver = &run->driver,
+                                       .rows = run->settings.workload->load_rows(run->workload_run)};
     uint64_t start_ns = run->watch->now_ns();
-    run->watch->begin(run->watch, &(struct watch_phase){.draw = progress_draw_load, .arg = &progress});
+    run->watch->begin(run->watch, &(struct watch_phase){.draw = driver_progress_load, .arg = &progress});
     int code = driver_load(&run->driver, error);
     run->watch->end(run->watch);
     run->outcome.load_s = seconds_since(run, start_ns);
@@ -125,7 +126,7 @@ static double per_second(uint64_t count, double seconds) { return seconds > 0 ? 
 static int measure(struct run *run, struct cellar_error *error)
 {
     const struct settings *settings = &run->settings;
-    struct progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
+    struct driver_progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
     uint64_t number = 0; /* asked for before what is asked is recorded */
     int code = together(run) ? processes_run(&run->processes, &number, error) : 0;
@@ -136,7 +137,7 @@ static int measure(struct run *run, struct cellar_error *error)
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();
     run->watch->begin(run->watch,
-                      &(struct watch_phase){.interruptible = true, .draw = progress_draw_run, .arg = &progress});
+                      &(struct watch_phase){.interruptible = true, .draw = driver_progress_run, .arg = &progress});
     code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
     recording_end(&run->recording);
@@ -287,7 +288,7 @@ static int check_together(struct run *run, struct cellar_error *error)
 
 static int perform(struct run *run, struct cellar_error *error)
 {
-    int code = report_json_check(run->settings.json, error);
+    int code = json_file_check(run->settings.json, error);
     if (code == 0) code = open_all(run, error);
     if (code == 0) code = prepare(run, error);
     if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
@@ -322,22 +323,21 @@ static void complain(const struct run *run, int code, const struct cellar_error 
 
 int bench_main(int count, char *const *arguments, struct watch *watch)
 {
-    if (count > 0 && !strcmp(arguments[0], "lock")) return bench_lock_main(count - 1, arguments + 1, watch);
     struct cellar_error error = {0};
     struct run *run = calloc(1, sizeof(*run));
     if (!run) {
         fprintf(stderr, "cellar bench: no memory\n");
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
     run->watch = watch;
     run->outcome.settings = &run->settings;
     run->outcome.machine = &run->machine;
     machine_read(&run->machine);
-    int status = BENCH_EXIT_ERROR;
+    int status = COMMAND_ERROR;
     int code = settings_parse(count, arguments, run->machine.cores, &run->settings, &error);
     if (code == OPTIONS_HELP) {
         settings_print_help(stdout);
-        status = BENCH_EXIT_OK;
+        status = COMMAND_OK;
     } else {
         if (code == 0) {
             code = perform(run, &error);
@@ -347,7 +347,7 @@ int bench_main(int count, char *const *arguments, struct watch *watch)
         if (code < 0)
             complain(run, code, &error);
         else
-            status = outcome_checks_failed(&run->outcome) ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+            status = outcome_checks_failed(&run->outcome) ? COMMAND_CHECK_FAILED : COMMAND_OK;
     }
     free(run);
     return status;

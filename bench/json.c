@@ -1,13 +1,12 @@
 /* json.c - the outcome of a run as one JSON object; the names of its fields are stable (docs/cli.md). */
 #include "err.h"
+#include "json_file.h"
 #include "report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <ctype.h>
 #include <jansson.h>
 #include <string.h>
-#include <unistd.h>
 
 static json_t *count(uint64_t value) { return json_integer((json_int_t)value); }
 
@@ -242,42 +241,13 @@ static void add_simulation(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "verbs_per_cpu_s", json_real(outcome->verbs_per_cpu_s));
 }
 
-static int write_text(const char *text, const char *path, struct cellar_error *error)
-{
-    bool standard = !strcmp(path, "-");
-    FILE *file = standard ? stdout : fopen(path, "w");
-    if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno));
-    bool failed = fprintf(file, "%s\n", text) < 0;
-    failed |= standard ? fflush(file) != 0 : fclose(file) != 0;
-    return failed ? err_set(error, CELLAR_ERR_SYSTEM, "cannot write %.100s: %s", path, strerror(errno)) : 0;
-}
-
-int report_json_check(const char *path, struct cellar_error *error)
-{
-    if (!path || !strcmp(path, "-")) return 0;
-    bool there = access(path, F_OK) == 0;
-    FILE *file = fopen(path, "a");
-    if (!file || fclose(file) != 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--json %.200s: %s", path, strerror(errno));
-    if (!there) (void)remove(path);
-    return 0;
-}
-
-int report_write_json(const json_t *root, const char *path, struct cellar_error *error)
-{
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    int code = text ? write_text(text, path, error) : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
-    free(text);
-    return code;
-}
-
 int report_json(const struct outcome *outcome, const char *path, struct cellar_error *error)
 {
     json_t *root = json_object();
     add_configuration(root, outcome);
     add_measurements(root, outcome);
     if (outcome->settings->sim) add_simulation(root, outcome);
-    int code = report_write_json(root, path, error);
+    int code = json_file_write(root, path, error);
     json_decref(root);
     return code;
 }

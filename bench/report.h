@@ -5,13 +5,7 @@
 
 #include <stdio.h>
 
-struct json_t;
-
 /* Prints it, at most 100 columns wide. (report.c) */
 void report_print(const struct outcome *outcome, FILE *out);
 /* Writes it as one JSON object to a file, or to stdout for "-". SYSTEM when that fails. (json.c) */
 CELLAR_NODISCARD int report_json(const struct outcome *outcome, const char *path, struct cellar_error *error);
-/* Can it be written there? Asked before a long run, whose report would be lost; NULL and "-" can. Leaves no file behind. INVALID if not. (json.c) */
-CELLAR_NODISCARD int report_json_check(const char *path, struct cellar_error *error);
-/* The same for any JSON value. (json.c) */
-CELLAR_NODISCARD int report_write_json(const struct json_t *root, const char *path, struct cellar_error *error);

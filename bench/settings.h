@@ -27,9 +27,7 @@ struct settings {
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 
-/* The fabrics and workloads that exist; NULL-terminated. Modes are those of mode.h. */
-extern const char *const settings_fabrics[];
-extern const char *const settings_nics[]; /* profiles of the simulated fabric */
+/* The workloads that exist; NULL-terminated. Modes are those of mode.h, fabrics of shared_options.h. */
 extern const struct workload *const settings_workloads[];
 
 /*

@@ -2,31 +2,18 @@
 
 #include "fabric.h"
 #include "mode.h"
+#include "shared_options.h"
 
-#define SECONDS_MAX 1e6
 #define HISTORY_MAX 1000000000
 
-const char *const settings_fabrics[] = {"shm", "sim", "verbs", NULL};
-const char *const settings_nics[] = {"cx4", "cx5", "cx6", "ideal", NULL};
 static const char *const mixes[] = {"standard", "crest", NULL};
 static const char *const scales[] = {"full", "small", NULL};
 
 #define AT(field) offsetof(struct settings, field)
 
 static const struct option_def defs[] = {
-    {.group = "Engine",
-     .name = "fabric",
-     .help = "how compute nodes reach memory nodes",
-     .fallback = "shm",
-     .kind = OPTION_CHOICE,
-     .offset = AT(db.fabric),
-     .choices = settings_fabrics},
-    {.name = "nic",
-     .help = "sim: the NICs and CPUs that it models",
-     .fallback = "cx5",
-     .kind = OPTION_CHOICE,
-     .offset = AT(nic),
-     .choices = settings_nics},
+    {.group = "Engine", SHARED_OPTIONS_FABRIC(AT(db.fabric), "shm")},
+    {SHARED_OPTIONS_NIC(AT(nic))},
     {.name = "cc",
      .help = "concurrency control: locks on records; on cells; cells shared in a node; and queues",
      .fallback = "cellar",
@@ -39,12 +26,7 @@ static const struct option_def defs[] = {
      .fallback = "declock",
      .kind = OPTION_TEXT,
      .offset = AT(db.lock)},
-    {.name = "policy",
-     .argument = "NAME",
-     .help = "2pl: its policy, if it has several",
-     .fallback = "its first",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.lock_policy)},
+    {SHARED_OPTIONS_POLICY(AT(db.lock_policy))},
     {.name = "hot",
      .argument = "NAME=N,...",
      .help = "rules of mode cellar's hot records (docs/hot-records.md)",
@@ -68,14 +50,7 @@ static const struct option_def defs[] = {
      .offset = AT(db.mns),
      .min = 1,
      .max = FABRIC_NODES_MAX},
-    {.name = "threads",
-     .argument = "N",
-     .help = "worker threads of each compute node",
-     .fallback = "the machine's cores",
-     .kind = OPTION_COUNT,
-     .offset = AT(db.threads),
-     .min = 1,
-     .max = 1024},
+    {SHARED_OPTIONS_THREADS(AT(db.threads), "the machine's cores")},
     {.name = "coros",
      .argument = "N",
      .help = "coordinators (coroutines) of each thread",
@@ -93,15 +68,7 @@ static const struct option_def defs[] = {
      .min = 0,
      .max = FABRIC_NODES_MAX - 1},
 
-    {.group = "Length",
-     .name = "seconds",
-     .argument = "S",
-     .help = "measure for so long; virtual time in sim",
-     .fallback = "5; sim 0.1",
-     .kind = OPTION_REAL,
-     .offset = AT(seconds),
-     .min = 0.000001,
-     .max = SECONDS_MAX},
+    {.group = "Length", SHARED_OPTIONS_SECONDS(AT(seconds), "5; sim 0.1")},
     {.name = "txns",
      .argument = "N",
      .help = "measure so many transactions instead, shared out evenly",
@@ -109,21 +76,8 @@ static const struct option_def defs[] = {
      .offset = AT(txns),
      .min = 1,
      .max = 1e15},
-    {.name = "warmup",
-     .argument = "S",
-     .help = "run unmeasured for so long first",
-     .fallback = "1; sim 0.01; 0 with --txns",
-     .kind = OPTION_REAL,
-     .offset = AT(warmup_s),
-     .min = 0,
-     .max = SECONDS_MAX},
-    {.name = "seed",
-     .argument = "N",
-     .help = "everything random follows from it",
-     .fallback = "1",
-     .kind = OPTION_NUMBER,
-     .offset = AT(db.seed),
-     .min = 1},
+    {SHARED_OPTIONS_WARMUP(AT(warmup_s), "1; sim 0.01; 0 with --txns")},
+    {SHARED_OPTIONS_SEED(AT(db.seed))},
 
     {.group = "Memory",
      .name = "pool-bytes",
@@ -149,11 +103,7 @@ static const struct option_def defs[] = {
      .help = "verbs: a JSON file with the memory nodes, the secret, the replicas",
      .kind = OPTION_TEXT,
      .offset = AT(cluster_path)},
-    {.name = "secret",
-     .argument = "FILE",
-     .help = "verbs: what all processes of the pool prove to know",
-     .kind = OPTION_TEXT,
-     .offset = AT(db.secret_path)},
+    {SHARED_OPTIONS_SECRET(AT(db.secret_path))},
     {.name = "process",
      .argument = "I/N",
      .help = "run together with others on --memnodes, as number I (0 first) of N",
@@ -169,14 +119,7 @@ static const struct option_def defs[] = {
      .fallback = "1 with --memnodes",
      .kind = OPTION_TEXT,
      .offset = AT(lease_text)},
-    {.name = "rtt-ns",
-     .argument = "N",
-     .help = "shm: delay each completion by so much",
-     .fallback = "0",
-     .kind = OPTION_NUMBER,
-     .offset = AT(db.rtt_ns),
-     .min = 0,
-     .max = 1e9},
+    {SHARED_OPTIONS_RTT_NS(AT(db.rtt_ns))},
 
     {.group = "tpcc",
      .name = "warehouses",
@@ -253,12 +196,7 @@ static const struct option_def defs[] = {
      .max = 1.999999,
      .only = SMALLBANK | YCSB},
 
-    {.group = "Report",
-     .name = "json",
-     .argument = "FILE",
-     .help = "also write the report as one JSON object; - is stdout",
-     .kind = OPTION_TEXT,
-     .offset = AT(json)},
+    {.group = "Report", SHARED_OPTIONS_JSON(AT(json))},
 
     {.name = "history",
      .argument = "FILE",
@@ -291,7 +229,7 @@ static const struct option_def defs[] = {
      .kind = OPTION_REAL,
      .offset = AT(kill_at_s),
      .min = 0.000001,
-     .max = SECONDS_MAX},
+     .max = SHARED_OPTIONS_SECONDS_MAX},
 
     {.group = "Tests",
      .name = "plant",

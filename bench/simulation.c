@@ -10,7 +10,7 @@ int simulation_open(const struct settings *settings, struct fabric **fabric, str
     const struct cellar_config *config = &settings->db;
     const struct fabric_sim_profile *profile = fabric_sim_profile_find(settings->nic);
     struct fabric_sim_config sim;
-    must(profile); /* one of settings_nics */
+    must(profile); /* one of shared_options_nics */
     fabric_sim_config_default(&sim);
     sim.mn_count = config->mns;
     sim.cn_count = config->cns;

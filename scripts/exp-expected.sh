@@ -1,11 +1,11 @@
 #!/bin/bash
-# FAMILY=txn|locks exp-expected.sh QUICK|- FULL|- [SEEDS...] - writes bench/exp_FAMILY_expected.c (txn without it) from folders that `cellar exp FAMILY --quick --out QUICK`
+# FAMILY=txn|locks exp-expected.sh QUICK|- FULL|- [SEEDS...] - writes exp/exp_FAMILY_expected.c (txn without it) from folders that `cellar exp FAMILY --quick --out QUICK`
 # and `cellar exp FAMILY --out FULL` have filled; - keeps that column. SEEDS: folders of --quick runs with other seeds. A figure may differ by a
 # tenth, or by half more than it does among seeds.
 set -eu
 [ $# -ge 2 ] || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
 family=${FAMILY:-txn}
-table=$(cd "$(dirname "$0")/.." && pwd)/bench/exp_${family}_expected.c
+table=$(cd "$(dirname "$0")/.." && pwd)/exp/exp_${family}_expected.c
 [ -e "$table" ] || touch "$table"
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT

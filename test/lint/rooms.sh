@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric storage lockmgr engine history tpcc smallbank ycsb sim bench"
+rooms="base fabric storage lockmgr engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -20,18 +20,23 @@ fabric     base include
 storage    fabric base include
 lockmgr    fabric base include
 engine     lockmgr storage fabric base include
-tpcc       workload.h base include
-smallbank  workload.h base include
-ycsb       workload.h base include
+workload   base include
+tpcc       workload base include
+smallbank  workload base include
+ycsb       workload base include
 history    engine storage fabric base include
-sim        workload.h history engine storage fabric base include
-bench      sim history tpcc smallbank ycsb engine lockmgr storage fabric base include
+sim        workload history engine storage fabric base include
+cli        base include
+bench      cli history tpcc smallbank ycsb workload engine lockmgr storage fabric base include
+lockbench  cli history engine lockmgr storage fabric base include
+exp        lockbench bench cli history workload engine lockmgr storage fabric base include
+program    exp lockbench bench cli sim history workload engine lockmgr storage fabric base include
 examples   include
-test       bench sim history tpcc smallbank ycsb engine lockmgr storage fabric base include
+test       program exp lockbench bench cli sim history workload tpcc smallbank ycsb engine lockmgr storage fabric base include
 include
 '
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|bench/main[a-z_]*[.]c|test/.*|examples/.*)$'
+timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
 hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'
@@ -137,7 +142,6 @@ for header in $(grep '[.]h$' "$sources"); do
     folder=${header%%/*}
     flags="-Iinclude $(folders_of "$folder" | sed 's/^/-iquote /' | tr '\n' ' ') -iquote $(dirname "$header")"
     for seen in $(awk -v room="$folder" '$1 == room { for (i = 2; i <= NF; i++) print $i }' <<<"$edges"); do
-        [ "$seen" = workload.h ] && seen=bench
         flags="$flags $(folders_of "$seen" | sed 's/^/-iquote /' | tr '\n' ' ')"
     done
     # shellcheck disable=SC2086
@@ -149,11 +153,11 @@ done
 # ---- symbols: named after a header of their room, or their file; no variables -------------------------------------------------------
 
 if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
-    for room in $rooms workload; do
+    for room in $rooms; do
         archive=$CELLAR_BUILD/lib$room.a
         [ -f "$archive" ] || continue
         prefixes=$room
-        for header in $(folders_of "${room/workload/bench}" | sed 's/$/\/*.h/'); do prefixes="$prefixes|$(basename "$header" .h)"; done
+        for header in $(folders_of "$room" | sed 's/$/\/*.h/'); do prefixes="$prefixes|$(basename "$header" .h)"; done
         case $room in base | engine) prefixes="$prefixes|cellar" ;; esac
         nm -A -f sysv --defined-only "$archive" 2>/dev/null | awk -F '|' -v room="$room" -v prefixes="$prefixes" '
             NF < 7 { next }

@@ -13,11 +13,11 @@ unset CELLAR_BUILD
 
 fresh() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/txn,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
+    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/txn,workload,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
-    cp "$here"/bench/workload.h "$copy/bench"
+    cp "$here"/workload/workload.h "$copy/workload"
     printf '#pragma once\n' >"$copy/engine/txn.h"
     printf '#pragma once\n#include "fabric.h"\n' >"$copy/storage/record.h"
 }

@@ -2,6 +2,7 @@
 #include "fabric_sim_profile.h"
 #include "options.h"
 #include "settings.h"
+#include "shared_options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -277,7 +278,7 @@ static void nics_are_the_profiles(void **state)
     uint32_t names = 0, profiles = 0;
     (void)state;
     while (fabric_sim_profile_at(profiles)) profiles++;
-    for (; settings_nics[names]; names++) assert_non_null(fabric_sim_profile_find(settings_nics[names]));
+    for (; shared_options_nics[names]; names++) assert_non_null(fabric_sim_profile_find(shared_options_nics[names]));
     assert_int_equal(names, profiles);
 }
 

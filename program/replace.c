@@ -1,5 +1,5 @@
 /* replace.c - `cellar replace`: has a fresh memory node filled in the place of one that was lost. */
-#include "bench.h"
+#include "program.h"
 #include "cellar.h"
 #include "err.h"
 #include "options.h"
@@ -109,7 +109,7 @@ static int run(const struct replace *replace, struct cellar_error *error)
     return code;
 }
 
-int bench_replace_main(int count, char *const *arguments, struct watch *watch)
+int program_replace(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct replace replace = {.replicas = 1};
@@ -117,10 +117,10 @@ int bench_replace_main(int count, char *const *arguments, struct watch *watch)
     int code = parse(count, arguments, &replace, &error);
     if (code == OPTIONS_HELP) {
         print_help();
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (code == 0) code = run(&replace, &error);
-    if (code == 0) return BENCH_EXIT_OK;
+    if (code == 0) return COMMAND_OK;
     fprintf(stderr, "cellar replace: %s\n", error.code ? error.text : cellar_error_text(code));
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }

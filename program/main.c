@@ -1,25 +1,31 @@
 /* main.c - the `cellar` program: finds the subcommand and gives it the process it needs. */
 #include "bench.h"
 #include "cellar.h"
+#include "exp.h"
+#include "lockbench.h"
 #include "main_watch.h"
+#include "program.h"
 
 #include <stdio.h>
 #include <string.h>
 
 struct command {
     const char *name, *full_name, *summary;
-    int (*run)(int count, char *const *arguments, struct watch *watch);
+    command_fn *run;
+    const struct command *second; /* NULL, or what a second word may name instead */
 };
 
+static const struct command bench_lock = {"lock", "cellar bench lock", NULL, lockbench_main, NULL};
+
 static const struct command commands[] = {
-    {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main},
-    {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", bench_sim_main},
-    {"check", "cellar check", "judge a recorded history", bench_check_main},
-    {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", bench_memnode_main},
-    {"recover", "cellar recover", "recover a compute node that ended without closing its pool", bench_recover_main},
-    {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", bench_replace_main},
-    {"exp", "cellar exp", "repeat published measurements on the simulator", bench_exp_main},
-    {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", bench_list_main},
+    {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main, &bench_lock},
+    {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", program_sim, NULL},
+    {"check", "cellar check", "judge a recorded history", program_check, NULL},
+    {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", program_memnode, NULL},
+    {"recover", "cellar recover", "recover a compute node that ended without closing its pool", program_recover, NULL},
+    {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", program_replace, NULL},
+    {"exp", "cellar exp", "repeat published measurements on the simulator", exp_main, NULL},
+    {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", program_list, NULL},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -46,17 +52,19 @@ static void print_help(void)
 
 static int run_command(const struct command *command, int count, char *const *arguments)
 {
+    if (command->second && count > 0 && !strcmp(arguments[0], command->second->name))
+        return run_command(command->second, count - 1, arguments + 1);
     struct watch *watch;
     int code = main_watch_start(command->full_name, &watch);
     if (code < 0) {
         fprintf(stderr, "%s: cannot start a thread: %s\n", command->full_name, strerror(-code));
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
     int status = command->run(count, arguments, watch);
     main_watch_stop(watch);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fprintf(stderr, "%s: standard output could not be written\n", command->full_name);
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
     return status;
 }
@@ -65,23 +73,23 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         fprintf(stderr, "cellar: a command is missing (see cellar --help)\n");
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
         print_help();
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (!strcmp(argv[1], "--version")) {
         printf("cellar %s\n", cellar_version());
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     for (uint32_t i = 0; i < COMMANDS; i++)
         if (!strcmp(argv[1], commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
     for (uint32_t i = 0; i < sizeof(not_built) / sizeof(not_built[0]); i++)
         if (!strcmp(argv[1], not_built[i])) {
             fprintf(stderr, "cellar: the command '%s' is not built yet\n", argv[1]);
-            return BENCH_EXIT_ERROR;
+            return COMMAND_ERROR;
         }
     fprintf(stderr, "cellar: unknown command '%.60s' (see cellar --help)\n", argv[1]);
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }

@@ -1,7 +1,6 @@
 /* exp.c - the subcommand `cellar exp`. */
 #include "exp.h"
 
-#include "bench.h"
 #include "exp_locks.h"
 #include "exp_nic.h"
 #include "exp_page.h"
@@ -9,7 +8,7 @@
 #include "exp_txn.h"
 #include "machine.h"
 #include "options.h"
-#include "report.h"
+#include "json_file.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -173,7 +172,7 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
                        exp->quick ? "the quick form of" : "experiment", exp->name);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
     code = check_folder(exp->folder, error);
-    return code < 0 ? code : report_json_check(exp->json_path, error);
+    return code < 0 ? code : json_file_check(exp->json_path, error);
 }
 
 /* One, or all for NULL. */
@@ -202,11 +201,11 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
     int worst = run_kinds(exp, kind, error);
     exp_page_end(exp->page.out);
     code = exp_close(&exp->page, worst < 0 ? NULL : error);
-    if (worst >= 0 && code == 0 && exp->json_path) code = report_write_json(exp->json, exp->json_path, error);
+    if (worst >= 0 && code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
     return worst < 0 || code == 0 ? worst : code;
 }
 
-int bench_exp_main(int count, char *const *arguments, struct watch *watch)
+int exp_main(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct machine machine;
@@ -216,13 +215,13 @@ int bench_exp_main(int count, char *const *arguments, struct watch *watch)
     int code = parse(count, arguments, &exp, &kind, &error);
     if (code == OPTIONS_HELP) {
         print_help();
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (exp.json_path && !strcmp(exp.json_path, "-")) exp.out = stderr;
     exp.json = json_object();
     if (code == 0) code = run(&exp, kind, &error);
     json_decref(exp.json);
-    if (code >= 0) return code ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+    if (code >= 0) return code ? COMMAND_CHECK_FAILED : COMMAND_OK;
     fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_error_text(code));
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }

@@ -49,7 +49,7 @@ struct workload_report {
     } rates[WORKLOAD_RATES_MAX];
     uint32_t rate_count;
 };
-/* Adds a check with its verdict: ok when `violation` is NULL, else that printf text. (bench/workload.c) */
+/* Adds a check with its verdict: ok when `violation` is NULL, else that printf text. (workload.c) */
 void workload_report_check(struct workload_report *report, const char *name, const char *violation, ...)
     CELLAR_PRINTF(3, 4);
 void workload_report_rate(struct workload_report *report, const char *name, double value, double low, double high);
@@ -63,7 +63,7 @@ struct workload_client {
     uint32_t lost;         /* set for check(): it died, and has done at least what is counted here, and perhaps more */
     uint32_t pad;
 };
-/* To be called before the workload's client_init: each index of a seed has random numbers of its own. (bench/workload.c) */
+/* To be called before the workload's client_init: each index of a seed has random numbers of its own. (workload.c) */
 void workload_client_begin(struct workload_client *client, uint64_t seed, uint32_t index, uint32_t count);
 
 struct workload {

@@ -1,5 +1,5 @@
 /* memnode.c - `cellar memnode`: owns the memory of one memory node and hands it to compute nodes of other processes. */
-#include "bench.h"
+#include "program.h"
 #include "err.h"
 #include "fabric_shm.h"
 #include "fabric_verbs.h"
@@ -230,21 +230,21 @@ static int run_verbs(struct memnode *memnode, struct cellar_error *error)
     return code;
 }
 
-int bench_memnode_main(int count, char *const *arguments, struct watch *watch)
+int program_memnode(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct memnode memnode = {.fabric = "shm", .masked = "auto", .mns = 1, .cns = 7, .seed = 1, .watch = watch};
     int code = parse(count, arguments, &memnode, &error);
     if (code == OPTIONS_HELP) {
         print_help();
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (code == 0) {
         watch->begin(watch, &(struct watch_phase){.interruptible = true, .draw = draw, .arg = &memnode});
         code = strcmp(memnode.fabric, "verbs") ? run_shm(&memnode, &error) : run_verbs(&memnode, &error);
         watch->end(watch);
     }
-    if (code == 0) return BENCH_EXIT_OK;
+    if (code == 0) return COMMAND_OK;
     fprintf(stderr, "cellar memnode: %s\n", error.code ? error.text : cellar_error_text(code));
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }

@@ -1,5 +1,5 @@
 /* rescue.c - `cellar recover`: recovers compute nodes that ended without closing their pool. */
-#include "bench.h"
+#include "program.h"
 #include "cellar.h"
 #include "err.h"
 #include "options.h"
@@ -133,7 +133,7 @@ static int run(struct rescue *rescue, struct cellar_error *error)
     return 0;
 }
 
-int bench_recover_main(int count, char *const *arguments, struct watch *watch)
+int program_recover(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct rescue rescue = {.fabric = "shm"};
@@ -141,10 +141,10 @@ int bench_recover_main(int count, char *const *arguments, struct watch *watch)
     int code = parse(count, arguments, &rescue, &error);
     if (code == OPTIONS_HELP) {
         print_help();
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (code == 0) code = run(&rescue, &error);
-    if (code == 0) return BENCH_EXIT_OK;
+    if (code == 0) return COMMAND_OK;
     fprintf(stderr, "cellar recover: %s\n", error.code ? error.text : cellar_error_text(code));
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }

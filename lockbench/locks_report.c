@@ -1,6 +1,6 @@
 #include "locks_report.h"
 
-#include "report.h"
+#include "json_file.h"
 #include "style.h"
 
 #include <inttypes.h>
@@ -374,7 +374,7 @@ int locks_report_json(const struct locks_report *report, const char *path, struc
     json_object_set_new(checks, "idle", json_string(report->result->audit[0] ? report->result->audit : "ok"));
     json_object_set_new(root, "checks", checks);
     json_object_set_new(root, "consistent", json_boolean(locks_report_well(report)));
-    int code = report_write_json(root, path, error);
+    int code = json_file_write(root, path, error);
     json_decref(root);
     return code;
 }

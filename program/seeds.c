@@ -1,5 +1,5 @@
 /* seeds.c - `cellar sim`: runs seeds, makes the first failure small, reports. */
-#include "bench.h"
+#include "program.h"
 #include "machine.h"
 #include "seeds_report.h"
 #include "sim_shrink.h"
@@ -93,28 +93,28 @@ static int run_all(struct seeds_jobs *jobs, struct cellar_error *error)
 static int refuse(const struct cellar_error *error)
 {
     fprintf(stderr, "cellar sim: %s\n", error->text);
-    return BENCH_EXIT_ERROR;
+    return COMMAND_ERROR;
 }
 
-int bench_sim_main(int count, char *const *arguments, struct watch *watch)
+int program_sim(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct seeds_jobs jobs;
     struct machine machine;
     struct seeds_settings *settings = malloc(sizeof *settings);
-    if (!settings) return BENCH_EXIT_ERROR;
+    if (!settings) return COMMAND_ERROR;
     machine_read(&machine);
     int code = seeds_settings_parse(count, arguments, &machine, settings, &error);
     if (code == OPTIONS_HELP) {
         seeds_settings_print_help(stdout);
         free(settings);
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (code == 0) code = seeds_jobs_open(&jobs, settings, watch, &error);
-    int status = BENCH_EXIT_ERROR;
+    int status = COMMAND_ERROR;
     if (code == 0) {
         code = run_all(&jobs, &error);
-        status = jobs.failure_count ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
+        status = jobs.failure_count ? COMMAND_CHECK_FAILED : COMMAND_OK;
         seeds_jobs_close(&jobs);
     }
     free(settings);

@@ -1,8 +1,8 @@
-/* bench_lock.c - `cellar bench lock`: options into a plan, a run, a report. */
-#include "bench.h"
+/* lockbench.c - `cellar bench lock`: options into a plan, a run, a report. */
+#include "lockbench.h"
 #include "locks_report.h"
 #include "locks_settings.h"
-#include "report.h"
+#include "json_file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static int run_and_report(struct locks_settings *settings, struct watch *watch, 
     return code;
 }
 
-int bench_lock_main(int count, char *const *arguments, struct watch *watch)
+int lockbench_main(int count, char *const *arguments, struct watch *watch)
 {
     struct locks_settings settings;
     struct cellar_error error = {0};
@@ -56,14 +56,14 @@ int bench_lock_main(int count, char *const *arguments, struct watch *watch)
         fputs(usage, stdout);
         options_print(&locks_settings_options, stdout);
         fputs(examples, stdout);
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
-    if (code == 0) code = report_json_check(settings.json, &error);
+    if (code == 0) code = json_file_check(settings.json, &error);
     if (code == 0) code = run_and_report(&settings, watch, &well, &error);
     locks_trace_free(&settings.trace);
     if (code < 0) {
         fprintf(stderr, "cellar bench lock: %s\n", error.text);
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
-    return well ? BENCH_EXIT_OK : BENCH_EXIT_CHECK_FAILED;
+    return well ? COMMAND_OK : COMMAND_CHECK_FAILED;
 }

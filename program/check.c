@@ -1,11 +1,11 @@
 /* check.c - `cellar check`: judges what other runs have left. So far that is a history in a file. */
-#include "bench.h"
+#include "program.h"
 #include "err.h"
 #include "history_check.h"
 #include "history_file.h"
 #include "history_merge.h"
 #include "options.h"
-#include "report.h"
+#include "json_file.h"
 #include "style.h"
 
 #include <errno.h>
@@ -241,24 +241,24 @@ static void finish(struct check *check)
     free(check);
 }
 
-int bench_check_main(int count, char *const *arguments, struct watch *watch)
+int program_check(int count, char *const *arguments, struct watch *watch)
 {
     struct cellar_error error = {0};
     struct check *check = calloc(1, sizeof *check);
     int code = check ? parse(count, arguments, check, &error) : -CELLAR_ERR_NOMEM;
-    int status = BENCH_EXIT_ERROR;
+    int status = COMMAND_ERROR;
 
     if (code == OPTIONS_HELP) {
         print_help();
-        status = BENCH_EXIT_OK;
-    } else if (code == 0 && (code = report_json_check(check->json, &error)) == 0) {
+        status = COMMAND_OK;
+    } else if (code == 0 && (code = json_file_check(check->json, &error)) == 0) {
         code = run(check, watch, &error);
         if (code == 0 || (code == -CELLAR_ERR_CORRUPT && !error.code)) {
-            status = code ? BENCH_EXIT_CHECK_FAILED : BENCH_EXIT_OK;
-            if (tell(check, &error)) status = BENCH_EXIT_ERROR;
+            status = code ? COMMAND_CHECK_FAILED : COMMAND_OK;
+            if (tell(check, &error)) status = COMMAND_ERROR;
         }
     }
-    if (status == BENCH_EXIT_ERROR)
+    if (status == COMMAND_ERROR)
         fprintf(stderr, "cellar check: %s\n", error.code ? error.text : cellar_error_text(code));
     finish(check);
     return status;

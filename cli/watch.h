@@ -1,6 +1,6 @@
 /*
  * watch.h - what a subcommand needs of the process it runs in, handed to it by main: clocks, interrupts, and a
- * line of the terminal that is redrawn while a phase lasts. (bench/main_watch.c)
+ * line of the terminal that is redrawn while a phase lasts. (program/main_watch.c)
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /* exp.h - `cellar exp`: experiments that repeat published measurements, and what they all need: an output folder, files in it. */
 #pragma once
 
+#include "command.h"
 #include "err.h"
 #include "progress.h"
-#include "watch.h"
 
 #include <stdio.h>
 
@@ -44,3 +44,6 @@ extern const struct exp_kind *const exp_kinds[];
 /* A new file FOLDER/NAME; exp_close says whether all of it could be written. */
 NODISCARD int exp_create(const struct exp *exp, const char *name, struct exp_file *file, struct cellar_error *error);
 NODISCARD int exp_close(struct exp_file *file, struct cellar_error *error);
+
+/* The subcommand. */
+command_fn exp_main;

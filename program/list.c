@@ -1,5 +1,5 @@
 /* list.c - `cellar list`: what this build has, and what it does not have yet. */
-#include "bench.h"
+#include "program.h"
 #include "exp.h"
 #include "exp_sweep.h"
 #include "lockmgr.h"
@@ -7,6 +7,7 @@
 #include "mode.h"
 #include "options.h"
 #include "settings.h"
+#include "shared_options.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -82,14 +83,14 @@ static int print_json(void)
     json_t *workloads = json_array();
     for (uint32_t i = 0; settings_workloads[i]; i++)
         json_array_append_new(workloads, json_string(settings_workloads[i]->name));
-    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(settings_fabrics), "nics",
-                             names_json(settings_nics), "modes", names_json(mode_names), "locks", locks_json(),
+    json_t *root = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "fabrics", names_json(shared_options_fabrics), "nics",
+                             names_json(shared_options_nics), "modes", names_json(mode_names), "locks", locks_json(),
                              "workloads", workloads, "experiments", experiments_json());
     char *text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
     bool failed = !text || printf("%s\n", text) < 0;
     free(text);
     json_decref(root);
-    return failed ? BENCH_EXIT_ERROR : BENCH_EXIT_OK;
+    return failed ? COMMAND_ERROR : COMMAND_OK;
 }
 
 static void print_names(const char *title, const char *const *names)
@@ -109,8 +110,8 @@ static void print_experiment(const struct exp_kind *kind)
 
 static void print_text(void)
 {
-    print_names("fabrics", settings_fabrics);
-    print_names("NICs of sim (--nic)", settings_nics);
+    print_names("fabrics", shared_options_fabrics);
+    print_names("NICs of sim (--nic)", shared_options_nics);
     print_names("modes (--cc)", mode_names);
     print_locks();
     printf("workloads\n");
@@ -120,7 +121,7 @@ static void print_text(void)
     for (uint32_t i = 0; exp_kinds[i]; i++) print_experiment(exp_kinds[i]);
 }
 
-int bench_list_main(int count, char *const *arguments, struct watch *watch)
+int program_list(int count, char *const *arguments, struct watch *watch)
 {
     (void)watch;
     struct list list = {0};
@@ -129,7 +130,7 @@ int bench_list_main(int count, char *const *arguments, struct watch *watch)
     int code = options_parse(&options, count, arguments, &list, &given, &error);
     if (code < 0) {
         fprintf(stderr, "cellar list: %s\n", error.text);
-        return BENCH_EXIT_ERROR;
+        return COMMAND_ERROR;
     }
     if (code == OPTIONS_HELP) {
         fputs("Usage: cellar list [options]\n\nPrints the fabrics, NICs, modes, lock algorithms, workloads and "
@@ -137,9 +138,9 @@ int bench_list_main(int count, char *const *arguments, struct watch *watch)
               "of this build.\n",
               stdout);
         options_print(&options, stdout);
-        return BENCH_EXIT_OK;
+        return COMMAND_OK;
     }
     if (list.json) return print_json();
     print_text();
-    return BENCH_EXIT_OK;
+    return COMMAND_OK;
 }

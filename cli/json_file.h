@@ -1,0 +1,11 @@
+/* json_file.h - a JSON value into a file, or to standard output. */
+#pragma once
+
+#include "err.h"
+
+struct json_t;
+
+/* Can it be written there? Asked before a long run, whose report would be lost; NULL and "-" can. Leaves no file behind. INVALID if not. */
+NODISCARD int json_file_check(const char *path, struct cellar_error *error);
+/* Writes it; "-" is standard output. SYSTEM when that fails. */
+NODISCARD int json_file_write(const struct json_t *root, const char *path, struct cellar_error *error);

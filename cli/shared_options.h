@@ -1,0 +1,46 @@
+/*
+ * shared_options.h - options that `bench`, `bench lock` and others have in common, each once: its name, help, kind and bounds. A row of a
+ * table says where the field is (a byte offset, as struct option_def has it) and the default, in words.
+ */
+#pragma once
+
+#include "options.h"
+
+/* NULL-terminated. */
+extern const char *const shared_options_fabrics[];
+extern const char *const shared_options_nics[]; /* profiles of the simulated fabric */
+
+#define SHARED_OPTIONS_SECONDS_MAX 1e6
+
+/* clang-format off */
+#define SHARED_OPTIONS_FABRIC(at, usual)                                                                               \
+    .name = "fabric", .help = "how compute nodes reach memory nodes", .fallback = usual, .kind = OPTION_CHOICE,        \
+    .offset = at, .choices = shared_options_fabrics
+#define SHARED_OPTIONS_NIC(at)                                                                                         \
+    .name = "nic", .help = "sim: the NICs and CPUs that it models", .fallback = "cx5", .kind = OPTION_CHOICE,          \
+    .offset = at, .choices = shared_options_nics
+#define SHARED_OPTIONS_THREADS(at, usual)                                                                              \
+    .name = "threads", .argument = "N", .help = "worker threads of each compute node", .fallback = usual,              \
+    .kind = OPTION_COUNT, .offset = at, .min = 1, .max = 1024
+#define SHARED_OPTIONS_POLICY(at)                                                                                      \
+    .name = "policy", .argument = "NAME", .help = "of lock algorithms that have several", .fallback = "its first",     \
+    .kind = OPTION_TEXT, .offset = at
+#define SHARED_OPTIONS_SECRET(at)                                                                                      \
+    .name = "secret", .argument = "FILE", .help = "verbs: what all processes of the pool prove to know",               \
+    .kind = OPTION_TEXT, .offset = at
+#define SHARED_OPTIONS_RTT_NS(at)                                                                                      \
+    .name = "rtt-ns", .argument = "N", .help = "shm: delay each completion by so much", .fallback = "0",               \
+    .kind = OPTION_NUMBER, .offset = at, .max = 1e9
+#define SHARED_OPTIONS_SECONDS(at, usual)                                                                              \
+    .name = "seconds", .argument = "S", .help = "measure for so long; virtual time in sim", .fallback = usual,         \
+    .kind = OPTION_REAL, .offset = at, .min = 1e-6, .max = SHARED_OPTIONS_SECONDS_MAX
+#define SHARED_OPTIONS_WARMUP(at, usual)                                                                               \
+    .name = "warmup", .argument = "S", .help = "run unmeasured for so long first", .fallback = usual,                  \
+    .kind = OPTION_REAL, .offset = at, .max = SHARED_OPTIONS_SECONDS_MAX
+#define SHARED_OPTIONS_SEED(at)                                                                                        \
+    .name = "seed", .argument = "N", .help = "everything random follows from it", .fallback = "1",                     \
+    .kind = OPTION_NUMBER, .offset = at, .min = 1
+#define SHARED_OPTIONS_JSON(at)                                                                                        \
+    .name = "json", .argument = "FILE", .help = "also write the report as one JSON object; - is stdout",               \
+    .kind = OPTION_TEXT, .offset = at
+/* clang-format on */
