@@ -40,7 +40,10 @@ cc=${CC:-cc}
 sanitize=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |
     sed 's/^ASAN/-fsanitize=address/;s/^TSAN/-fsanitize=thread/;s/^UBSAN/-fsanitize=undefined/')
 read -r -a shared <<<"$sanitize $(pkg-config --cflags --libs cellar)"
-read -r -a private <<<"$sanitize $(pkg-config --cflags cellar) $lib/libcellar.a $(pkg-config --libs $(pkg-config --print-requires-private cellar)) -pthread -lm"
+read -r -a private <<<"$sanitize $(pkg-config --cflags cellar) $lib/libcellar.a $(pkg-config --static --libs cellar | sed 's/-lcellar\b//')"
+# What the archive needs, and no device's driver besides.
+more=$(pkg-config --static --libs-only-l cellar | tr ' ' '\n' | grep -vxE -e '-l(cellar|xxhash|sodium|ibverbs|rdmacm|mlx5|m|pthread)|-pthread|' || true)
+[ -z "$more" ] || { echo "pkg-config --static asks for more than is needed:" $more; exit 1; }
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$root/embed.c" -o "$root/embed_shared" "${shared[@]}"
 LD_LIBRARY_PATH=$lib "$root/embed_shared"
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror "$root/embed.c" -o "$root/embed_static" "${private[@]}"
