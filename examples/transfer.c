@@ -110,8 +110,7 @@ static int transfer(struct cellar_txn *txn, void *arg)
 
 static int bank_open(struct bank *bank, const char *path, struct cellar_error *error)
 {
-    const struct cellar_config config = {
-        .cc = CELLAR_CC_CELLAR, .threads = 2, .pool_bytes = 16u << 20, .pool_path = path};
+    const struct cellar_config config = {.threads = 2, .pool_bytes = 16u << 20, .pool_path = path};
     const struct cellar_schema schema = {.name = "account",
                                          .row_bytes = sizeof(struct account),
                                          .columns = columns,

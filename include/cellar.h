@@ -126,12 +126,13 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 
 /* ---- opening --------------------------------------------------------------------------------------- */
 
+/* Concurrency control. CELLAR is the product; the others are what it is compared with. */
 enum cellar_cc {
-    CELLAR_CC_RECORD,
-    CELLAR_CC_CELL,
-    CELLAR_CC_CREST,
-    CELLAR_CC_CELLAR,
-    CELLAR_CC_FORD,
+    CELLAR_CC_CELLAR, /* CREST, and queues for records that are hot */
+    CELLAR_CC_RECORD, /* optimistic, locks and checks of whole records */
+    CELLAR_CC_CELL,   /* ... of cells */
+    CELLAR_CC_CREST,  /* CELL, and coordinators of a compute node share what it has locked */
+    CELLAR_CC_FORD,   /* published designs: docs/rivals.md */
     CELLAR_CC_MOTOR,
     CELLAR_CC_TWOPL
 };
@@ -150,7 +151,7 @@ typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
     const char *fabric; /* "shm" (default), "sim" or "verbs" */
-    enum cellar_cc cc;  /* concurrency control (protocol.md section 7); zero: locks on whole records */
+    enum cellar_cc cc;  /* concurrency control (CELLAR_CC_CELLAR) */
     uint32_t cns, mns;  /* compute nodes in this process (1), memory nodes (1) */
     uint32_t
         cn_index; /* index of the first of them (0), when others attach to the same memory nodes; one taken is EXISTS */

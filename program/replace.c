@@ -96,7 +96,9 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
 static int run(const struct replace *replace, struct cellar_error *error)
 {
     struct cellar *db;
-    const struct cellar_config config = {.memnodes = replace->memnodes,
+    const struct cellar_config config = {.cc =
+                                             CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
+                                         .memnodes = replace->memnodes,
                                          .cn_index = replace->cn,
                                          .replicas = replace->replicas,
                                          .coros = 1,

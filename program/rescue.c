@@ -117,6 +117,8 @@ static int run(struct rescue *rescue, struct cellar_error *error)
     int code = rescue->pool_path ? pool_file_look(rescue->pool_path, &bytes, error) : 0;
     if (code != 0) return code;
     const struct cellar_config config = {.fabric = rescue->fabric,
+                                         .cc =
+                                             CELLAR_CC_RECORD, /* runs no transaction: the one with the least set-up */
                                          .memnodes = rescue->memnodes,
                                          .secret_path = rescue->secret_path,
                                          .pool_path = rescue->pool_path,

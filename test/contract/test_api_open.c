@@ -1,5 +1,6 @@
 /* test_api_open.c - cellar.h: opening, tables, procedures; what is refused, by which code and in which words. */
 #include "api.h"
+#include "mode.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,11 +43,12 @@ static void a_zero_config_is_usable(void **state)
     cellar_close(NULL);
 }
 
-static void the_default_fabric_is_shm(void **state)
+static void the_default_is_mode_cellar_on_shm(void **state)
 {
     struct cellar *db;
     (void)state;
     assert_code(cellar_open(&(struct cellar_config){0}, &db, NULL), 0);
+    assert_string_equal(mode_of(db->config.cc)->name, "cellar");
     assert_string_equal(db_fabric(db)->ops->name, "shm");
     assert_int_equal(db_fabric(db)->mn_count, 1);
     cellar_close(db);
@@ -412,7 +414,7 @@ int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
         API_TEST(a_zero_config_is_usable),
-        API_TEST_ONCE(the_default_fabric_is_shm),
+        API_TEST_ONCE(the_default_is_mode_cellar_on_shm),
         API_TEST_ONCE(verbs_need_more),
         API_TEST_ONCE(configs_that_cannot_be_are_refused),
         API_TEST(tables_are_made_once),
