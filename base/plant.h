@@ -40,6 +40,7 @@
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+    X(view_own_uncounted, "a compute node counts who is dead without its own word")                                    \
     X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
     X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
@@ -255,6 +256,7 @@
     X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
     X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
     X(declock_leads_for_ever, "who leads a reset waits for it beyond his deadline")                                    \
+    X(declock_name_inherited, "nobody leads a reset that an earlier life of a living compute node had begun")          \
     X(declock_lead_dropped, "a reset that its leader could not end has his name, and nobody goes on with it")          \
     X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
     X(declock_stopped_insists, "a compute node that has stopped sends a grant until it has arrived")                   \
