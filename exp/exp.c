@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,8 @@
 const struct exp_kind *const exp_kinds[] = {&exp_txn, &exp_locks, &exp_nic, NULL};
 
 #define AT(field) offsetof(struct exp, field)
+
+static const char *const gates[] = {"regression", "published", "targets", NULL};
 
 static const struct option_def defs[] = {
     {.group = "Options",
@@ -42,6 +45,17 @@ static const struct option_def defs[] = {
      .offset = AT(jobs),
      .min = 1,
      .max = 64},
+    {.name = "gate",
+     .help = "what makes the exit status 1: a figure that moved; a published one missed; a target missed",
+     .fallback = "regression",
+     .kind = OPTION_CHOICE,
+     .offset = AT(gate_name),
+     .choices = gates},
+    {.name = "record",
+     .argument = "FILE",
+     .help = "of one experiment: write what its figures came to into this file of exp/data",
+     .kind = OPTION_TEXT,
+     .offset = AT(record)},
     {.name = "json",
      .argument = "FILE",
      .help = "also write all figures as one JSON object; - is stdout",
@@ -83,6 +97,75 @@ static int check_folder(const char *folder, struct cellar_error *error)
     return 0;
 }
 
+/* ---- figures ---- */
+
+struct exp_report_row exp_row(const struct exp_data_figure *figure, bool quick, double model)
+{
+    return (struct exp_report_row){.figure = figure->figure,
+                                   .source = figure->source,
+                                   .unit = figure->unit,
+                                   .published = figure->published,
+                                   .low = figure->low,
+                                   .high = figure->high,
+                                   .model = model,
+                                   .target = figure->target,
+                                   .fitted = figure->fitted,
+                                   .why = figure->reason,
+                                   .expects = figure->was[quick],
+                                   .expected = figure->recorded[quick],
+                                   .slack = figure->slack,
+                                   .known = figure->known,
+                                   .known_low = figure->known_low,
+                                   .known_high = figure->known_high};
+}
+
+static int record(const struct exp *exp, const char *study, const struct exp_report *report, struct cellar_error *error)
+{
+    struct exp_data_value *values = calloc(report->count + 1, sizeof *values);
+    if (!values) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the figures");
+    for (uint32_t i = 0; i < report->count; i++)
+        values[i] = (struct exp_data_value){study, report->rows[i].figure, report->rows[i].model};
+    int code = exp_data_record(exp->record, exp->quick, values, report->count, error);
+    free(values);
+    return code;
+}
+
+int exp_conclude(struct exp *exp, const char *study, const struct exp_report *report, struct cellar_error *error)
+{
+    exp_report_count(report, &exp->counts);
+    for (uint32_t i = 0; i < report->count; i++)
+        if (exp_report_judge(&report->rows[i]) == EXP_REPORT_MISSED) exp_page_missed(exp, study, &report->rows[i]);
+    return exp->record ? record(exp, study, report, error) : 0;
+}
+
+static uint32_t missed_of(const struct exp_report_counts *counts, enum exp_gate gate)
+{
+    const uint32_t *verdicts = counts->verdicts;
+    switch (gate) {
+    case EXP_TARGETS:
+        return verdicts[EXP_REPORT_MISSED];
+    case EXP_PUBLISHED:
+        return verdicts[EXP_REPORT_KNOWN] + verdicts[EXP_REPORT_OUTSIDE];
+    default:
+        return counts->moved + verdicts[EXP_REPORT_OUTSIDE];
+    }
+}
+
+/* What all studies came to; the last line counts missed targets, whatever the gate. */
+static void print_counts(const struct exp *exp)
+{
+    const struct exp_report_counts *counts = &exp->counts;
+    const uint32_t *verdicts = counts->verdicts;
+    fprintf(exp->out, "  regression  %u recorded figures, %u moved\n", counts->held + counts->moved, counts->moved);
+    fprintf(exp->out, "  published   %u figures: %u within their bands, %u missed with the cause, %u without\n",
+            exp_report_published(counts), verdicts[EXP_REPORT_WITHIN], verdicts[EXP_REPORT_KNOWN],
+            verdicts[EXP_REPORT_OUTSIDE]);
+    if (counts->failed) fprintf(exp->out, "  %u runs failed a check\n", counts->failed);
+    fprintf(exp->out, "  gate        %s: %s\n", gates[exp->gate],
+            counts->failed || missed_of(counts, exp->gate) ? "does not hold" : "holds");
+    fprintf(exp->out, "%u of %u targets missed\n", verdicts[EXP_REPORT_MISSED], exp_report_targets(counts));
+}
+
 /* ---- the subcommand ---- */
 
 /* `quick_s`, `full_s`: processor time; negative when it is not told. */
@@ -118,10 +201,33 @@ static void print_experiments(void)
     print_experiment(2, "all", "each of them", quick_s, full_s);
 }
 
+/* Of all figures as they were last recorded from full runs. */
+static void print_recorded(void)
+{
+    uint32_t published = 0, near = 0, targets = 0, reached = 0;
+    for (const struct exp_data_text *text = exp_data_texts; text->name; text++) {
+        struct exp_data data;
+        if (exp_data_open(text->name, &data, NULL)) continue;
+        for (uint32_t i = 0; i < data.figure_count; i++) {
+            const struct exp_data_figure *figure = &data.figures[i];
+            double ratio = figure->recorded[0] / figure->published;
+            if (!figure->was[0]) continue;
+            published += !figure->target;
+            near += !figure->target && ratio >= 0.75 && ratio <= 1 / 0.75;
+            targets += figure->target;
+            reached += figure->target && ratio >= figure->low && ratio <= figure->high;
+        }
+        exp_data_close(&data);
+    }
+    printf("%u of %u published figures within a quarter, %u of %u targets reached: full runs, as last recorded.\n\n",
+           near, published, reached, targets);
+}
+
 static void print_help(void)
 {
+    print_recorded();
     fputs(
-        "Usage: cellar exp NAME|all --out DIR [--quick] [--json FILE]\n\n"
+        "Usage: cellar exp NAME|all --out DIR [--quick] [--gate GATE] [--json FILE]\n\n"
         "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
         "gets the\nsame numbers.\n\nExperiments       --quick      full   of processor time, about; --jobs share it\n",
         stdout);
@@ -129,7 +235,8 @@ static void print_help(void)
     options_print(&options, stdout);
     fputs("\nExamples\n  cellar exp all --quick --out /tmp/figures      then open /tmp/figures/index.html\n"
           "  cellar exp skew --out /tmp/skew\n"
-          "\nExit status: 0 every figure is within its band, 1 some are not, 2 wrong usage or an error.\n",
+          "  cellar exp fairness --quick --gate targets --out /tmp/fair\n"
+          "\nExit status: 0 the gate holds, 1 it does not, or a check failed, 2 wrong usage or an error.\n",
           stdout);
 }
 
@@ -171,6 +278,10 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
         return err_set(error, CELLAR_ERR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
                        exp->quick ? "the quick form of" : "experiment", exp->name);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
+    if (exp->record && (!*kind || exp->only))
+        return err_set(error, CELLAR_ERR_INVALID, "--record FILE takes all figures of one experiment: %s",
+                       *kind ? "not with --only" : "not of all");
+    while (exp->gate_name && strcmp(gates[exp->gate], exp->gate_name) != 0) exp->gate++;
     code = check_folder(exp->folder, error);
     return code < 0 ? code : json_file_check(exp->json_path, error);
 }
@@ -178,31 +289,58 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
 /* One, or all for NULL. */
 static int run_kinds(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
 {
-    int worst = 0;
-    for (uint32_t i = 0; exp_kinds[i]; i++) {
+    int code = 0;
+    for (uint32_t i = 0; exp_kinds[i] && code == 0; i++) {
         if (kind && kind != exp_kinds[i]) continue;
-        int code =
-            exp_kinds[i]->family ? exp_sweep_run(exp_kinds[i]->family, exp, error) : exp_kinds[i]->run(exp, error);
-        if (code < 0) return code;
-        if (code > worst) worst = code;
+        code = exp_kinds[i]->family ? exp_sweep_run(exp_kinds[i]->family, exp, error) : exp_kinds[i]->run(exp, error);
     }
-    return worst;
+    return code;
+}
+
+/* The page's head tells what its sections came to, so they are kept until all are there. */
+static int write_page(struct exp *exp, const char *sections, const char *missed, struct cellar_error *error)
+{
+    struct exp_file file;
+    char command[256];
+    int code = exp_create(exp, "index.html", &file, error);
+    if (code < 0) return code;
+    snprintf(command, sizeof command, "cellar exp %s%s%s%.100s --out DIR", exp->name, exp->quick ? " --quick" : "",
+             exp->only ? " --only " : "", exp->only ? exp->only : "");
+    exp_page_begin(command, exp->quick, &exp->counts, missed, file.out);
+    fputs(sections, file.out);
+    exp_page_end(file.out);
+    return exp_close(&file, error);
+}
+
+static json_t *counts_json(const struct exp *exp)
+{
+    const struct exp_report_counts *counts = &exp->counts;
+    const uint32_t *verdicts = counts->verdicts;
+    return json_pack("{s:s, s:{s:i, s:i}, s:{s:i, s:i, s:i}, s:{s:i, s:i}, s:i}", "gate", gates[exp->gate],
+                     "regression", "recorded", counts->held + counts->moved, "moved", counts->moved, "published",
+                     "figures", exp_report_published(counts), "known", verdicts[EXP_REPORT_KNOWN], "outside",
+                     verdicts[EXP_REPORT_OUTSIDE], "targets", "wanted", exp_report_targets(counts), "missed",
+                     verdicts[EXP_REPORT_MISSED], "failed_runs", counts->failed);
 }
 
 /* What they have written is complete, or this is an error. */
 static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error *error)
 {
-    int code = exp_create(exp, "index.html", &exp->page, error);
-    if (code < 0) return code;
-    char command[256];
-    snprintf(command, sizeof command, "cellar exp %s%s%s%.100s --out DIR", exp->name, exp->quick ? " --quick" : "",
-             exp->only ? " --only " : "", exp->only ? exp->only : "");
-    exp_page_begin(command, exp->quick, exp->page.out);
-    int worst = run_kinds(exp, kind, error);
-    exp_page_end(exp->page.out);
-    code = exp_close(&exp->page, worst < 0 ? NULL : error);
-    if (worst >= 0 && code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
-    return worst < 0 || code == 0 ? worst : code;
+    char *sections = NULL, *missed = NULL;
+    size_t bytes[2];
+    exp->page = open_memstream(&sections, &bytes[0]);
+    exp->missed = open_memstream(&missed, &bytes[1]);
+    int code = exp->page && exp->missed ? run_kinds(exp, kind, error)
+                                        : err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
+    bool failed = (exp->page && fclose(exp->page)) | (exp->missed && fclose(exp->missed));
+    if (code == 0 && failed) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
+    if (code == 0) code = write_page(exp, sections, missed, error);
+    if (code == 0) json_object_set_new(exp->json, "counts", counts_json(exp));
+    if (code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
+    if (code == 0) print_counts(exp);
+    free(sections);
+    free(missed);
+    return code;
 }
 
 int exp_main(int count, char *const *arguments, struct watch *watch)
@@ -221,7 +359,7 @@ int exp_main(int count, char *const *arguments, struct watch *watch)
     exp.json = json_object();
     if (code == 0) code = run(&exp, kind, &error);
     json_decref(exp.json);
-    if (code >= 0) return code ? COMMAND_CHECK_FAILED : COMMAND_OK;
+    if (code == 0) return exp.counts.failed || missed_of(&exp.counts, exp.gate) ? COMMAND_CHECK_FAILED : COMMAND_OK;
     fprintf(stderr, "cellar exp: %s\n", error.code ? error.text : cellar_error_text(code));
     return COMMAND_ERROR;
 }

@@ -206,7 +206,6 @@ static const struct exp_sweep_family family = {.name = "locks",
                                                .studies = studies,
                                                .metrics = names,
                                                .metric_count = EXP_LOCKS_METRICS,
-                                               .expected = exp_locks_expected,
                                                .measure = measure,
                                                .weigh = weigh,
                                                .weight_per_s = WEIGHT_PER_S};

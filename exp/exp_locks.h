@@ -52,13 +52,5 @@ enum exp_locks_metric {
     {                                                                                                                  \
         .sweep = &s, .metric = EXP_LOCKS_##m, .title = text, .x_label = x, .y_label = y, __VA_ARGS__                   \
     }
-/* A row of a study's claims; the rest is fields of struct exp_sweep_claim. */
-#define CLAIM(text, where, u, value, lo, hi, k, s, m, first, second, ...)                                              \
-    {                                                                                                                  \
-        .figure = text, .source = where, .unit = u, .published = value, .low = lo, .high = hi, .kind = EXP_SWEEP_##k,  \
-        .sweep = &s, .metric = EXP_LOCKS_##m, .a = first, .b = second, __VA_ARGS__                                     \
-    }
-
 extern const struct exp_kind exp_locks;
-extern const struct exp_sweep_expected exp_locks_expected[]; /* ended by a NULL study */
 extern const struct exp_sweep_study exp_locks_declock, exp_locks_shiftlock, exp_locks_dslr, exp_locks_netlock;

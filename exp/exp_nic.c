@@ -46,6 +46,24 @@ const struct exp_nic_result *exp_nic_at(const struct exp_nic *nic, const char *s
     return NULL;
 }
 
+void exp_nic_judge(struct exp_nic *nic, const char *name, double model)
+{
+    const struct exp_data_figure *figure = exp_data_find(&nic->data, exp_nic.name, name);
+    if (figure)
+        exp_report_add(&nic->report, exp_row(figure, nic->exp->quick, model));
+    else if (!nic->error.code)
+        err_set(&nic->error, CELLAR_ERR_CORRUPT, "exp/data/nic.json has no figure \"%.100s\"", name);
+}
+
+void exp_nic_judge_number(struct exp_nic *nic, const char *format, uint32_t number, double model)
+{
+    const char *at = strstr(format, "%u");
+    char name[96];
+    must(at);
+    snprintf(name, sizeof name, "%.*s%u%s", (int)(at - format), format, number, at + 2);
+    exp_nic_judge(nic, name, model);
+}
+
 /* ---- running ---- */
 
 static uint64_t length_ns(const struct exp_nic_point *point) { return point->load.warmup_ns + point->load.window_ns; }
@@ -143,10 +161,11 @@ static int write_chart(const struct exp_nic *nic, const struct exp_nic_group *gr
         if (point->group == group)
             exp_svg_add(exp_svg_series(&chart, point->series), point->x, group->value(&point->result));
     }
-    for (uint32_t i = 0; i < group->dot_count; i++) {
-        struct exp_svg_series *series = exp_svg_series(&chart, group->dots_name);
+    const struct exp_data_chart *published = exp_data_chart(&nic->data, group->name);
+    for (uint32_t i = 0; published && i < published->count; i++) {
+        struct exp_svg_series *series = exp_svg_series(&chart, published->source);
         series->published = true;
-        exp_svg_add(series, group->dots[i].x, group->dots[i].y);
+        exp_svg_add(series, published->x[i], published->y[i]);
     }
     int code = create(nic, group->name, ".svg", &file, error);
     if (code < 0) return code;
@@ -189,7 +208,7 @@ static void name_profiles(const struct exp_nic *nic, const struct exp_nic_group 
 static int write_section(const struct exp_nic *nic, struct cellar_error *error)
 {
     int code = 0;
-    FILE *page = nic->exp->page.out;
+    FILE *page = nic->exp->page;
     char file[64], profiles[64], made[160];
     exp_page_section(TITLE, page);
     for (uint32_t i = 0; i < GROUPS && code == 0; i++) {
@@ -236,25 +255,34 @@ static void print(const struct exp_nic *nic)
     fprintf(out, "  index.html, nic*.md, nic*.csv and nic*.svg are in %s\n\n", nic->exp->folder);
 }
 
+static int judge_all(struct exp_nic *nic, struct cellar_error *error)
+{
+    for (uint32_t i = 0; i < GROUPS; i++) {
+        nic->group = groups[i];
+        groups[i]->judge(nic);
+    }
+    if (nic->error.code) *error = nic->error;
+    return -nic->error.code;
+}
+
 static int run(struct exp *exp, struct cellar_error *error)
 {
     struct exp_nic *nic = calloc(1, sizeof *nic);
     if (!nic) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
     nic->exp = exp;
+    int code = exp_data_open(exp_nic.name, &nic->data, error);
     for (uint32_t i = 0; i < GROUPS; i++) {
         nic->group = groups[i];
         groups[i]->plan(nic);
     }
-    int code = measure_all(nic, error);
-    for (uint32_t i = 0; code == 0 && i < GROUPS; i++) {
-        nic->group = groups[i];
-        groups[i]->judge(nic);
-    }
+    if (code == 0) code = measure_all(nic, error);
+    if (code == 0) code = judge_all(nic, error);
     if (code == 0) code = write_all(nic, error);
     if (code == 0) {
         print(nic);
-        code = exp_report_outside(&nic->report) > 0;
+        code = exp_conclude(exp, exp_nic.name, &nic->report, error);
     }
+    exp_data_close(&nic->data);
     free(nic);
     return code;
 }

@@ -8,17 +8,13 @@
 
 #include "exp.h"
 #include "exp_clients.h"
+#include "exp_data.h"
 #include "exp_report.h"
 #include "exp_svg.h"
 
 #define EXP_NIC_POINTS 128
 
 struct exp_nic;
-
-/* What others have measured, for the chart. */
-struct exp_nic_dot {
-    double x, y;
-};
 
 /* Of the window. */
 struct exp_nic_result {
@@ -33,9 +29,6 @@ struct exp_nic_group {
     const char *title, *x_label, *y_label;
     bool chart, log_x, log_y;
     double (*value)(const struct exp_nic_result *result); /* of the chart's points */
-    const char *dots_name;
-    const struct exp_nic_dot *dots;
-    uint32_t dot_count;
     void (*plan)(struct exp_nic *nic);
     void (*judge)(struct exp_nic *nic);
 };
@@ -59,6 +52,8 @@ struct exp_nic {
     struct exp_nic_point points[EXP_NIC_POINTS];
     uint32_t point_count;
     struct exp_report report;
+    struct exp_data data;      /* exp/data/nic.json: its charts' points are drawn beside ours */
+    struct cellar_error error; /* of the first figure that is not in there */
 };
 
 extern const struct exp_kind exp_nic;
@@ -69,6 +64,11 @@ struct exp_nic_point *exp_nic_plan(struct exp_nic *nic, const char *series, doub
 void exp_nic_window(struct exp_nic_point *point, uint64_t window_ns);
 /* The result of this group's point, which was planned. */
 const struct exp_nic_result *exp_nic_at(const struct exp_nic *nic, const char *series, double x);
+
+/* What that figure of the data comes to here. */
+void exp_nic_judge(struct exp_nic *nic, const char *figure, double model);
+/* The same of a figure whose name has a number: `format` has one %u. */
+void exp_nic_judge_number(struct exp_nic *nic, const char *format, uint32_t number, double model);
 
 extern const struct exp_nic_group exp_nic_locks_one, exp_nic_locks_pairs, exp_nic_locks_zipf, exp_nic_locks_declock;
 extern const struct exp_nic_group exp_nic_rates_words, exp_nic_rates_stride, exp_nic_rates_connections,

@@ -86,64 +86,36 @@ static void plan_words(struct exp_nic *nic)
     plan_ipads(nic, "CX-5 FAA", FABRIC_FAA);
 }
 
-static void judge_note(const struct exp_nic *nic, struct exp_report *report)
+static void judge_note(struct exp_nic *nic)
 {
-    const char *note = "note (Tsinghua University)";
-    const char *why =
-        "Two notes of the same people differ: 83 M/s with 32 connections, below, and here 65 M/s with 12. "
-        "The profile has the former. (The clients do not explain it: out of the NIC's own memory they "
-        "read 121 M/s.)";
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-6, 12 threads: CAS, one word", note, "M/s", 2.04, 0.90, 1.10,
-                                           .model = rate(nic, "CX-6 CAS, one word", NOTE_THREADS), .fitted = true});
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-6, 12 threads: FAA, one word", note, "M/s", 2.17, 0.90, 1.10,
-                                           .model = rate(nic, "CX-6 FAA, one word", NOTE_THREADS), .fitted = true});
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-6, 12 threads: WRITE 64 B, one address", note, "M/s", 111.9, 0.80, 1.25,
-                                           .model = rate(nic, "CX-6 WRITE 64 B, one address", NOTE_THREADS)});
-    exp_report_add(report, (struct exp_report_row){"CX-6, 12 threads: WRITE 64 B", note, "M/s", 106.3, 0.80, 1.25,
-                                                   .model = rate(nic, "CX-6 WRITE 64 B", NOTE_THREADS)});
-    exp_report_add(report, (struct exp_report_row){"CX-6, 12 threads: READ 64 B", note, "M/s", 65.0, 0.80, 1.25,
-                                                   .model = rate(nic, "CX-6 READ 64 B", NOTE_THREADS), .why = why,
-                                                   .known_low = 1.2, .known_high = 1.35});
+    exp_nic_judge(nic, "CX-6, 12 threads: CAS, one word", rate(nic, "CX-6 CAS, one word", NOTE_THREADS));
+    exp_nic_judge(nic, "CX-6, 12 threads: FAA, one word", rate(nic, "CX-6 FAA, one word", NOTE_THREADS));
+    exp_nic_judge(nic, "CX-6, 12 threads: WRITE 64 B, one address",
+                  rate(nic, "CX-6 WRITE 64 B, one address", NOTE_THREADS));
+    exp_nic_judge(nic, "CX-6, 12 threads: WRITE 64 B", rate(nic, "CX-6 WRITE 64 B", NOTE_THREADS));
+    exp_nic_judge(nic, "CX-6, 12 threads: READ 64 B", rate(nic, "CX-6 READ 64 B", NOTE_THREADS));
 }
 
-static void judge_hot_word(const struct exp_nic *nic, struct exp_report *report)
+static void judge_hot_word(struct exp_nic *nic)
 {
-    const char *stream = "StreamLock section 2.2 (EuroSys '26)";
-    const char *why = "StreamLock's locks that use CAS and those that use FAA differ by 45 %, clients and all; the "
-                      "model's CAS costs what its FAA does, as ShiftLock's 15.5 K/s demand.";
-    exp_report_add(report, (struct exp_report_row){"CX-5, 240 clients: FAA, one word", stream, "M/s", 3.5, 0.85, 1.15,
-                                                   .model = rate(nic, "CX-5 FAA, one word", SHIFTLOCK_CLIENTS)});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 240 clients: CAS, one word", stream, "M/s", 2.4, 0.85, 1.15,
-                                                   .model = rate(nic, "CX-5 CAS, one word", SHIFTLOCK_CLIENTS),
-                                                   .why = why, .known_low = 1.4, .known_high = 1.6});
+    exp_nic_judge(nic, "CX-5, 240 clients: FAA, one word", rate(nic, "CX-5 FAA, one word", SHIFTLOCK_CLIENTS));
+    exp_nic_judge(nic, "CX-5, 240 clients: CAS, one word", rate(nic, "CX-5 CAS, one word", SHIFTLOCK_CLIENTS));
 }
 
-static void judge_many_words(const struct exp_nic *nic, struct exp_report *report)
+static void judge_many_words(struct exp_nic *nic)
 {
-    const char *ipads = "note (IPADS), which does not name its NIC";
-    const char *why =
-        "ShiftLock's clients get no more than 29.5 M atomics/s out of a CX-5; the note's NIC may be another.";
-    exp_report_add(report, (struct exp_report_row){"CX-5, 32 threads: READs / atomics, many words",
-                                                   "FORGE section 2.2 (OSDI '26): 4 to 5", "x", 4.5, 0.89, 1.11,
-                                                   .model = rate(nic, "CX-5 READ", FEW_THREADS) /
-                                                            rate(nic, "CX-5 FAA", FEW_THREADS)});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 36 threads: READ", ipads, "M/s", 135, 0.85, 1.15,
-                                                   .model = rate(nic, "CX-5 READ", IPADS_THREADS), .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 36 threads: WRITE", ipads, "M/s", 123, 0.85, 1.15,
-                                                   .model = rate(nic, "CX-5 WRITE", IPADS_THREADS), .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 36 threads: FAA", ipads, "M/s", 48, 0.85, 1.15,
-                                                   .model = rate(nic, "CX-5 FAA", IPADS_THREADS), .why = why,
-                                                   .known_low = 0.55, .known_high = 0.68});
+    exp_nic_judge(nic, "CX-5, 32 threads: READs / atomics, many words",
+                  rate(nic, "CX-5 READ", FEW_THREADS) / rate(nic, "CX-5 FAA", FEW_THREADS));
+    exp_nic_judge(nic, "CX-5, 36 threads: READ", rate(nic, "CX-5 READ", IPADS_THREADS));
+    exp_nic_judge(nic, "CX-5, 36 threads: WRITE", rate(nic, "CX-5 WRITE", IPADS_THREADS));
+    exp_nic_judge(nic, "CX-5, 36 threads: FAA", rate(nic, "CX-5 FAA", IPADS_THREADS));
 }
 
 static void judge_words(struct exp_nic *nic)
 {
-    judge_note(nic, &nic->report);
-    judge_hot_word(nic, &nic->report);
-    judge_many_words(nic, &nic->report);
+    judge_note(nic);
+    judge_hot_word(nic);
+    judge_many_words(nic);
 }
 
 const struct exp_nic_group exp_nic_rates_words = {
@@ -170,18 +142,10 @@ static void plan_stride(struct exp_nic *nic)
 static void judge_stride(struct exp_nic *nic)
 {
     double apart = rate(nic, CX6, 8);
-    struct exp_report *report = &nic->report;
-    exp_report_add(report, (struct exp_report_row){"CX-6, 128 threads: CAS, words 8 B apart", "Fusa section III-A",
-                                                   "M/s", 42.3, 0.90, 1.10, .model = apart, .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-6, 128 threads: CAS, fall when all share a slot",
-                                                   "Fusa section I: up to, by skew", "%", 94.5, 0.97, 1.03,
-                                                   .model = (1 - rate(nic, CX6, 8192) / apart) * 100});
-    exp_report_add(report, (struct exp_report_row){"CX-5, 128 threads: CAS, words 128 B / 8 B apart",
-                                                   "Fusa section III-A: stable", "x", 1, 0.80, 1.10,
-                                                   .model = rate(nic, CX5, 128) / rate(nic, CX5, 8)});
+    exp_nic_judge(nic, "CX-6, 128 threads: CAS, words 8 B apart", apart);
+    exp_nic_judge(nic, "CX-6, 128 threads: CAS, fall when all share a slot", (1 - rate(nic, CX6, 8192) / apart) * 100);
+    exp_nic_judge(nic, "CX-5, 128 threads: CAS, words 128 B / 8 B apart", rate(nic, CX5, 128) / rate(nic, CX5, 8));
 }
-
-static const struct exp_nic_dot dots_stride[] = {{8, 42.3}, {8192, 2.33}};
 
 const struct exp_nic_group exp_nic_rates_stride = {.name = "stride",
                                                    .title = "CAS by 128 threads, each on a word of its own",
@@ -190,9 +154,6 @@ const struct exp_nic_group exp_nic_rates_stride = {.name = "stride",
                                                    .chart = true,
                                                    .log_x = true,
                                                    .value = m_per_s,
-                                                   .dots_name = "Fusa, ConnectX-6",
-                                                   .dots = dots_stride,
-                                                   .dot_count = sizeof dots_stride / sizeof *dots_stride,
                                                    .plan = plan_stride,
                                                    .judge = judge_stride};
 
@@ -200,23 +161,16 @@ const struct exp_nic_group exp_nic_rates_stride = {.name = "stride",
 
 #define IN_FLIGHT 1024 /* of all connections together, at least */
 
-static const struct {
-    uint32_t connections;
-    double read, write;
-    const char *read_figure, *write_figure;
-} scaling[] = {{32, 83, 123, "CX-6: READ 64 B, 32 connections", "CX-6: WRITE 64 B, 32 connections"},
-               {64, 55, 121, "CX-6: READ 64 B, 64 connections", "CX-6: WRITE 64 B, 64 connections"},
-               {512, 42, 122, "CX-6: READ 64 B, 512 connections", "CX-6: WRITE 64 B, 512 connections"},
-               {4096, 21, 111, "CX-6: READ 64 B, 4096 connections", "CX-6: WRITE 64 B, 4096 connections"}};
+static const uint32_t scaling[] = {32, 64, 512, 4096};
 #define SCALING (sizeof scaling / sizeof *scaling)
 
 static void plan_connections(struct exp_nic *nic)
 {
     for (uint32_t i = 0; i < SCALING; i++)
         for (uint32_t write = 0; write < 2; write++) {
-            uint32_t batch = IN_FLIGHT / scaling[i].connections;
+            uint32_t batch = IN_FLIGHT / scaling[i];
             struct exp_nic_point *point =
-                plan_stream(nic, write ? WRITE : READ, scaling[i].connections, "cx6", scaling[i].connections,
+                plan_stream(nic, write ? WRITE : READ, scaling[i], "cx6", scaling[i],
                             (struct exp_clients_stream){.kind = write ? FABRIC_WRITE : FABRIC_READ,
                                                         .size_bytes = 64,
                                                         .batch = batch < 1    ? 1
@@ -231,20 +185,11 @@ static void plan_connections(struct exp_nic *nic)
 
 static void judge_connections(struct exp_nic *nic)
 {
-    const char *note = "note on RC scaling (Tsinghua University)";
     for (uint32_t i = 0; i < SCALING; i++) {
-        uint32_t connections = scaling[i].connections;
-        exp_report_add(&nic->report,
-                       (struct exp_report_row){scaling[i].read_figure, note, "M/s", scaling[i].read, 0.90, 1.10,
-                                               .model = rate(nic, READ, connections), .fitted = true});
-        exp_report_add(&nic->report,
-                       (struct exp_report_row){scaling[i].write_figure, note, "M/s", scaling[i].write, 0.90, 1.12,
-                                               .model = rate(nic, WRITE, connections), .fitted = connections == 32});
+        exp_nic_judge_number(nic, "CX-6: READ 64 B, %u connections", scaling[i], rate(nic, READ, scaling[i]));
+        exp_nic_judge_number(nic, "CX-6: WRITE 64 B, %u connections", scaling[i], rate(nic, WRITE, scaling[i]));
     }
 }
-
-static const struct exp_nic_dot dots_connections[] = {{32, 83},  {64, 55},  {512, 42},  {4096, 21},
-                                                      {32, 123}, {64, 121}, {512, 122}, {4096, 111}};
 
 const struct exp_nic_group exp_nic_rates_connections = {.name = "connections",
                                                         .title = "64-byte operations by connections, ConnectX-6",
@@ -253,9 +198,6 @@ const struct exp_nic_group exp_nic_rates_connections = {.name = "connections",
                                                         .chart = true,
                                                         .log_x = true,
                                                         .value = m_per_s,
-                                                        .dots_name = "note, Tsinghua Univ.",
-                                                        .dots = dots_connections,
-                                                        .dot_count = sizeof dots_connections / sizeof *dots_connections,
                                                         .plan = plan_connections,
                                                         .judge = judge_connections};
 
@@ -277,14 +219,9 @@ static void plan_latency(struct exp_nic *nic)
 
 static void judge_latency(struct exp_nic *nic)
 {
-    exp_report_add(&nic->report,
-                   (struct exp_report_row){"CX-5, one client: CAS", "ShiftLock section 2.3, derived", "us", 1.80, 0.95,
-                                           1.05, .model = exp_nic_at(nic, CAS, 8)->atomic_us, .fitted = true});
-    exp_report_add(&nic->report, (struct exp_report_row){"CX-5, one client: READ 4 KB", "ODRP, README", "us", 2.9, 0.80,
-                                                         1.20, .model = exp_nic_at(nic, READ, 4096)->atomic_us});
+    exp_nic_judge(nic, "CX-5, one client: CAS", exp_nic_at(nic, CAS, 8)->atomic_us);
+    exp_nic_judge(nic, "CX-5, one client: READ 4 KB", exp_nic_at(nic, READ, 4096)->atomic_us);
 }
-
-static const struct exp_nic_dot dots_latency[] = {{4096, 2.9}, {8, 1.8}};
 
 const struct exp_nic_group exp_nic_rates_latency = {.name = "latency",
                                                     .title = "Latency of one operation, ConnectX-5",
@@ -292,9 +229,6 @@ const struct exp_nic_group exp_nic_rates_latency = {.name = "latency",
                                                     .y_label = "us",
                                                     .chart = true,
                                                     .value = atomic_us,
-                                                    .dots_name = "ODRP, ShiftLock (CAS)",
-                                                    .dots = dots_latency,
-                                                    .dot_count = sizeof dots_latency / sizeof *dots_latency,
                                                     .plan = plan_latency,
                                                     .judge = judge_latency};
 
@@ -331,15 +265,9 @@ static void judge_messages(struct exp_nic *nic)
 {
     double both_ways = exp_nic_at(nic, PING, MESSAGE_BYTES)->acquire_us;
     double in_turn = exp_nic_at(nic, TURNS, MESSAGE_BYTES)->acquire_us;
-    struct exp_report *report = &nic->report;
-    exp_report_add(report, (struct exp_report_row){"CX-5: message of 32 B, one way", "ib_send_lat, RC, in a thesis",
-                                                   "us", 0.83, 0.85, 1.15, .model = both_ways / 2, .fitted = true});
-    exp_report_add(report, (struct exp_report_row){"CX-5: more when the receiver changes",
-                                                   "notes on DCT (Kalia): 2.9 - 1.9, on Connect-IB", "us", 1.0, 0.80,
-                                                   1.20, .model = in_turn - both_ways, .fitted = true});
-    exp_report_add(report,
-                   (struct exp_report_row){"CX-5, 12 threads: READ 4 KB, payload", "line rate, 100 Gb/s", "GB/s", 12.5,
-                                           0.90, 1.00, .model = rate(nic, MANY, 4096) * 4096 / 1e3, .fitted = true});
+    exp_nic_judge(nic, "CX-5: message of 32 B, one way", both_ways / 2);
+    exp_nic_judge(nic, "CX-5: more when the receiver changes", in_turn - both_ways);
+    exp_nic_judge(nic, "CX-5, 12 threads: READ 4 KB, payload", rate(nic, MANY, 4096) * 4096 / 1e3);
 }
 
 const struct exp_nic_group exp_nic_rates_messages = {

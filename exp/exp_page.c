@@ -25,7 +25,30 @@ static void element(const char *name, const char *content, FILE *out)
     fprintf(out, "</%s>", name);
 }
 
-void exp_page_begin(const char *command, bool quick, FILE *out)
+void exp_page_missed(const struct exp *exp, const char *study, const struct exp_report_row *row)
+{
+    char wanted[EXP_REPORT_VALUE_BYTES], model[EXP_REPORT_VALUE_BYTES];
+    fprintf(exp->missed, "<li>%s: ", study);
+    escaped(row->figure, exp->missed);
+    fprintf(exp->missed, " %s, wanted at %s %s</li>\n", exp_report_value(model, row->model, row->unit),
+            row->low > 0 ? "least" : "most", exp_report_value(wanted, row->published, row->unit));
+}
+
+/* The misses first: a reason beside one does not make it a hit. */
+static void summary(const struct exp_report_counts *counts, const char *missed, FILE *out)
+{
+    const uint32_t *verdicts = counts->verdicts;
+    fprintf(out,
+            "<p><b>%u of %u targets missed; %u of %u published figures outside their bands, %u of them without a "
+            "cause; %u of %u recorded figures moved.</b></p>\n",
+            verdicts[EXP_REPORT_MISSED], exp_report_targets(counts),
+            verdicts[EXP_REPORT_KNOWN] + verdicts[EXP_REPORT_OUTSIDE], exp_report_published(counts),
+            verdicts[EXP_REPORT_OUTSIDE], counts->moved, counts->moved + counts->held);
+    if (missed[0]) fprintf(out, "<h2>Missed targets</h2>\n<ul>\n%s</ul>\n", missed);
+}
+
+void exp_page_begin(const char *command, bool quick, const struct exp_report_counts *counts, const char *missed,
+                    FILE *out)
 {
     fputs(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
@@ -39,9 +62,11 @@ void exp_page_begin(const char *command, bool quick, FILE *out)
         ".table { overflow-x: auto; }\n"
         "table { border-collapse: collapse; } th, td { padding: .25em .7em; border-bottom: 1px solid #e4e4e4; }\n"
         "th { text-align: left; } .n { text-align: right; white-space: nowrap; }\n"
-        ".known { background: #fdf3d8; } .outside { background: #f9d6d0; }\n</style>\n"
-        "<h1>cellar exp</h1>\n<p>",
+        ".known { background: #fdf3d8; } .outside, .missed { background: #f9d6d0; }\n</style>\n"
+        "<h1>cellar exp</h1>\n",
         out);
+    summary(counts, missed, out);
+    fputs("<p>", out);
     fprintf(out,
             "Commit %s. Simulated NICs and seeds are in the command under each figure; where they say nothing, "
             "<code>--nic cx5 --seed 1</code>. Deterministic: this commit gives these numbers on every machine. "
@@ -69,7 +94,7 @@ static int copy_file(const struct exp *exp, const char *file, struct cellar_erro
     int length = snprintf(path, sizeof path, "%s/%s", exp->folder, file);
     FILE *in = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
     if (!in) return err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back: %s", path, strerror(errno));
-    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) (void)fwrite(bytes, 1, got, exp->page.out);
+    for (size_t got; (got = fread(bytes, 1, sizeof bytes, in)) > 0;) (void)fwrite(bytes, 1, got, exp->page);
     bool failed = ferror(in) != 0;
     fclose(in);
     return failed ? err_set(error, CELLAR_ERR_SYSTEM, "%.200s cannot be read back", path) : 0;
@@ -97,7 +122,7 @@ static void caption(const char *made, FILE *out)
 int exp_page_chart(const struct exp *exp, const char *file, const char *title, const char *made,
                    struct cellar_error *error)
 {
-    FILE *out = exp->page.out;
+    FILE *out = exp->page;
     fputs("<figure role=\"img\" aria-label=\"", out);
     escaped(title, out);
     fputs("\">\n", out);
@@ -122,11 +147,19 @@ static void table_row(const struct exp_report *report, uint32_t index, FILE *out
     number(exp_report_value(value, row->model, row->unit), out);
     snprintf(value, sizeof value, "%.2f", exp_report_ratio(row));
     number(value, out);
-    snprintf(value, sizeof value, "%.3g\xe2\x80\x93%.3g", row->low, row->high);
+    if (row->target)
+        snprintf(value, sizeof value, "at %s", row->low > 0 ? "least" : "most");
+    else
+        snprintf(value, sizeof value, "%.3g\xe2\x80\x93%.3g", row->low, row->high);
     number(value, out);
-    fprintf(out, "<td>%s</td><td>%s", row->fitted ? "fit" : "test", verdict == EXP_REPORT_WITHIN ? "yes" : "no");
+    fprintf(out, "<td>%s</td><td>%s",
+            row->target   ? "wanted"
+            : row->fitted ? "fit"
+                          : "test",
+            exp_report_verdict_name(verdict));
     if (exp_report_note(report, index)) fprintf(out, " (%u)", exp_report_note(report, index));
-    if (exp_report_moved(row)) fprintf(out, ", was %s", exp_report_value(value, row->expected, row->unit));
+    if (exp_report_moved(row) && row->expects)
+        fprintf(out, ", was %s", exp_report_value(value, row->expected, row->unit));
     fputs("</td></tr>\n", out);
 }
 
@@ -135,7 +168,7 @@ void exp_page_table(const struct exp_report *report, FILE *out)
     uint32_t last = 0;
     fputs("<div class=\"table\"><table>\n<tr><th>figure<th>source<th class=\"n\">published, or wanted<th "
           "class=\"n\">model"
-          "<th class=\"n\">ratio<th class=\"n\">band<th>is<th>within</tr>\n",
+          "<th class=\"n\">ratio<th class=\"n\">band<th>is<th>verdict</tr>\n",
           out);
     for (uint32_t i = 0; i < report->count; i++) table_row(report, i, out);
     fputs("</table></div>\n<p>fit: a parameter of the profile comes from this figure. test: none does.</p>\n<ol>\n",

@@ -4,8 +4,11 @@
 #include "exp.h"
 #include "exp_report.h"
 
-/* What all figures are made with: commit, seed and NICs. `command`: of the whole page. */
-void exp_page_begin(const char *command, bool quick, FILE *out);
+/* What all sections came to, and what all figures are made with. `command`: of the whole page; `missed`: what exp_page_missed has written. */
+void exp_page_begin(const char *command, bool quick, const struct exp_report_counts *counts, const char *missed,
+                    FILE *out);
+/* Notes a missed target for the top of the page. */
+void exp_page_missed(const struct exp *exp, const char *study, const struct exp_report_row *row);
 void exp_page_section(const char *title, FILE *out);
 void exp_page_text(const char *text, FILE *out);
 /* Puts a chart of the folder into its page, and under it the lines of `made`: the commands that make it, its NICs and seeds; and the commit. */

@@ -15,45 +15,69 @@ void exp_report_add(struct exp_report *report, struct exp_report_row row)
 
 double exp_report_ratio(const struct exp_report_row *row) { return row->model / row->published; }
 
+static bool in_band(const struct exp_report_row *row)
+{
+    return exp_report_ratio(row) >= row->low && exp_report_ratio(row) <= row->high;
+}
+
 bool exp_report_moved(const struct exp_report_row *row)
 {
     double by = row->model - row->expected, slack = row->slack * row->expected;
     if (slack < 0) slack = -slack;
-    return row->expects && (by > slack + ROUNDING || by < -slack - ROUNDING);
+    if (row->expects) return by > slack + ROUNDING || by < -slack - ROUNDING;
+    return row->known && !in_band(row) &&
+           (exp_report_ratio(row) < row->known_low || exp_report_ratio(row) > row->known_high);
 }
 
 enum exp_report_verdict exp_report_judge(const struct exp_report_row *row)
 {
-    if (exp_report_moved(row)) return EXP_REPORT_OUTSIDE;
-    if (exp_report_ratio(row) >= row->low && exp_report_ratio(row) <= row->high) return EXP_REPORT_WITHIN;
-    if (row->why && row->expects) return EXP_REPORT_KNOWN;
-    if (row->why && exp_report_ratio(row) >= row->known_low && exp_report_ratio(row) <= row->known_high)
-        return EXP_REPORT_KNOWN;
-    return EXP_REPORT_OUTSIDE;
+    if (row->target) return in_band(row) ? EXP_REPORT_REACHED : EXP_REPORT_MISSED;
+    return in_band(row) ? EXP_REPORT_WITHIN : row->why ? EXP_REPORT_KNOWN : EXP_REPORT_OUTSIDE;
 }
 
 const char *exp_report_verdict_name(enum exp_report_verdict verdict)
 {
-    static const char *const names[] = {
-        [EXP_REPORT_WITHIN] = "within", [EXP_REPORT_KNOWN] = "known", [EXP_REPORT_OUTSIDE] = "outside"};
+    static const char *const names[EXP_REPORT_VERDICTS] = {[EXP_REPORT_WITHIN] = "within",
+                                                           [EXP_REPORT_KNOWN] = "known",
+                                                           [EXP_REPORT_OUTSIDE] = "outside",
+                                                           [EXP_REPORT_REACHED] = "reached",
+                                                           [EXP_REPORT_MISSED] = "missed"};
     return names[verdict];
 }
 
-static uint32_t count_of(const struct exp_report *report, enum exp_report_verdict verdict)
+void exp_report_count(const struct exp_report *report, struct exp_report_counts *counts)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < report->count; i++) count += exp_report_judge(&report->rows[i]) == verdict;
-    return count;
+    for (uint32_t i = 0; i < report->count; i++) {
+        const struct exp_report_row *row = &report->rows[i];
+        counts->verdicts[exp_report_judge(row)]++;
+        counts->moved += exp_report_moved(row);
+        counts->held += (row->expects || row->known) && !exp_report_moved(row);
+    }
 }
 
-uint32_t exp_report_outside(const struct exp_report *report) { return count_of(report, EXP_REPORT_OUTSIDE); }
+uint32_t exp_report_published(const struct exp_report_counts *counts)
+{
+    return counts->verdicts[EXP_REPORT_WITHIN] + counts->verdicts[EXP_REPORT_KNOWN] +
+           counts->verdicts[EXP_REPORT_OUTSIDE];
+}
+
+uint32_t exp_report_targets(const struct exp_report_counts *counts)
+{
+    return counts->verdicts[EXP_REPORT_REACHED] + counts->verdicts[EXP_REPORT_MISSED];
+}
+
+static bool has_note(const struct exp_report_row *row)
+{
+    enum exp_report_verdict verdict = exp_report_judge(row);
+    return row->why && (verdict == EXP_REPORT_KNOWN || verdict == EXP_REPORT_MISSED);
+}
 
 uint32_t exp_report_note(const struct exp_report *report, uint32_t index)
 {
     const char *seen[EXP_REPORT_ROWS];
     uint32_t notes = 0;
     for (uint32_t i = 0; i <= index; i++) {
-        if (exp_report_judge(&report->rows[i]) != EXP_REPORT_KNOWN) continue;
+        if (!has_note(&report->rows[i])) continue;
         uint32_t note = 0;
         while (note < notes && strcmp(seen[note], report->rows[i].why) != 0) note++;
         if (note == notes) seen[notes++] = report->rows[i].why;
@@ -75,29 +99,44 @@ const char *exp_report_value(char *text, double value, const char *unit)
 static void print_row(const struct exp_report_row *row, FILE *out, const struct style *style)
 {
     char published[EXP_REPORT_VALUE_BYTES], model[EXP_REPORT_VALUE_BYTES], band[EXP_REPORT_VALUE_BYTES];
-    snprintf(band, sizeof band, "%.3g-%.3g", row->low, row->high);
     enum exp_report_verdict verdict = exp_report_judge(row);
-    const char *mark = verdict == EXP_REPORT_WITHIN  ? style->yes
-                       : verdict == EXP_REPORT_KNOWN ? (style->fancy ? "~" : "~   ")
-                                                     : style->no;
-    const char *colour = verdict == EXP_REPORT_WITHIN  ? style->good
-                         : verdict == EXP_REPORT_KNOWN ? style->dim
-                                                       : style->bad;
-    fprintf(out, "  %s%s%s %-58s %12s %12s  %5.2f  %s%-11s  %s%s", colour, mark, style->end, row->figure,
+    bool good = verdict == EXP_REPORT_WITHIN || verdict == EXP_REPORT_REACHED, known = verdict == EXP_REPORT_KNOWN;
+    const char *mark = good ? style->yes : known ? (style->fancy ? "~" : "~   ") : style->no;
+    const char *colour = good ? style->good : known ? style->dim : style->bad;
+    if (row->target)
+        snprintf(band, sizeof band, "at %s", row->low > 0 ? "least" : "most");
+    else
+        snprintf(band, sizeof band, "%.3g-%.3g", row->low, row->high);
+    fprintf(out, "  %s%s%s %-58s %12s %12s  %5.2f  %s%-11s  %-7s%s", colour, mark, style->end, row->figure,
             exp_report_value(published, row->published, row->unit), exp_report_value(model, row->model, row->unit),
-            exp_report_ratio(row), style->dim, band, row->fitted ? "fit" : "test", style->end);
-    if (exp_report_moved(row)) fprintf(out, "  was %s", exp_report_value(model, row->expected, row->unit));
+            exp_report_ratio(row), style->dim, band,
+            row->target   ? "wanted"
+            : row->fitted ? "fit"
+                          : "test",
+            style->end);
+    if (exp_report_moved(row) && row->expects)
+        fprintf(out, "  was %s", exp_report_value(model, row->expected, row->unit));
     fputc('\n', out);
 }
 
 void exp_report_print(const struct exp_report *report, FILE *out, const struct style *style)
 {
-    uint32_t known = count_of(report, EXP_REPORT_KNOWN), outside = exp_report_outside(report);
+    struct exp_report_counts counts = {0};
+    exp_report_count(report, &counts);
     fprintf(out, "  %s%-63s %12s %12s  %5s  %-11s  %s%s\n", style->bold, "figure", "published", "model", "ratio",
             "band", "is", style->end);
     for (uint32_t i = 0; i < report->count; i++) print_row(&report->rows[i], out, style);
-    fprintf(out, "\n  %u figures: %u within their bands, %u known not to be, %s%u outside%s\n", report->count,
-            report->count - known - outside, known, outside ? style->bad : "", outside, style->end);
+    fputc('\n', out);
+    if (exp_report_published(&counts))
+        fprintf(out, "  %u published figures: %u within their bands, %u known not to be, %s%u outside%s\n",
+                exp_report_published(&counts), counts.verdicts[EXP_REPORT_WITHIN], counts.verdicts[EXP_REPORT_KNOWN],
+                counts.verdicts[EXP_REPORT_OUTSIDE] ? style->bad : "", counts.verdicts[EXP_REPORT_OUTSIDE], style->end);
+    if (exp_report_targets(&counts))
+        fprintf(out, "  %s%u of %u targets missed%s\n", counts.verdicts[EXP_REPORT_MISSED] ? style->bad : "",
+                counts.verdicts[EXP_REPORT_MISSED], exp_report_targets(&counts), style->end);
+    if (counts.moved)
+        fprintf(out, "  %s%u of %u recorded figures have moved%s\n", style->bad, counts.moved,
+                counts.moved + counts.held, style->end);
 }
 
 /* ---- as CSV ---- */
@@ -114,7 +153,7 @@ static void csv_text(const char *text, FILE *out)
 
 void exp_report_csv(const struct exp_report *report, FILE *out)
 {
-    fputs("figure,source,unit,published,model,ratio,band_low,band_high,is,verdict,reason\n", out);
+    fputs("figure,source,unit,published,model,ratio,band_low,band_high,is,verdict,moved,reason\n", out);
     for (uint32_t i = 0; i < report->count; i++) {
         const struct exp_report_row *row = &report->rows[i];
         csv_text(row->figure, out);
@@ -122,8 +161,12 @@ void exp_report_csv(const struct exp_report *report, FILE *out)
         csv_text(row->source, out);
         fputc(',', out);
         csv_text(row->unit, out);
-        fprintf(out, ",%.6g,%.6g,%.4f,%.4g,%.4g,%s,%s,", row->published, row->model, exp_report_ratio(row), row->low,
-                row->high, row->fitted ? "fit" : "test", exp_report_verdict_name(exp_report_judge(row)));
+        fprintf(out, ",%.6g,%.6g,%.4f,%.4g,%.4g,%s,%s,%s,", row->published, row->model, exp_report_ratio(row), row->low,
+                row->high,
+                row->target   ? "wanted"
+                : row->fitted ? "fit"
+                              : "test",
+                exp_report_verdict_name(exp_report_judge(row)), exp_report_moved(row) ? "moved" : "");
         csv_text(row->why ? row->why : "", out);
         fputc('\n', out);
     }
@@ -134,19 +177,31 @@ void exp_report_csv(const struct exp_report *report, FILE *out)
 json_t *exp_report_json(const struct exp_report *report)
 {
     json_t *figures = json_array();
+    struct exp_report_counts counts = {0};
+    exp_report_count(report, &counts);
     for (uint32_t i = 0; i < report->count; i++) {
         const struct exp_report_row *row = &report->rows[i];
-        json_array_append_new(figures, json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:[f, f], s:b, s:s, s:s*}", "figure",
-                                                 row->figure, "source", row->source, "unit", row->unit, "published",
-                                                 row->published, "model", row->model, "ratio", exp_report_ratio(row),
-                                                 "band", row->low, row->high, "fitted", row->fitted, "verdict",
-                                                 exp_report_verdict_name(exp_report_judge(row)), "reason", row->why));
+        json_t *one = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:[f, f], s:b, s:b, s:b, s:s, s:s*}", "figure",
+                                row->figure, "source", row->source, "unit", row->unit, "published", row->published,
+                                "model", row->model, "ratio", exp_report_ratio(row), "band", row->low, row->high,
+                                "target", row->target, "fitted", row->fitted, "moved", exp_report_moved(row), "verdict",
+                                exp_report_verdict_name(exp_report_judge(row)), "reason", row->why);
+        if (row->expects) json_object_set_new(one, "was", json_real(row->expected));
+        json_array_append_new(figures, one);
     }
-    return json_pack("{s:o, s:i, s:i, s:i}", "figures", figures, "within", count_of(report, EXP_REPORT_WITHIN), "known",
-                     count_of(report, EXP_REPORT_KNOWN), "outside", count_of(report, EXP_REPORT_OUTSIDE));
+    json_t *root = json_pack("{s:o, s:i}", "figures", figures, "moved", counts.moved);
+    for (int i = 0; i < EXP_REPORT_VERDICTS; i++)
+        json_object_set_new(root, exp_report_verdict_name((enum exp_report_verdict)i),
+                            json_integer(counts.verdicts[i]));
+    return root;
 }
 
 /* ---- as a table of a page ---- */
+
+static bool is_good(const struct exp_report_row *row)
+{
+    return exp_report_judge(row) == EXP_REPORT_WITHIN || exp_report_judge(row) == EXP_REPORT_REACHED;
+}
 
 void exp_report_markdown(const struct exp_report *report, FILE *out)
 {
@@ -156,13 +211,16 @@ void exp_report_markdown(const struct exp_report *report, FILE *out)
           out);
     for (uint32_t i = 0; i < report->count; i++) {
         const struct exp_report_row *row = &report->rows[i];
-        fprintf(out, "| %s | %s | %s | %s | %.2f | %.3g\xe2\x80\x93%.3g | %s | ", row->figure, row->source,
+        fprintf(out, "| %s | %s | %s | %s | %.2f | ", row->figure, row->source,
                 exp_report_value(published, row->published, row->unit), exp_report_value(model, row->model, row->unit),
-                exp_report_ratio(row), row->low, row->high, row->fitted ? "fit" : "test");
-        if (exp_report_note(report, i))
-            fprintf(out, "no (%u) |\n", exp_report_note(report, i));
+                exp_report_ratio(row));
+        if (row->target)
+            fprintf(out, "at %s | wanted | ", row->low > 0 ? "least" : "most");
         else
-            fprintf(out, "%s |\n", exp_report_judge(row) == EXP_REPORT_WITHIN ? "yes" : "**no**");
+            fprintf(out, "%.3g\xe2\x80\x93%.3g | %s | ", row->low, row->high, row->fitted ? "fit" : "test");
+        fputs(is_good(row) ? "yes" : exp_report_judge(row) == EXP_REPORT_KNOWN ? "no" : "**no**", out);
+        if (exp_report_note(report, i)) fprintf(out, " (%u)", exp_report_note(report, i));
+        fputs(" |\n", out);
     }
     for (uint32_t i = 0; i < report->count; i++) {
         if (exp_report_note(report, i) <= last) continue;

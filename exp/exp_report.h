@@ -14,13 +14,15 @@ struct exp_report_row {
     const char *figure, *source, *unit;
     double published, low, high; /* the band is of model / published */
     double model;
-    bool fitted; /* the profile has a parameter from it, so that it tests the simulator only, not the model */
-    /* NULL, or why it lies outside its band; then it must still lie in this one, so that a change is seen */
-    const char *why;
-    double known_low, known_high;
-    /* Or instead of that band, and of figures within theirs, too: what `model` was when the table of it was made, and how much of that it may differ. */
+    bool target;     /* published: what is wanted of ours */
+    bool fitted;     /* the profile has a parameter from it, so that it tests the simulator only, not the model */
+    const char *why; /* NULL, or the cause if it is outside */
+    /* What `model` was when it was last recorded, and how much of that it may differ; */
     bool expects;
     double expected, slack;
+    /* ... or, of a figure that was not, between which ratios it lies if it is outside. */
+    bool known;
+    double known_low, known_high;
 };
 
 struct exp_report {
@@ -28,22 +30,40 @@ struct exp_report {
     uint32_t count;
 };
 
-enum exp_report_verdict { EXP_REPORT_WITHIN, EXP_REPORT_KNOWN, EXP_REPORT_OUTSIDE };
+/* Published figures are within their band, outside for a cause that is given, or outside; targets are reached or missed, whatever the cause. */
+enum exp_report_verdict {
+    EXP_REPORT_WITHIN,
+    EXP_REPORT_KNOWN,
+    EXP_REPORT_OUTSIDE,
+    EXP_REPORT_REACHED,
+    EXP_REPORT_MISSED,
+    EXP_REPORT_VERDICTS
+};
+
+/* Three questions, apart: is it what it was, is it what was published, is it what is wanted? */
+struct exp_report_counts {
+    uint32_t held, moved; /* recorded figures */
+    uint32_t verdicts[EXP_REPORT_VERDICTS];
+    uint32_t failed; /* runs of which a check failed */
+};
 
 void exp_report_add(struct exp_report *report, struct exp_report_row row);
 double exp_report_ratio(const struct exp_report_row *row);
 enum exp_report_verdict exp_report_judge(const struct exp_report_row *row);
-/* Is it another value than the row expects? Then it is outside, wherever its band is. */
+/* Is it another value than was recorded? That says nothing of its band. */
 bool exp_report_moved(const struct exp_report_row *row);
 const char *exp_report_verdict_name(enum exp_report_verdict verdict);
-/* The number, from 1, of the note that holds a known row's reason: equal reasons share one. 0: it needs none. */
+/* The number, from 1, of the note with the cause of a figure that is outside or missed: equal ones share one. 0: it has none. */
 uint32_t exp_report_note(const struct exp_report *report, uint32_t index);
 /* Writes three or four significant digits and the unit into `text`, EXP_REPORT_VALUE_BYTES, and returns it. */
 const char *exp_report_value(char *text, double value, const char *unit);
-uint32_t exp_report_outside(const struct exp_report *report);
+/* Adds the report's figures to the counts. */
+void exp_report_count(const struct exp_report *report, struct exp_report_counts *counts);
+uint32_t exp_report_published(const struct exp_report_counts *counts); /* all of them */
+uint32_t exp_report_targets(const struct exp_report_counts *counts);
 
 void exp_report_print(const struct exp_report *report, FILE *out, const struct style *style);
 void exp_report_csv(const struct exp_report *report, FILE *out);
-/* A new object: `figures`, and how many are `within`, `known`, `outside`; NULL without memory. */
+/* A new object: `figures`, and how many are `within`, `known`, `outside`, `reached`, `missed`, `moved`; NULL without memory. */
 struct json_t *exp_report_json(const struct exp_report *report);
 void exp_report_markdown(const struct exp_report *report, FILE *out);

@@ -141,7 +141,7 @@ static int show_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_
 static int write_section(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
                          const struct exp_report *report, struct cellar_error *error)
 {
-    FILE *page = plan->exp->page.out;
+    FILE *page = plan->exp->page;
     int code = 0;
     exp_page_section(study->title, page);
     if (study->about) exp_page_text(study->about, page);
@@ -192,7 +192,7 @@ static uint32_t print_failed(const struct exp_sweep_plan *plan)
 
 /* A study of which nothing was asked for, or to be judged, is left out. */
 static int finish_study(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, json_t *json,
-                        uint32_t *bad, struct cellar_error *error)
+                        struct cellar_error *error)
 {
     if (!exp_sweep_shows(plan, study)) return 0;
     struct exp_report *report = calloc(1, sizeof *report);
@@ -201,22 +201,22 @@ static int finish_study(const struct exp_sweep_plan *plan, const struct exp_swee
     int code = write_study(plan, study, report, json, error);
     if (code == 0) {
         print_study(plan, study, report);
-        *bad += exp_report_outside(report);
+        code = exp_conclude(plan->exp, study->name, report, error);
     }
     free(report);
     return code;
 }
 
-static int finish(struct exp_sweep_plan *plan, uint32_t *bad, struct cellar_error *error)
+static int finish(struct exp_sweep_plan *plan, struct cellar_error *error)
 {
     json_t *json = json_object();
     int code = json ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
     for (const struct exp_sweep_study *const *study = plan->family->studies; *study && code == 0; study++)
-        code = finish_study(plan, *study, json, bad, error);
+        code = finish_study(plan, *study, json, error);
     if (code == 0 && json_object_set(plan->exp->json, plan->family->name, json))
         code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the JSON report");
     json_decref(json);
-    if (code == 0) *bad += print_failed(plan);
+    if (code == 0) plan->exp->counts.failed += print_failed(plan);
     return code;
 }
 
@@ -224,7 +224,6 @@ int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct
 {
     struct exp_sweep_plan *plan = calloc(1, sizeof *plan);
     uint64_t bytes = EXP_SWEEP_POINTS * sizeof *plan->results;
-    uint32_t bad = 0;
     if (plan) plan->results = exp_sweep_share(bytes);
     int code = plan && plan->results ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for the measurements");
     if (code == 0) {
@@ -232,12 +231,14 @@ int exp_sweep_run(const struct exp_sweep_family *family, struct exp *exp, struct
         plan->family = family;
         code = exp_sweep_plan(plan, error);
     }
+    if (code == 0) code = exp_sweep_claim(plan, error);
     if (code == 0) code = exp_sweep_measure(plan, exp->jobs, error);
-    if (code == 0) code = finish(plan, &bad, error);
+    if (code == 0) code = finish(plan, error);
     if (code == 0) fprintf(exp->out, "\n  index.html, %s-*.csv, .md and .svg are in %s\n\n", family->name, exp->folder);
     if (plan) exp_sweep_unshare(plan->results, bytes);
+    if (plan) exp_sweep_unclaim(plan);
     free(plan);
-    return code < 0 ? code : bad > 0;
+    return code;
 }
 
 bool exp_sweep_has(const struct exp_sweep_family *family, const char *name)

@@ -3,13 +3,14 @@
  *
  *     study -> sweeps: a figure's runs, each a command line of `cellar bench`  -> points, run in several processes -> CSV
  *           -> charts: one metric of a sweep                                   -> SVG, in the page
- *           -> claims: what the text says of a sweep, as a number              -> a report: published beside ours
+ *           -> claims: figures of exp/data that name a sweep, as numbers       -> a report: published, or wanted, beside ours
  *
- * Another figure is another row. What a command line is, and what is measured of its run, says the family (exp_locks.c, exp_txn.c).
+ * Another sweep is another row, another claim another line of exp/data. What a command line is, and what is measured of its run, says the family (exp_locks.c, exp_txn.c).
  */
 #pragma once
 
 #include "exp.h"
+#include "exp_data.h"
 #include "exp_report.h"
 #include "exp_svg.h"
 
@@ -66,61 +67,48 @@ struct exp_sweep_chart {
     uint32_t count; /* of stacked metrics; 0: one */
 };
 
-/* A number of the text, made from a metric of one or two series of a sweep. */
+/* A number, made from a metric of one or two series of a sweep: a is the figure's `of`, b its `over`. The names of `is` stand beside. */
 enum exp_sweep_kind {
-    EXP_SWEEP_AT,         /* a at x */
-    EXP_SWEEP_RATIO_AT,   /* a / b at x */
-    EXP_SWEEP_MOST,       /* the highest a */
-    EXP_SWEEP_LEAST,      /* the lowest a */
-    EXP_SWEEP_RATIO_MOST, /* the highest a / b */
-    EXP_SWEEP_RATIO_LEAST,
-    EXP_SWEEP_LESS_MOST, /* per cent that a is below b, at most */
-    EXP_SWEEP_GROWTH,    /* a's last over its first */
-    EXP_SWEEP_LOSS,      /* per cent that a's last is below its highest */
-    EXP_SWEEP_LESS_AT,   /* per cent that a is below b at x */
-    EXP_SWEEP_MORE_AT,   /* per cent that a is above b at x */
-    EXP_SWEEP_SHARE_AT   /* a at x, of its last */
+    EXP_SWEEP_AT,          /* "at": a at x */
+    EXP_SWEEP_RATIO_AT,    /* "ratio at": a / b at x */
+    EXP_SWEEP_MOST,        /* "most": the highest a */
+    EXP_SWEEP_LEAST,       /* "least": the lowest a */
+    EXP_SWEEP_RATIO_MOST,  /* "most ratio": the highest a / b */
+    EXP_SWEEP_RATIO_LEAST, /* "least ratio" */
+    EXP_SWEEP_LESS_MOST,   /* "most percent less": that a is below b */
+    EXP_SWEEP_GROWTH,      /* "growth": a's last over its first */
+    EXP_SWEEP_LOSS,        /* "percent lost": that a's last is below its highest */
+    EXP_SWEEP_LESS_AT,     /* "percent less at": that a is below b at x */
+    EXP_SWEEP_MORE_AT,     /* "percent more at": that a is above b at x */
+    EXP_SWEEP_SHARE_AT,    /* "share at": a at x, of its last */
+    EXP_SWEEP_KINDS
 };
 
 /* For b: of all other series the one with the least, as of latencies. */
 #define EXP_SWEEP_BEST "*"
 
 struct exp_sweep_claim {
-    const char *figure, *source, *unit;
-    double published, low, high;
+    const struct exp_data_figure *figure;
     enum exp_sweep_kind kind;
     const struct exp_sweep *sweep;
     uint32_t metric;
     const char *a, *b; /* series; without one of them in this build, the claim is left out */
     double x;
-    const char *why; /* as exp_report_row's */
-    double known_low, known_high;
-    bool full_only; /* --quick is too rough for it */
 };
 
 struct exp_sweep_study {
     const char *name, *title;
-    const struct exp_sweep *const *sweeps; /* all NULL-terminated, claims and charts by a NULL text */
+    const struct exp_sweep *const *sweeps; /* both NULL-terminated, charts by a NULL title */
     const struct exp_sweep_chart *charts;
-    const struct exp_sweep_claim *claims;
     const char *about; /* NULL, or a paragraph of the page */
 };
 
-/* What a claim comes to in the commit that made the table: another value is a change that somebody should look at. */
-struct exp_sweep_expected {
-    const char *study, *figure;
-    double quick, full; /* EXP_SWEEP_NOT_MADE: not held */
-    double slack;       /* of the value: figures that a few hot records decide differ that much from seed to seed */
-};
-#define EXP_SWEEP_NOT_MADE (-1e9)
-
 struct exp_sweep_family {
-    const char *name;    /* of an experiment (struct exp_kind), and before its files' */
+    const char *name;    /* of an experiment (struct exp_kind), of its exp/data, and before its files' */
     const char *command; /* "cellar bench lock" */
     const struct exp_sweep_study *const *studies;
     const char *const *metrics; /* names, in CSV files */
     uint32_t metric_count;
-    const struct exp_sweep_expected *expected; /* NULL, or ended by a NULL study */
     const char *const *modes; /* NULL, or what sweeps without series of their own compare: each with --cc NAME */
     /* One run of a line. */
     int (*measure)(const char *line, struct exp_sweep_result *result, struct cellar_error *error);
@@ -147,6 +135,9 @@ struct exp_sweep_plan {
     struct exp_sweep_series modes[EXP_SVG_SERIES + 1]; /* made of the family's */
     char mode_arguments[EXP_SVG_SERIES][24];
     struct exp_sweep_result *results; /* of each point; shared with the processes that write them */
+    struct exp_data data;
+    struct exp_sweep_claim *claims;
+    uint32_t claim_count;
 };
 
 /* Plans the family's points, has them run, writes what came of it. As exp_kind's run. */
@@ -173,6 +164,9 @@ const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *pla
 /* NULL: that point is not of this run. */
 const struct exp_sweep_result *exp_sweep_at(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep,
                                             const char *series, double x);
+/* Reads the family's data, and finds what its figures name. CORRUPT with one line. (exp_sweep_claims.c) */
+NODISCARD int exp_sweep_claim(struct exp_sweep_plan *plan, struct cellar_error *error);
+void exp_sweep_unclaim(struct exp_sweep_plan *plan);
 /* Adds what the study's claims come to. (exp_sweep_claims.c) */
 void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report);
 /* Writes the SVG of a chart. (exp_sweep_draw.c) */

@@ -1,7 +1,89 @@
-/* exp_sweep_claims.c - what a paper's text says, computed from our runs. */
+/* exp_sweep_claims.c - what a paper says, or what is wanted (exp/data), computed from our runs. */
 #include "exp_sweep.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- what a figure names ---- */
+
+static const char *const kinds[EXP_SWEEP_KINDS] = {
+    [EXP_SWEEP_AT] = "at",
+    [EXP_SWEEP_RATIO_AT] = "ratio at",
+    [EXP_SWEEP_MOST] = "most",
+    [EXP_SWEEP_LEAST] = "least",
+    [EXP_SWEEP_RATIO_MOST] = "most ratio",
+    [EXP_SWEEP_RATIO_LEAST] = "least ratio",
+    [EXP_SWEEP_LESS_MOST] = "most percent less",
+    [EXP_SWEEP_GROWTH] = "growth",
+    [EXP_SWEEP_LOSS] = "percent lost",
+    [EXP_SWEEP_LESS_AT] = "percent less at",
+    [EXP_SWEEP_MORE_AT] = "percent more at",
+    [EXP_SWEEP_SHARE_AT] = "share at",
+};
+
+static int refuse(const struct exp_sweep_plan *plan, const struct exp_data_figure *figure, const char *what,
+                  const char *name, struct cellar_error *error)
+{
+    return err_set(error, CELLAR_ERR_CORRUPT, "exp/data/%.30s.json, figure %.80s: there is no %s \"%.60s\"",
+                   plan->family->name, figure->figure, what, name ? name : "");
+}
+
+static const struct exp_sweep_study *find_study(const struct exp_sweep_plan *plan, const char *name)
+{
+    const struct exp_sweep_study *const *study = plan->family->studies;
+    while (*study && strcmp((*study)->name, name) != 0) study++;
+    return *study;
+}
+
+static const struct exp_sweep *find_sweep(const struct exp_sweep_study *study, const char *name)
+{
+    const struct exp_sweep *const *sweep = study->sweeps;
+    while (*sweep && name && strcmp((*sweep)->name, name) != 0) sweep++;
+    return name ? *sweep : NULL;
+}
+
+static int resolve(const struct exp_sweep_plan *plan, const struct exp_data_figure *figure,
+                   struct exp_sweep_claim *claim, struct cellar_error *error)
+{
+    const struct exp_sweep_study *study = find_study(plan, figure->study);
+    uint32_t kind = 0, metric = 0;
+    if (!study) return refuse(plan, figure, "study", figure->study, error);
+    while (kind < EXP_SWEEP_KINDS && (!figure->is || strcmp(kinds[kind], figure->is) != 0)) kind++;
+    while (metric < plan->family->metric_count &&
+           (!figure->metric || strcmp(plan->family->metrics[metric], figure->metric) != 0))
+        metric++;
+    *claim = (struct exp_sweep_claim){.figure = figure,
+                                      .kind = (enum exp_sweep_kind)kind,
+                                      .sweep = find_sweep(study, figure->sweep),
+                                      .metric = metric,
+                                      .a = figure->of,
+                                      .b = figure->over,
+                                      .x = figure->x};
+    if (kind == EXP_SWEEP_KINDS) return refuse(plan, figure, "\"is\" named", figure->is, error);
+    if (metric == plan->family->metric_count) return refuse(plan, figure, "metric", figure->metric, error);
+    if (!claim->sweep) return refuse(plan, figure, "sweep of its study", figure->sweep, error);
+    return claim->a ? 0 : refuse(plan, figure, "series", figure->of, error);
+}
+
+int exp_sweep_claim(struct exp_sweep_plan *plan, struct cellar_error *error)
+{
+    int code = exp_data_open(plan->family->name, &plan->data, error);
+    if (code) return code;
+    plan->claims = calloc(plan->data.figure_count, sizeof *plan->claims);
+    if (!plan->claims) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the published figures");
+    for (uint32_t i = 0; i < plan->data.figure_count && code == 0; i++)
+        code = resolve(plan, &plan->data.figures[i], &plan->claims[plan->claim_count++], error);
+    return code;
+}
+
+void exp_sweep_unclaim(struct exp_sweep_plan *plan)
+{
+    free(plan->claims);
+    plan->claims = NULL;
+    exp_data_close(&plan->data);
+}
+
+/* ---- what it comes to ---- */
 
 const struct exp_sweep_result *exp_sweep_at(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep,
                                             const char *series, double x)
@@ -110,33 +192,13 @@ static bool has_series(const struct exp_sweep_plan *plan, const struct exp_sweep
     return false;
 }
 
-static void expect(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report_row *row)
-{
-    const struct exp_sweep_expected *one = plan->family->expected;
-    for (; one && one->study; one++) {
-        if (strcmp(one->study, study->name) != 0 || strcmp(one->figure, row->figure) != 0) continue;
-        row->expected = plan->exp->quick ? one->quick : one->full;
-        row->slack = one->slack;
-        row->expects = row->expected > EXP_SWEEP_NOT_MADE;
-    }
-}
-
 void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report)
 {
-    for (const struct exp_sweep_claim *claim = study->claims; claim->figure; claim++) {
-        if (!exp_sweep_wants(plan, claim->sweep) || (plan->exp->quick && claim->full_only)) continue;
+    for (uint32_t i = 0; i < plan->claim_count; i++) {
+        const struct exp_sweep_claim *claim = &plan->claims[i];
+        if (strcmp(claim->figure->study, study->name) != 0 || !exp_sweep_wants(plan, claim->sweep)) continue;
+        if (plan->exp->quick && claim->figure->full_only) continue;
         if (!has_series(plan, claim->sweep, claim->a) || !has_series(plan, claim->sweep, claim->b)) continue;
-        struct exp_report_row row = {claim->figure,
-                                     claim->source,
-                                     claim->unit,
-                                     claim->published,
-                                     claim->low,
-                                     claim->high,
-                                     .model = evaluate(plan, claim),
-                                     .why = claim->why,
-                                     .known_low = claim->known_low,
-                                     .known_high = claim->known_high};
-        expect(plan, study, &row);
-        exp_report_add(report, row);
+        exp_report_add(report, exp_row(claim->figure, plan->exp->quick, evaluate(plan, claim)));
     }
 }

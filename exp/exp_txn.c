@@ -163,16 +163,6 @@ static int measure(const char *line, struct exp_sweep_result *result, struct cel
     return exp_point_run(split(copy, arguments), arguments, digest, result, error);
 }
 
-/* ---- why figures of several studies are outside their bands ---- */
-
-const char exp_txn_more[] =
-    "Here a hot record's tag stays with a compute node while its coordinators take turns, dozens of updates for one "
-    "lock and one apply, so that localized execution gains more than published: at YCSB 0.99 one compute node has "
-    "nearly all (Jain 0.34). Rivals here retry with a backoff of up to 1 ms, and have none of the prototypes' bugs.";
-const char exp_txn_queue[] = "In the queue of a hot record everybody waits about as long, 0.6 to 1 ms at p99 and at "
-                             "p99.9; elsewhere most are lucky, "
-                             "and who starves shows at p99.9 or, beyond the window, not at all.";
-
 /* ---- the family ---- */
 
 static const struct exp_sweep_study *const studies[] = {
@@ -185,7 +175,6 @@ static const struct exp_sweep_family family = {.name = "txn",
                                                .studies = studies,
                                                .metrics = names,
                                                .metric_count = EXP_TXN_METRICS,
-                                               .expected = exp_txn_expected,
                                                .modes = mode_names,
                                                .measure = measure,
                                                .weigh = weigh,

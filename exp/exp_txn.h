@@ -57,43 +57,7 @@ enum exp_txn_metric {
     {                                                                                                                  \
         .sweep = &s, .metric = EXP_TXN_##m, .title = text, .y_label = y, .look = EXP_SWEEP_BARS, __VA_ARGS__           \
     }
-/* A row of a study's claims; the rest is fields of struct exp_sweep_claim. */
-#define EXP_TXN_CLAIM(text, where, u, value, lo, hi, k, s, m, first, second, ...)                                      \
-    {                                                                                                                  \
-        .figure = text, .source = where, .unit = u, .published = value, .low = lo, .high = hi, .kind = EXP_SWEEP_##k,  \
-        .sweep = &s, .metric = EXP_TXN_##m, .a = first, .b = second, __VA_ARGS__                                       \
-    }
-/* Why a figure may be outside its band; how far it may move says exp_txn_expected. */
-#define EXP_TXN_KNOWN(reason) .why = reason, .known_low = -20, .known_high = 50
-
-/* What the paper has to say is to come out within a third; a target of ours at least, whatever more. */
-#define EXP_TXN_PAPER(text, where, u, value, k, s, m, first, second, ...)                                              \
-    EXP_TXN_CLAIM(text, where, u, value, 0.67, 1.5, k, s, m, first, second, __VA_ARGS__)
-#define EXP_TXN_TARGET(text, u, value, k, s, m, first, second, ...)                                                    \
-    EXP_TXN_CLAIM(text, "target", u, value, 1, 999, k, s, m, first, second, __VA_ARGS__)
-#define EXP_TXN_LIMIT(text, u, value, k, s, m, first, second, ...)                                                     \
-    EXP_TXN_CLAIM(text, "target: at most", u, value, 0, 1, k, s, m, first, second, __VA_ARGS__)
-
-/* Throughput of one mode over another's at one x, as published and as wanted; of cellar over crest's, wherever it is least. */
-#define EXP_TXN_GAIN(text, where, value, s, first, second, at, reason, ...)                                            \
-    EXP_TXN_PAPER(text ": " first " / " second, where, "x", value, RATIO_AT, s, TPS, first, second, .x = at,           \
-                  EXP_TXN_KNOWN(reason), __VA_ARGS__)
-#define EXP_TXN_AIM(text, value, s, first, second, at, reason, ...)                                                    \
-    EXP_TXN_TARGET(text ": " first " / " second, "x", value, RATIO_AT, s, TPS, first, second, .x = at,                 \
-                   EXP_TXN_KNOWN(reason), __VA_ARGS__)
-#define EXP_TXN_KEEPS(text, s, reason)                                                                                 \
-    EXP_TXN_TARGET(text ": cellar / crest, at least", "x", 0.99, RATIO_LEAST, s, TPS, "cellar", "crest",               \
-                   EXP_TXN_KNOWN(reason))
-/* p99 of cellar over the best other mode's. */
-#define EXP_TXN_TAIL(text, value, s, at)                                                                               \
-    EXP_TXN_LIMIT(text ", p99: cellar / the best other mode", "x", value, RATIO_AT, s, P99, "cellar", EXP_SWEEP_BEST,  \
-                  .x = at, EXP_TXN_KNOWN(exp_txn_queue))
-
-/* Reasons that several studies give. (exp_txn.c) */
-extern const char exp_txn_more[], exp_txn_queue[];
-
 extern const struct exp_kind exp_txn;
-extern const struct exp_sweep_expected exp_txn_expected[];
 /* Our own modes: what each technique adds. (exp_txn_parts.c) */
 extern const struct exp_sweep_series exp_txn_own[];
 /* Sweeps that several studies show. (exp_txn_load.c) */

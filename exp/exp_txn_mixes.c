@@ -1,15 +1,6 @@
 /* exp_txn_mixes.c - Exp#6 to #8: skew, records of a transaction, share of writers. */
 #include "exp_txn.h"
 
-/* ---- why figures are outside their bands ---- */
-
-static const char *const why_MONOPOLY =
-    "Where the target is missed, crest's figure is one compute node's monopoly of the hot records: as much work with "
-    "fair turns is what is reached (docs/evaluation.md).";
-static const char *const why_STEEP = "Uniform loads fill the NICs of two memory nodes here, at a rate that skewed "
-                                     "loads on few records need not come down from as far, if one compute node has "
-                                     "them (crest), or fall from further, if nobody comes through (ford, record).";
-
 /* ---- Exp#6 ---- */
 
 #define THETAS                                                                                                         \
@@ -43,37 +34,8 @@ static const struct exp_sweep_chart skew_charts[] = {
     EXP_TXN_LINES(skew_ycsb, NIC, "YCSB: use of the busiest NIC", "theta", "%"),
     {.title = NULL}};
 
-#define LOSES(text, percent, value, s, mode)                                                                           \
-    EXP_TXN_PAPER(text " 1.11: " mode " of its theta 0.1", "section 8.5: loses " percent " %", "x", value, GROWTH, s,  \
-                  TPS, mode, NULL, EXP_TXN_KNOWN(why_STEEP))
-
-static const struct exp_sweep_claim skew_claims[] = {
-    EXP_TXN_GAIN("TPC-C 20", "section 8.5", 3.64, skew_tpcc, "crest", "ford", 20, exp_txn_more),
-    EXP_TXN_GAIN("SmallBank 1.11", "section 8.5", 2.91, skew_smallbank, "crest", "ford", 1.11, exp_txn_more),
-    EXP_TXN_GAIN("YCSB 1.11", "section 8.5", 4.54, skew_ycsb, "crest", "ford", 1.11, exp_txn_more),
-    EXP_TXN_GAIN("TPC-C 20", "section 8.5", 2.72, skew_tpcc, "crest", "motor", 20, exp_txn_more),
-    EXP_TXN_GAIN("SmallBank 1.11", "section 8.5", 2.05, skew_smallbank, "crest", "motor", 1.11, exp_txn_more),
-    EXP_TXN_GAIN("YCSB 1.11", "section 8.5", 3.02, skew_ycsb, "crest", "motor", 1.11, exp_txn_more),
-    EXP_TXN_GAIN("TPC-C 60", "section 8.5", 2.724, skew_tpcc, "crest", "ford", 60, exp_txn_more, .full_only = true),
-    EXP_TXN_GAIN("TPC-C 60", "section 8.5", 1.926, skew_tpcc, "crest", "motor", 60, exp_txn_more, .full_only = true),
-    LOSES("SmallBank", "55.3", 0.447, skew_smallbank, "crest"),
-    LOSES("SmallBank", "76.3", 0.237, skew_smallbank, "ford"),
-    LOSES("SmallBank", "79.3", 0.207, skew_smallbank, "motor"),
-    LOSES("YCSB", "83.6", 0.164, skew_ycsb, "crest"),
-    LOSES("YCSB", "95.8", 0.042, skew_ycsb, "ford"),
-    LOSES("YCSB", "95.1", 0.049, skew_ycsb, "motor"),
-    EXP_TXN_AIM("TPC-C 20", 1, skew_tpcc, "cellar", "2pl", 20, why_MONOPOLY),
-    EXP_TXN_AIM("SmallBank 1.11", 1, skew_smallbank, "cellar", "2pl", 1.11, why_MONOPOLY),
-    EXP_TXN_AIM("YCSB 1.11", 1, skew_ycsb, "cellar", "2pl", 1.11, why_MONOPOLY),
-    EXP_TXN_AIM("SmallBank 1.11", 1.5, skew_smallbank, "cellar", "crest", 1.11, why_MONOPOLY),
-    EXP_TXN_AIM("YCSB 1.11", 1.5, skew_ycsb, "cellar", "crest", 1.11, why_MONOPOLY),
-    EXP_TXN_AIM("TPC-C 20", 0.99, skew_tpcc, "cellar", "crest", 20, why_MONOPOLY),
-    EXP_TXN_TAIL("SmallBank 1.11", 1, skew_smallbank, 1.11),
-    EXP_TXN_TAIL("YCSB 1.11", 1, skew_ycsb, 1.11),
-    {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_skew = {
-    .name = "skew", .title = "Exp#6: skew", .sweeps = skew_sweeps, .charts = skew_charts, .claims = skew_claims};
+    .name = "skew", .title = "Exp#6: skew", .sweeps = skew_sweeps, .charts = skew_charts};
 
 /* ---- Exp#7 ---- */
 
@@ -94,21 +56,8 @@ static const struct exp_sweep_chart records_charts[] = {
     EXP_TXN_LINES(records_cold, AVG, "Fig. 17: YCSB, theta 0.1, average", "records of a transaction", "us"),
     {.title = NULL}};
 
-static const struct exp_sweep_claim records_claims[] = {
-    EXP_TXN_GAIN("theta 0.99, 1 record", "section 8.5", 1.714, records_hot, "crest", "ford", 1, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, 1 record", "section 8.5", 1.257, records_hot, "crest", "motor", 1, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, 4 records", "section 8.5", 2.774, records_hot, "crest", "ford", 4, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, 4 records", "section 8.5", 2.023, records_hot, "crest", "motor", 4, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.1, 4 records", "section 8.5: similar", 1, records_cold, "crest", "ford", 4, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.1, 4 records", "section 8.5: similar", 1, records_cold, "crest", "motor", 4, exp_txn_more),
-    EXP_TXN_AIM("theta 0.99, 1 record", 0.99, records_hot, "cellar", "crest", 1, why_MONOPOLY),
-    {.figure = NULL}};
-
-const struct exp_sweep_study exp_txn_records = {.name = "records",
-                                                .title = "Exp#7: records of a transaction",
-                                                .sweeps = records_sweeps,
-                                                .charts = records_charts,
-                                                .claims = records_claims};
+const struct exp_sweep_study exp_txn_records = {
+    .name = "records", .title = "Exp#7: records of a transaction", .sweeps = records_sweeps, .charts = records_charts};
 
 /* ---- Exp#8 ---- */
 
@@ -132,21 +81,7 @@ static const struct exp_sweep_chart writes_charts[] = {
     EXP_TXN_LINES(writes_cold, TPS, "Fig. 18: YCSB, theta 0.1", "transactions that write, %", "k txn/s"),
     {.title = NULL}};
 
-static const struct exp_sweep_claim writes_claims[] = {
-    EXP_TXN_GAIN("theta 0.99, all write", "section 8.5", 2.809, writes_hot, "crest", "ford", 100, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, all write", "section 8.5", 2.051, writes_hot, "crest", "motor", 100, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, 25 % write", "section 8.5", 1.169, writes_hot, "crest", "motor", 25, exp_txn_more),
-    EXP_TXN_GAIN("theta 0.99, none write", "section 8.5: motor 12.8 % more", 0.887, writes_hot, "crest", "motor", 0,
-                 exp_txn_more),
-    EXP_TXN_PAPER("theta 0.1: crest / motor, at least", "section 8.5: 10.1 % less", "x", 0.899, RATIO_LEAST,
-                  writes_cold, TPS, "crest", "motor", EXP_TXN_KNOWN(exp_txn_more)),
-    EXP_TXN_AIM("theta 0.99, none write", 1, writes_hot, "cellar", "motor", 0, why_MONOPOLY),
-    EXP_TXN_AIM("theta 0.99, none write", 0.99, writes_hot, "cellar", "crest", 0, why_MONOPOLY),
-    EXP_TXN_KEEPS("theta 0.1", writes_cold, why_MONOPOLY),
-    {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_writes = {.name = "writes",
                                                .title = "Exp#8: share of transactions that write",
                                                .sweeps = writes_sweeps,
-                                               .charts = writes_charts,
-                                               .claims = writes_claims};
+                                               .charts = writes_charts};

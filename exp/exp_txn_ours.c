@@ -1,16 +1,6 @@
 /* exp_txn_ours.c - what no paper has: up to 16 compute nodes, what each compute node gets, and throughput around deaths. */
 #include "exp_txn.h"
 
-/* ---- why figures are outside their bands ---- */
-
-static const char *const why_SHORT =
-    "In the 2 ms of --quick a compute node has few turns; full runs of 10 ms: 0.995 to 0.999 (docs/evaluation.md).";
-static const char *const why_CROWD =
-    "Sixteen nodes' turns take 6.6 ms, so the window of --quick ends before queues have gone round once; in full "
-    "runs crest's figure is one node's monopoly (Jain 0.07 and 0.09; cellar 0.89 and 0.91).";
-static const char *const why_LEASE =
-    "To find out takes the lease, or the time in which operations to the dead memory node end.";
-
 /* ---- scale ---- */
 
 /* x: compute nodes of 40 threads, two coordinators each; as many memory nodes as half of them. */
@@ -41,16 +31,10 @@ static const struct exp_sweep_chart scale_charts[] = {
     EXP_TXN_LINES(scale_ycsb, P99, "YCSB, p99", "compute nodes", "us"),
     {.title = NULL}};
 
-static const struct exp_sweep_claim scale_claims[] = {
-    EXP_TXN_AIM("SmallBank, 16 compute nodes", 1.25, scale_smallbank, "cellar", "crest", 16, why_CROWD),
-    EXP_TXN_AIM("YCSB, 16 compute nodes", 1.25, scale_ycsb, "cellar", "crest", 16, why_CROWD),
-    {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_scale = {.name = "scale",
                                               .title = "Scale: up to 16 compute nodes of 40 threads",
                                               .sweeps = scale_sweeps,
-                                              .charts = scale_charts,
-                                              .claims = scale_claims};
+                                              .charts = scale_charts};
 
 /* ---- fairness ---- */
 
@@ -67,19 +51,11 @@ static const struct exp_sweep *const shares_sweeps[] = {&shares, NULL};
 static const struct exp_sweep_chart shares_charts[] = {
     EXP_TXN_BARS(shares, JAIN, "Fairness between compute nodes", "Jain's index"), {.title = NULL}};
 
-#define FAIR(text, at)                                                                                                 \
-    EXP_TXN_TARGET(text, "", 0.98, AT, shares, JAIN, "cellar", NULL, .x = at, EXP_TXN_KNOWN(why_SHORT))
-
-static const struct exp_sweep_claim shares_claims[] = {
-    FAIR("TPC-C 20: cellar", 1), FAIR("SmallBank .99: cellar", 2), FAIR("SmallBank 1.11: cellar", 3),
-    FAIR("YCSB .99: cellar", 4), FAIR("YCSB 1.11: cellar", 5),     {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_fairness = {
     .name = "fairness",
     .title = "Fairness: what each compute node gets",
     .sweeps = shares_sweeps,
     .charts = shares_charts,
-    .claims = shares_claims,
     .about = "Jain's index over the transactions that each of three compute "
              "nodes has committed: 1 when all have as many, 1/3 when one has all."};
 
@@ -110,25 +86,9 @@ static const struct exp_sweep_chart death_charts[] = {
     OVER_TIME(death_mn, "One of two memory nodes dies"),
     {.title = NULL}};
 
-#define KEEPS(mode)                                                                                                    \
-    EXP_TXN_TARGET("a compute node of four: " mode " keeps", "%", 75, AT, death_cn, KEPT, mode, NULL, .x = 1,          \
-                   EXP_TXN_KNOWN(why_LEASE))
-#define STILL(text, s, mode)                                                                                           \
-    EXP_TXN_LIMIT(text ": " mode " below half for, at most", "ms", 10, AT, s, STILL, mode, NULL, .x = 1,               \
-                  EXP_TXN_KNOWN(why_LEASE))
-
-static const struct exp_sweep_claim death_claims[] = {KEEPS("crest"),
-                                                      KEEPS("cellar"),
-                                                      STILL("a compute node of four", death_cn, "crest"),
-                                                      STILL("a compute node of four", death_cn, "cellar"),
-                                                      STILL("a memory node of two", death_mn, "crest"),
-                                                      STILL("a memory node of two", death_mn, "cellar"),
-                                                      {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_recovery = {.name = "recovery",
                                                  .title = "Recovery: throughput around a death",
                                                  .sweeps = death_sweeps,
                                                  .charts = death_charts,
-                                                 .claims = death_claims,
                                                  .about = "Survivors find out by themselves. The run ends with the "
                                                           "workload's checks and the audit of the pool, as others do."};

@@ -4,11 +4,6 @@
  */
 #include "exp_txn.h"
 
-/* ---- why figures are outside their bands ---- */
-
-static const char *const why_RULES =
-    "With 24 coordinators a few turns decide, and one seed says little: means of five are in docs/evaluation.md.";
-
 #define LENGTH "--warmup 0.002 --seconds 0.004"
 #define CELLAR(rules) "--cc cellar --hot " rules
 
@@ -65,21 +60,10 @@ static const struct exp_sweep_chart charts[] = {EXP_TXN_BARS(heat, TPS, "What is
                                                 EXP_TXN_BARS(turn, P99, "Turns: p99", "us"),
                                                 {.title = NULL}};
 
-#define USUAL(text, value, at) EXP_TXN_AIM(text, value, heat, "usual", "crest", at, why_RULES, .full_only = true)
-
-static const struct exp_sweep_claim claims[] = {USUAL("TPC-C 40", 0.99, 1),
-                                                USUAL("SmallBank .99", 1.25, 2),
-                                                USUAL("YCSB .99", 0.99, 3),
-                                                USUAL("SmallBank .8", 0.99, 4),
-                                                USUAL("SmallBank .99, 24 coordinators", 0.99, 5),
-                                                USUAL("YCSB .99, 24 coordinators", 0.99, 6),
-                                                {.figure = NULL}};
-
 const struct exp_sweep_study exp_txn_policies = {
     .name = "policies",
     .title = "Hot records: rules compared",
     .sweeps = sweeps,
     .charts = charts,
-    .claims = claims,
     .about = "Each series changes one rule of mode cellar (docs/hot-records.md) and leaves the rest as usual. 24: four "
              "threads on each of three compute nodes."};

@@ -26,7 +26,7 @@ table() {
         $2 == kind {
             key = "`" $1 "` " $3
             if (!(key in line)) order[++count] = key
-            off = kind == "target" ? $8 != "within" : $7 < 0.75 || $7 > 1.3333
+            off = kind == "target" ? $8 != "reached" : $7 < 0.75 || $7 > 1.3333
             bad[key] += off
             all[key]++
             line[key] = line[key] (line[key] ? "; " : "") $4 " " (off ? "**" : "") short($6) (off ? "**" : "") " (" short($5) ")"

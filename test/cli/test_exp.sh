@@ -37,23 +37,42 @@ refused "unknown option '--nic'" exp nic --out "$out" --nic cx9
 refused "unexpected argument 'locks'" exp nic locks --out "$out"
 mkdir "$folder/full" && mkdir "$folder/full/nic.csv"
 refused "nic.csv cannot be written" exp nic --quick --out "$folder/full"
+refused "--gate knows no 'none'" exp nic --out "$out" --gate none
+refused "--record FILE takes all figures of one experiment: not of all" exp all --quick --out "$out" --record x.json
+refused "--record FILE takes all figures of one experiment: not with --only" exp locks --only declock-12 --out "$out" --record x.json
+"$cellar" exp --help | head -1 | grep -qE "^[0-9]+ of [0-9]+ published figures within a quarter, [0-9]+ of [0-9]+ targets reached" ||
+    fail "the first line of cellar exp --help does not count the misses"
 
 # ---- the figures ---------------------------------------------------------------------------------------------------
 
 timeout -k 5 600 "$cellar" exp all --quick --only declock-16-resets --out "$folder/nic" --json - >"$folder/json" 2>"$folder/err" </dev/null
 status=$?
 if [ $status -ne 0 ]; then
-    fail "cellar exp all --quick: exit $status; 1 says that a figure is outside its band:"
+    fail "cellar exp all --quick: exit $status; 1 says that a figure has moved, or missed its band without a cause:"
     grep -v "^  ok" "$folder/err"
 fi
 if ! diff "$here/exp_nic.csv" "$folder/nic/nic.csv"; then
     fail "figures differ from test/cli/exp_nic.csv, above; if that is meant, see the head of test_exp.sh"
 fi
 rows=$(tail -n +2 "$here/exp_nic.csv" | wc -l)
+known=$(grep -c ',known,' "$here/exp_nic.csv")
 [ "$rows" -ge 40 ] || fail "only $rows published figures"
 for figure in '278\.3' '15\.5' '29\.5' '1\.61' '0\.2'; do
     grep -qE ",$figure,[0-9.e+]*," "$here/exp_nic.csv" || fail "no published figure $figure"
 done
+
+# What decides the exit status is asked for; the last line counts missed targets, whatever that is.
+tail -1 "$folder/err" | grep -qE "^[0-9]+ of [0-9]+ targets missed$" || fail "the last line does not count missed targets: $(tail -1 "$folder/err")"
+grep -q '"gate": "regression"' "$folder/json" || fail "the JSON report does not name the gate"
+gate() {
+    timeout -k 5 600 "$cellar" exp nic --quick --gate "$1" --out "$folder/gate" >"$folder/gate.txt" 2>&1 </dev/null
+    status=$?
+    [ $status -eq "$2" ] || fail "cellar exp nic --quick --gate $1: exit $status instead of $2"
+}
+if [ "$share" -eq 100 ]; then
+    gate published $((known > 0))
+    gate targets 0 # it has none
+fi
 
 # The page about the model has the profiles as they are, and a table of all these figures (of the long runs, so other values).
 page=$here/../../docs/nic-model.md
@@ -65,10 +84,9 @@ done < <(sed -n '2,$s/^"\([^"]*\)".*/\1/p' "$here/exp_nic.csv")
 
 # All forms hold the same figures, and besides them the few of the experiment locks that were asked for (test_exp_locks.sh has the others).
 locks=$(tail -n +2 "$folder/nic/locks-declock.csv" | wc -l)
-known=$(grep -c ',known,' "$here/exp_nic.csv")
 [ "$(grep -c '"figure":' "$folder/json")" -eq $((rows + locks)) ] || fail "the JSON report has not $rows + $locks figures"
 grep -q "\"known\": $known," "$folder/json" || fail "the JSON report does not count $known known misses"
-grep -q "$rows figures: $((rows - known)) within their bands, $known known not to be, 0 outside" "$folder/err" ||
+grep -q "$rows published figures: $((rows - known)) within their bands, $known known not to be, 0 outside" "$folder/err" ||
     fail "the report for people does not count $rows figures, $known of them known misses"
 [ "$(grep -c '^| C' "$folder/nic/nic.md")" -eq "$rows" ] || fail "nic.md has not $rows figures"
 [ "$(grep -cE '^<tr class="(within|known)">' "$folder/nic/index.html")" -eq $((rows + locks)) ] || fail "index.html has not $rows + $locks figures"
