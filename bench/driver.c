@@ -105,15 +105,17 @@ int driver_load(struct driver *driver, struct cellar_error *error)
 /* Only the owner writes, so that a plain store is enough for readers of other threads. */
 static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 
-static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result)
+/* A call that began in the window: all its attempts count, whenever it ended; it is a transaction of the window if it ended there. */
+static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result, bool within)
 {
     struct driver_type *stat = &slot->types[type];
     uint32_t aborted = result->attempts - 1;
-    stat->committed++;
     stat->aborted += aborted;
+    if (aborted) publish(&slot->aborted, slot->aborted + aborted);
+    if (!within) return;
+    stat->committed++;
     hist_add(&stat->latency_ns, result->latency_ns);
     publish(&slot->committed, slot->committed + 1);
-    if (aborted) publish(&slot->aborted, slot->aborted + aborted);
 }
 
 /* One session's loop state; times are of the fabric's clock. */
@@ -191,7 +193,7 @@ static int measured(struct loop *loop)
         pass_time(loop, &result);
         slot->done++;
         loop->left--;
-        if (loop->now_ns < loop->boundary_ns) measure(slot, type, &result);
+        measure(slot, type, &result, loop->now_ns < loop->boundary_ns);
         if (loop->driver->strike) strike_in_time(loop);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }

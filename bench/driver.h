@@ -10,7 +10,7 @@
 #include "workload.h"
 
 struct driver_type {
-    uint64_t committed, aborted; /* in the measured window: transactions, aborted attempts of them */
+    uint64_t committed, aborted; /* transactions that ended in the measured window; aborted attempts of all calls that began in it */
     struct hist latency_ns;
 };
 
