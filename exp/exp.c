@@ -277,6 +277,8 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
     if (exp->only && !any_sweep(exp, *kind))
         return err_set(error, CELLAR_ERR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
                        exp->quick ? "the quick form of" : "experiment", exp->name);
+    if (options_given(&options, given, "jobs") && *kind && !(*kind)->family)
+        return err_set(error, CELLAR_ERR_INVALID, "--jobs: experiment %.60s has nothing to share out", exp->name);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
     if (exp->record && (!*kind || exp->only))
         return err_set(error, CELLAR_ERR_INVALID, "--record FILE takes all figures of one experiment: %s",

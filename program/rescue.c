@@ -85,6 +85,12 @@ static int parse(int count, char *const *arguments, struct rescue *rescue, struc
     if (code != 0) return code;
     if (!rescue->memnodes == !rescue->pool_path)
         return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
+    static const char *const of_memnodes[] = {"fabric", "replicas", "cn"};
+    for (uint32_t i = 0; rescue->pool_path && i < 3; i++)
+        if (options_given(&options, given, of_memnodes[i]))
+            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --memnodes: --pool FILE tells it", of_memnodes[i]);
+    if (rescue->secret_path && strcmp(rescue->fabric, "verbs") != 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", rescue->fabric);
     return 0;
 }
 
