@@ -224,9 +224,11 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
                        control->worker, control->cn);
     }
     if (sim->ep_count == sim->ep_capacity) {
-        sim->ep_capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
-        sim->eps = realloc(sim->eps, sim->ep_capacity * sizeof(struct fabric_sim_ep *));
-        must(sim->eps);
+        uint32_t capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
+        struct fabric_sim_ep **eps = realloc(sim->eps, capacity * sizeof(struct fabric_sim_ep *));
+        if (!eps) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
+        sim->eps = eps;
+        sim->ep_capacity = capacity;
     }
     struct fabric_sim_ep *ep = calloc(1, sizeof *ep);
     if (ep) ep->conns = calloc(sim->fabric.mn_count, sizeof *ep->conns);

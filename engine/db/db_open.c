@@ -66,7 +66,10 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
                         db->fabric->fresh, &worker->home.space, start->error);
-    if (rc == 0) rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+    if (rc == 0) {
+        rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+        if (rc) err_set(start->error, (enum cellar_error_code)(-rc), "a worker's loader: %s", cellar_error_text(rc));
+    }
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
         rc = coordinator_open(co, &worker->coordinators[i], start->error);
     worker->ep->bulk = false;
