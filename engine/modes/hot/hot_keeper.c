@@ -376,9 +376,25 @@ bool hot_stop(struct hot *hot)
     return lockmgr_quiet(hot->worker) || abandons;
 }
 
+/* Every attempt has ended and every wait: whoever is still counted was counted wrongly (INV-HOT-2, INV-HOT-4). */
+static void rest_check(const struct hot *hot)
+{
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < locktable_count(&hot->table); i++) {
+        const struct hot_lock *lock = &hot->locks[i];
+        must(lock->users == 0);
+        must(lock->first == NULL);
+        must(lock->writers_waiting == 0);
+        must(lock->readers_waiting == 0);
+    }
+    for (uint32_t i = 0; i < HOT_RECORDS; i++) count += hot->records[i].hot;
+    must(count == hot->hot_count);
+}
+
 void hot_close(struct hot *hot)
 {
     if (!hot) return;
+    if (hot->worker && hot->stopping && !hot->abandons) rest_check(hot);
     lockmgr_worker_close(hot->worker);
     lockmgr_close(hot->lockmgr);
     for (uint32_t i = 0; i < HOT_KEEPERS && hot->keepers; i++) coro_free(hot->keepers[i].task.co);
