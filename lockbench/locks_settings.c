@@ -488,6 +488,8 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
     plan->lose_ns = (uint64_t)(settings->lose_at * 1e9);
     if (plan->loses_server && (!plan->sim || !lockmgr_has_server(plan->lock.algorithm)))
         return err_set(error, CELLAR_ERR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
+    if (plan->loses_server && !plan->ops && plan->lose_ns >= plan->window_ns)
+        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is behind the window's end");
     if (plan->kills && plan->loses_server)
         return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --lose-server exclude each other");
     plan->lock.silence_ns = (uint64_t)(settings->silence * 1e9);
