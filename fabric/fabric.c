@@ -1,6 +1,7 @@
 /* fabric.c - the calls that all backends share: waiting, the inbox, and the control calls by name. */
 #include "fabric.h"
 #include "must.h"
+#include "plant.h"
 
 int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t worker, struct fabric_ep **out,
                          struct cellar_error *error)
@@ -24,6 +25,11 @@ int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes)
 {
     struct fabric_control control = {.kind = FABRIC_REGISTER_LOCAL, .base = base, .bytes = bytes};
     return fabric->ops->control(fabric, &control, NULL);
+}
+
+bool fabric_fence_concerns(uint64_t fence, uint64_t life)
+{
+    return fence == 0 || (life && life <= fence) || PLANT(fence_any_life);
 }
 
 void fabric_forget_local(struct fabric *fabric, void *base, uint64_t bytes)

@@ -167,7 +167,9 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
     FABRIC_FORGET_LOCAL, /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
-    FABRIC_FENCE_CN,     /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
+    FABRIC_CN_LIFE, /* cn, life: that CN of this process is this life from now on; said before others can hear of it */
+    FABRIC_FENCE_CN, /* cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if it
+                            lives. A later life, and a process that has not said yet which one it is, is not concerned; 0: each is */
     FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
     FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
     FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH if it was
@@ -178,10 +180,13 @@ struct fabric_control {
     enum fabric_control_kind kind;
     bool only_dead, blank;
     uint32_t cn, worker, node;
+    uint64_t life; /* grows with each process that has that index (members.h: its incarnation); 0: none, or any */
     void *base;
     uint64_t bytes;
     struct fabric_ep *ep;
 };
+/* INV-FABRIC-12. Is that life, 0 if it was not said, one that a fence of `fence` concerns? */
+bool fabric_fence_concerns(uint64_t fence, uint64_t life);
 
 /* The backend's table: the whole seam. Keep in call order. */
 struct fabric_ops {

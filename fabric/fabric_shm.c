@@ -157,17 +157,22 @@ static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
     return err_set(error, CELLAR_ERR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
 }
 
-static int fence_cn(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error)
+/* Of the process's own indexes only a life before this one is surely over. */
+static int fence_cn(struct fabric_shm *shm, const struct fabric_control *control, struct cellar_error *error)
 {
+    uint32_t cn = control->cn;
+
     if (cn >= shm->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        shm->fabric.cn_count);
-    if (!shm->attached || cn - shm->cn_first < shm->cns)
+    bool own = !shm->attached || cn - shm->cn_first < shm->cns;
+    if (own && !fabric_fence_concerns(control->life, shm->life)) return 0;
+    if (own)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "compute node %u is threads of this very process and cannot be fenced "
                        "alone; give each compute node a process of its own",
                        cn);
-    return fabric_shm_fence(shm, cn, only_dead, error);
+    return fabric_shm_fence(shm, control, error);
 }
 
 static int shm_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
@@ -183,8 +188,12 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_REGISTER_LOCAL: /* all local memory can be copied from and to */
     case FABRIC_FORGET_LOCAL:
         return 0;
+    case FABRIC_CN_LIFE:
+        if (shm->attached) return fabric_shm_life(shm, control->life, error);
+        shm->life = control->life;
+        return 0;
     case FABRIC_FENCE_CN:
-        return fence_cn(shm, control->cn, control->only_dead, error);
+        return fence_cn(shm, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);

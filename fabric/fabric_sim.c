@@ -335,13 +335,15 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
         return register_local(sim, control);
     case FABRIC_FORGET_LOCAL:
         return forget_local(sim, control);
+    case FABRIC_CN_LIFE:
+        if (control->cn >= fabric->cn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        sim->inject.cns[control->cn].life = control->life;
+        return 0;
     case FABRIC_FENCE_CN:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
-        if (control->only_dead && !fabric_sim_inject_cn_lost(&sim->inject, control->cn))
-            return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is alive", control->cn);
-        fabric_sim_inject_lose_cn(sim, control->cn);
-        return 0;
+        return fabric_sim_inject_fence(sim, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);

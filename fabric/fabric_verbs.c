@@ -262,12 +262,14 @@ static void close_endpoint(struct fabric_verbs *verbs, struct fabric_verbs_ep *v
 
 /* ---- control ---- */
 
-static int fence_cn(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error)
+static int fence_cn(struct fabric_verbs *verbs, const struct fabric_control *control, struct cellar_error *error)
 {
+    uint32_t cn = control->cn;
+
     if (cn >= verbs->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        verbs->fabric.cn_count);
-    return fabric_verbs_fence(verbs, cn, only_dead, error);
+    return fabric_verbs_fence(verbs, control, error);
 }
 
 static int kill_node(struct fabric_verbs *verbs, uint32_t node, bool only_dead, struct cellar_error *error)
@@ -302,6 +304,7 @@ static int replace_node(struct fabric_verbs *verbs, uint32_t node, bool blank, s
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
     if (code == 0) code = check_shape(verbs, node, &reply, error);
     if (code == 0 && blank) code = check_blank(verbs, node, &reply, error);
+    if (code == 0) code = fabric_verbs_life_tell(verbs, &verbs->nodes[node], error);
     if (code != 0) return code;
     pthread_mutex_lock(&verbs->lock);
     memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted nobody of then */
@@ -324,8 +327,10 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
         return fabric_verbs_local_add(&verbs->local, verbs->pd, control->base, control->bytes, error);
     case FABRIC_FORGET_LOCAL:
         return fabric_verbs_local_forget(&verbs->local, control->base, control->bytes);
+    case FABRIC_CN_LIFE:
+        return fabric_verbs_life_begin(verbs, control->life, error);
     case FABRIC_FENCE_CN:
-        return fence_cn(verbs, control->cn, control->only_dead, error);
+        return fence_cn(verbs, control, error);
     case FABRIC_NODE_KILL:
         return kill_node(verbs, control->node, control->only_dead, error);
     case FABRIC_NODE_LEAVE: /* of a CN: all of this process leave it together */

@@ -6,20 +6,15 @@
 
 #define PAUSE_NS 5000 /* between two looks at the word, while it stands still; doubles with each further one */
 #define PAUSE_MAX_NS 200000
+#define RETRY_TOLD_NS 1000000       /* between two tries to end a change: from then on each is logged, */
+#define RETRY_MAX_NS 1000000000ull  /* and no longer than this */
 #define LOOKS_MAX 64                /* in vain, when nobody has to stand still */
 #define TAKE_NS 1000000ull          /* so long it waits for a leader before it asks whether that one is dead, */
 #define TAKE_LATE_NS 10000000000ull /* and so long before it declares it so */
 
 static struct failover_home home_of(const struct agent *agent, struct sched_task *task)
 {
-    struct worker *worker = agent->worker;
-    return (struct failover_home){.recover = {.ep = worker->ep,
-                                              .catalog = worker->db->catalog,
-                                              .member = &worker->db->member,
-                                              .sched = &worker->sched,
-                                              .task = task,
-                                              .cn = worker->cn},
-                                  .halt = agent->halt};
+    return (struct failover_home){.recover = db_recover_home(agent->worker, task), .halt = agent->halt};
 }
 
 static void pause_for(struct coro *co, struct agent *agent, struct sched_task *task, uint64_t *pause_ns)
@@ -81,18 +76,56 @@ static void resign(struct coro *co, struct agent *agent, const struct configurat
     (void)!configuration_move(co, agent->worker->ep, agent->worker->db->catalog, now, &to, &seen);
 }
 
-static bool take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
-                      uint64_t waited_ns)
+static int take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
+                     uint64_t waited_ns, struct cellar_error *error)
 {
     const struct failover_home home = home_of(agent, task);
-    struct cellar_error error;
+    atomic_bool *leading = &agent->worker->agent->leading;
     bool own = now->leader == (int32_t)agent->worker->cn || now->leader < 0;
-    if (!own && waited_ns < TAKE_NS) return false;
+    if (!own && waited_ns < TAKE_NS) return -CELLAR_ERR_EXISTS;
     if (atomic_load(&agent->halt->gate->failed)) {
         if (now->leader == (int32_t)agent->worker->cn) resign(co, agent, now);
-        return false;
+        return -CELLAR_ERR_EXISTS;
     }
-    return failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, &error) == 0;
+    /* Who opens the pool follows the configuration beside the agent: both would lead, and take it from each other without end. */
+    if (atomic_exchange(leading, true)) return -CELLAR_ERR_EXISTS;
+    int rc = failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, error);
+    atomic_store(leading, false);
+    return rc;
+}
+
+/* Will it go away by itself, or with others? Memory nodes that do not answer are there or lost, and whoever does not stand still is or ends. */
+static bool passes(int rc)
+{
+    return rc == -CELLAR_ERR_EXISTS || rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ||
+           rc == -CELLAR_ERR_DEADLINE;
+}
+
+/*
+ * INV-FAILOVER-8. A change that could not be ended: each try moves the epoch, so it is tried less and less often, and said aloud; not at all where it
+ * would fail again. False: this compute node has stopped, and another one may lead.
+ */
+static bool retry(struct coro *co, struct agent *agent, struct sched_task *task, int rc,
+                  const struct cellar_error *error)
+{
+    struct cellar *db = agent->worker->db;
+    if (rc == -CELLAR_ERR_EXISTS) return true;
+    if (passes(rc)) {
+        agent->retry_ns = agent->retry_ns ? 2 * agent->retry_ns : PAUSE_NS;
+        if (agent->retry_ns > RETRY_MAX_NS) agent->retry_ns = RETRY_MAX_NS;
+        if (agent->retry_ns > RETRY_TOLD_NS)
+            db_log(db, CELLAR_LOG_WARNING, "the configuration could not be changed yet: %s", error->text);
+        sched_sleep(co, &agent->worker->sched, task, agent->retry_ns);
+        return true;
+    }
+    db_log(db, CELLAR_LOG_ERROR, "compute node %u cannot lead a change of the configuration, and stops: %s",
+           agent->worker->cn, error->text);
+    agent->why = *error;
+    struct configuration last;
+    if (look(co, agent, &last) == 0 && configuration_changing(&last) && last.leader == (int32_t)agent->worker->cn)
+        resign(co, agent, &last);
+    give_up(agent);
+    return false;
 }
 
 /* Two at a time: nobody can end this change. */
@@ -115,6 +148,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
     struct fabric_ep *ep = agent->worker->ep;
     uint64_t begin_ns = fabric_now_ns(ep), pause_ns = PAUSE_NS;
     uint32_t acked = 0;
+    agent->retry_ns = 0;
     halt_begin(halt, &now);
     while (!atomic_load(&agent->worker->stop)) {
         if (acked != now.epoch && halt_still(halt, &agent->worker->sched) &&
@@ -138,7 +172,9 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
             pause_ns = PAUSE_NS;
         }
         now = next;
-        if (take_over(co, agent, task, &now, fabric_now_ns(ep) - begin_ns)) return;
+        struct cellar_error error = {0};
+        rc = take_over(co, agent, task, &now, fabric_now_ns(ep) - begin_ns, &error);
+        if (rc == 0 || !retry(co, agent, task, rc, &error)) return;
     }
 }
 
@@ -256,7 +292,10 @@ static void serve(struct coro *co, struct agent *agent)
         refilled(agent, -CELLAR_ERR_FENCED);
 }
 
-/* A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one: before the pool is open. */
+/*
+ * A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one, or waits for this one: before
+ * it has joined whoever opens the pool sees `called`.
+ */
 static bool wanted(const struct agent *agent)
 {
     const struct halt *halt = agent->halt;
@@ -301,7 +340,8 @@ int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
     int rc = look(co, agent, &now);
     if (rc == 0 && configuration_changing(&now)) {
         stand_still(co, agent, task, now);
-        return atomic_load(&agent->halt->gate->failed) ? -CELLAR_ERR_FENCED : 0;
+        return atomic_load(&agent->halt->gate->failed) ? agent->why.code ? -(int)agent->why.code : -CELLAR_ERR_FENCED
+                                                       : 0;
     }
     if (rc == 0) halt_end(agent->halt, &now);
     return rc;

@@ -34,7 +34,7 @@ struct halt {
     atomic_int rejoin;          /* 1 + the memory node that somebody wants filled; 0: none */
     atomic_int rejoined;        /* what became of it */
     struct fabric_ep *agent_ep; /* of the worker that looks at these three */
-    atomic_bool open;           /* the catalog is known: before that its agent can look at nothing */
+    atomic_bool open;           /* a member: before that its agent looks at nothing, and who opens the pool does */
 };
 
 /* Node n did not answer; from any thread. */

@@ -169,12 +169,12 @@ static bool claim_held(struct coro *co, struct vigil *vigil, const struct member
 static bool silence(struct vigil_watched *watch, const struct members_sign *sign, uint64_t now_ns)
 {
     bool first = watch->looked_ns == 0;
-    bool changed = sign->lease != watch->lease || sign->state.incarnation != watch->incarnation;
+    bool changed = sign->lease != watch->lease || members_word(&sign->state) != watch->word;
     uint64_t gone_ns = first || changed ? 0 : now_ns - watch->looked_ns;
     if (gone_ns > sign->lease_ns / LOOK_MAX) gone_ns = sign->lease_ns / LOOK_MAX;
     watch->silent_ns = first || changed ? 0 : watch->silent_ns + gone_ns;
     watch->lease = sign->lease;
-    watch->incarnation = sign->state.incarnation;
+    watch->word = members_word(&sign->state);
     watch->looked_ns = now_ns ? now_ns : 1;
     if (changed && !first) watch->on = false; /* alive; whoever meets it again says so */
     return sign->lease_ns && watch->silent_ns >= sign->lease_ns && !PLANT(lease_never_over);
@@ -188,15 +188,16 @@ static bool fenceable(const struct vigil *vigil, uint32_t cn)
 }
 
 /* Somebody has declared it dead: this node takes over its tags when they may be, and its recovery when nobody else is at it. */
-static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state)
+static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state, bool silent)
 {
+    bool late = silent && members_opens(state, cn); /* its next life gives signs of life while it is at it */
     entry_adjust(co, vigil, cn, state);
     if (members_is_free(state)) {
         vigil->watches[cn].on = false;
         return;
     }
     vigil->watches[cn].on = true; /* until nothing of it is left */
-    if (!claim_held(co, vigil, state)) recover_it(co, vigil, cn, state, RECOVER_SUSPECTED);
+    if (!claim_held(co, vigil, state)) recover_it(co, vigil, cn, state, late ? RECOVER_LATE : RECOVER_SUSPECTED);
 }
 
 static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
@@ -216,7 +217,7 @@ static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
         return;
     }
     if (sign.state.state != LAYOUT_MEMBER_LIVE) {
-        look_dead(co, vigil, cn, &sign.state);
+        look_dead(co, vigil, cn, &sign.state, silent);
         return;
     }
     entry_adjust(co, vigil, cn, &sign.state);

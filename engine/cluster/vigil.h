@@ -30,10 +30,10 @@ struct vigil_met {
 /* What is known of one node that is being watched. */
 struct vigil_watched {
     bool on;
-    bool entered;                /* this node may be down as a taker of its tags */
-    uint64_t incarnation, lease; /* as last seen */
-    uint64_t looked_ns;          /* when; 0: not yet */
-    uint64_t silent_ns;          /* how long it has surely not changed */
+    bool entered;         /* this node may be down as a taker of its tags */
+    uint64_t word, lease; /* as last seen */
+    uint64_t looked_ns;   /* when; 0: not yet */
+    uint64_t silent_ns;   /* how long it has surely not changed */
 };
 
 struct vigil {

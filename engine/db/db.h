@@ -137,6 +137,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
 /* ---- db_recover.c ---- */
 
+/* Who recovers: a worker's compute node, in that task. */
+struct recover_home db_recover_home(struct worker *worker, struct sched_task *task);
+
 /*
  * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
  * stopped itself.
@@ -158,6 +161,8 @@ NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct c
 /* The halts and agents of this process's compute nodes: their memory, before any worker; theirs, when the catalog is known. */
 NODISCARD int db_halts_make(struct cellar *db);
 void db_halts_open(struct cellar *db);
+/* They are members: from now on their agents follow the configuration. */
+void db_halts_serve(struct cellar *db);
 void db_halts_free(struct cellar *db);
 /*
  * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed by whoever needs it: its failover

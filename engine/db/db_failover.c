@@ -32,8 +32,12 @@ void db_halts_open(struct cellar *db)
         halt->catalog = db->catalog;
         halt->agent_ep = halt->eps[0];
         halt->now.away = halt->now.leader = -1;
-        atomic_store(&halt->open, true);
     }
+}
+
+void db_halts_serve(struct cellar *db)
+{
+    for (uint32_t i = 0; i < db->config.cns; i++) atomic_store(&db->halts[i].open, true);
 }
 
 void db_halts_free(struct cellar *db)
