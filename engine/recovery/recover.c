@@ -1,13 +1,13 @@
 /* recover.c - the claim, and the order of the steps. */
 #include "recover.h"
 
+#include "lazy.h"
 #include "must.h"
 #include "plant.h"
 #include "recover_internal.h"
 #include "vigil.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #define TAKER_WAIT_NS 200000ull /* between two looks whether one is still down as a taker, */
 #define TAKER_WAITS_MAX 20000   /* so often: longer than any lease's eighth */
@@ -274,10 +274,8 @@ static int steps(struct recover *run, enum recover_how how)
 
 int recover_open(struct recover *run)
 {
-    void *memory =
-        mmap(NULL, sizeof *run->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    run->memory = memory == MAP_FAILED ? NULL : memory;
-    if (run->memory && fabric_register_local(run->ep->fabric, memory, sizeof *run->memory) == 0) return 0;
+    run->memory = lazy_map(sizeof *run->memory);
+    if (run->memory && fabric_register_local(run->ep->fabric, run->memory, sizeof *run->memory) == 0) return 0;
     return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to recover compute node %u", run->dead);
 }
 
@@ -287,7 +285,7 @@ void recover_close(struct recover *run)
     for (uint32_t i = 0; i < run->ring_count; i++) free(run->rings[i].local);
     free(run->rings);
     if (run->memory) fabric_forget_local(run->ep->fabric, run->memory, sizeof *run->memory);
-    if (run->memory) munmap(run->memory, sizeof *run->memory);
+    lazy_unmap(run->memory, sizeof *run->memory);
 }
 
 int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
