@@ -1,6 +1,5 @@
 #include "agent.h"
 
-#include "crest.h"
 #include "db.h"
 #include "plant.h"
 
@@ -43,7 +42,7 @@ static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
     if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
-    crest_stop_node(halt->gate, agent->worker->home.local, &agent->worker->sched);
+    gate_stop(halt->gate, &agent->worker->sched);
     halt_end(halt, &halt->now);
 }
 
@@ -209,7 +208,7 @@ static void filler_await(struct agent *agent, uint32_t cn)
 {
     struct vigil *vigil = agent->worker->home.vigil;
     agent->awaits = true;
-    if (vigil) vigil_watch(vigil, agent->worker, cn);
+    if (vigil) vigil_watch(vigil, &agent->worker->sched, cn);
 }
 
 /* False: it is to be tried again. */
@@ -315,14 +314,13 @@ static void agent_main(struct coro *co, void *arg)
     }
 }
 
-/* All messages that have come. True: one is not of a lock. */
-static bool receive(const struct worker *worker)
+/* All messages that have come. True: one is not of the mode. */
+static bool receive(struct worker *worker)
 {
     struct fabric_message message;
     bool called = false;
-    if (worker->locks) return twopl_receive(worker->locks);
-    while (fabric_recv(worker->ep, &message))
-        if (!worker->hot || !hot_deliver(worker->hot, &message)) called = true;
+    if (worker->home.receives) return worker->home.mode->receive(&worker->home);
+    while (fabric_recv(worker->ep, &message)) called = true;
     return called;
 }
 

@@ -1,8 +1,6 @@
 /* failover_words.c - words that WRITEs do not reach, so that backups lack them: counts, members, lock words. */
 #include "failover_internal.h"
 
-#include "twopl.h"
-
 #include "must.h"
 #include "plant.h"
 
@@ -214,7 +212,8 @@ int failover_locks_clear(struct failover *failover)
 {
     int32_t away = failover->now.state == CONFIGURATION_STEADY ? -1 : failover->now.away;
     int rc = 0;
-    if (!atomic_load(&failover->home->halt->twopl) || PLANT(twopl_lost_locks_kept)) return 0;
+    const struct halt_follower *follower = atomic_load(&failover->home->halt->follower);
+    if (!follower || !follower->in_pool || PLANT(twopl_lost_locks_kept)) return 0;
     memset(failover->run.memory->piece, 0, sizeof failover->run.memory->piece);
     for (uint32_t place = 0; place < failover->run.catalog->mn_count && rc == 0; place++)
         rc = table_clear(failover, place, away);

@@ -1,7 +1,5 @@
 #include "halt.h"
 
-#include "twopl.h"
-
 #include "must.h"
 #include "plant.h"
 
@@ -43,6 +41,13 @@ static void leave(const struct halt *halt, uint32_t node)
     must(left == 0);
 }
 
+void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg)
+{
+    follower->go_on(arg, &halt->now);
+    halt->follower_arg = arg;
+    atomic_store(&halt->follower, follower);
+}
+
 void halt_begin(struct halt *halt, const struct configuration *to)
 {
     bool first = to->state == CONFIGURATION_LOST && to->from == CONFIGURATION_STEADY;
@@ -57,10 +62,11 @@ void halt_begin(struct halt *halt, const struct configuration *to)
 
 bool halt_still(struct halt *halt, struct sched *sched)
 {
-    twopl_halt(atomic_load(&halt->twopl), sched);
+    const struct halt_follower *follower = atomic_load(&halt->follower);
+    if (follower) follower->halt(halt->follower_arg, sched);
     if (!gate_still(halt->gate, sched) && !PLANT(failover_undrained)) return false;
     if (halt->vigil && !vigil_still(halt->vigil)) return false;
-    if (!twopl_still(atomic_load(&halt->twopl))) return false;
+    if (follower && !follower->still(halt->follower_arg)) return false;
     if (!halt->quiet) halt->quiet = !atomic_exchange(halt->recovering, true);
     return halt->quiet || PLANT(failover_undrained);
 }
@@ -81,6 +87,7 @@ void halt_end(struct halt *halt, const struct configuration *now)
     halt->now = *now;
     if (halt->quiet) atomic_store(halt->recovering, false);
     halt->begun = halt->quiet = false;
-    twopl_go_on(atomic_load(&halt->twopl), now);
+    const struct halt_follower *follower = atomic_load(&halt->follower);
+    if (follower) follower->go_on(halt->follower_arg, now);
     atomic_store(&halt->gate->halted, 0);
 }

@@ -15,14 +15,24 @@
 #include "gate.h"
 #include "vigil.h"
 
-struct twopl;
+/*
+ * What else stands still with a compute node, and has something to forget (mode.h): told by its agent, in that worker's thread. `in_pool`: what it
+ * has in the pool's area for locks is to be zero after each change.
+ */
+struct halt_follower {
+    void (*halt)(void *arg, struct sched *from);
+    bool (*still)(void *arg);
+    void (*go_on)(void *arg, const struct configuration *now);
+    bool in_pool;
+};
 
 struct halt {
     struct gate *gate;
-    atomic_bool *recovering;     /* held while it stands still */
-    struct vigil *vigil;         /* NULL: without leases */
-    struct twopl *_Atomic twopl; /* mode `2pl`: its locks, which end while it stands still; else NULL */
-    struct fabric_ep **eps;      /* of its workers */
+    atomic_bool *recovering;                      /* held while it stands still */
+    struct vigil *vigil;                          /* NULL: without leases */
+    const struct halt_follower *_Atomic follower; /* NULL: none */
+    void *follower_arg;
+    struct fabric_ep **eps; /* of its workers */
     uint32_t ep_count;
     const struct catalog *catalog;
     struct configuration now; /* the last one that it follows */
@@ -39,6 +49,8 @@ struct halt {
 
 /* Node n did not answer; from any thread. */
 void halt_suspect(struct halt *halt, uint32_t node);
+/* From now on; by its agent's worker. */
+void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg);
 /* `to`: an odd epoch. */
 void halt_begin(struct halt *halt, const struct configuration *to);
 bool halt_still(struct halt *halt, struct sched *sched);

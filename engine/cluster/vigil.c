@@ -8,7 +8,6 @@
  */
 #include "vigil.h"
 
-#include "crest.h"
 #include "db.h"
 #include "must.h"
 #include "plant.h"
@@ -23,10 +22,7 @@
 #define LOOK_MAX 4 /* one look counts for at most this part of a lease */
 #define END_POLL_NS 20000
 
-static struct gate *gate_of(const struct vigil *vigil)
-{
-    return &vigil->worker->db->gates[vigil->worker->cn - vigil->worker->db->config.cn_index];
-}
+static struct gate *gate_of(const struct vigil *vigil) { return &vigil->worker->node->gate; }
 
 static const struct member *member_of(const struct vigil *vigil) { return &vigil->worker->db->member; }
 
@@ -138,7 +134,7 @@ static bool self_lives(struct coro *co, struct vigil *vigil)
     int rc = member_look(co, member_of(vigil), worker->ep, worker->cn, &now);
     if (rc) return false;
     if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == worker->incarnation) return true;
-    crest_stop_node(gate_of(vigil), worker->home.local, &worker->sched);
+    gate_stop(gate_of(vigil), &worker->sched);
     return false;
 }
 
@@ -256,33 +252,33 @@ static void watcher_main(struct coro *co, void *arg)
 /* ---- from coordinators ---- */
 
 /* The tags as the dead node left them; should somebody have taken them meanwhile, nothing happens. */
-static void tags_take(struct coro *co, struct worker *by, const struct vigil_met *met)
+static void tags_take(struct coro *co, struct fabric_ep *ep, const struct vigil_met *met)
 {
     for (uint32_t cells = met->cells; cells; cells &= cells - 1) {
         uint64_t ones = lockword_ones(met->tag_bits, cells & -cells), mask = lockword_mask(met->tag_bits, ones), old;
         struct fabric_wait wait = {.co = co};
         struct fabric_op op =
             fabric_op_masked_cas(met->addr, &old, lockword_tags(ones, (uint32_t)met->cn), mask, 0, mask);
-        fabric_post(by->ep, &op, 1, &wait);
+        fabric_post(ep, &op, 1, &wait);
         if (fabric_await(co, &wait)) return;
     }
 }
 
-void vigil_watch(struct vigil *vigil, struct worker *by, uint32_t cn)
+void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn)
 {
     uint64_t bit = 1ull << cn % 64;
     bool asleep = false;
     if (atomic_load_explicit(&vigil->met[cn / 64], memory_order_relaxed) & bit) return;
     atomic_fetch_or(&vigil->met[cn / 64], bit);
     if (!atomic_load(&vigil->awake) && atomic_compare_exchange_strong(&vigil->awake, &asleep, true))
-        sched_wake(&by->sched, &vigil->worker->sched, &vigil->watcher);
+        sched_wake(by, &vigil->worker->sched, &vigil->watcher);
 }
 
-void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met)
+void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met)
 {
     uint32_t cn = (uint32_t)met->cn;
     atomic_fetch_add(&vigil->takers, 1);
-    if (atomic_load(&vigil->taking[cn])) tags_take(co, by, met);
+    if (atomic_load(&vigil->taking[cn])) tags_take(co, by->ep, met);
     atomic_fetch_sub(&vigil->takers, 1);
     vigil_watch(vigil, by, cn);
 }

@@ -107,7 +107,7 @@ static void tag_met(struct coro *co, struct coordinator *coordinator, struct tag
     struct worker *worker = coordinator->worker;
     const struct vigil_met met = coordinator->txn.met;
     if (met.cn >= 0 && met.cn != wait->cn) *wait = (struct tag_wait){met.cn, fabric_now_ns(worker->ep)};
-    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, worker, &met);
+    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, &worker->sched, &met);
 }
 
 static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)

@@ -8,10 +8,10 @@
  */
 #pragma once
 
-#include "agent.h"
 #include "loader.h"
 #include "member.h"
 #include "mode.h"
+#include "node.h"
 #include "recover.h"
 #include "sched.h"
 #include "txn.h"
@@ -37,6 +37,7 @@ struct db_request {
 
 struct worker {
     struct cellar *db;
+    struct node *node;
     uint32_t index, cn; /* over all workers of this process; its compute node's index in the cluster */
     struct fabric_ep *ep;
     struct sched sched;
@@ -45,8 +46,6 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
-    struct hot *hot;                        /* of its compute node, mode `cellar`, likewise */
-    struct twopl_worker *locks;             /* mode `2pl` */
     struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
     struct sched_task *parked;              /* coordinators without a request */
     struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
@@ -79,20 +78,13 @@ struct cellar {
     bool shared; /* other processes may have the pool open */
     struct catalog *catalog;
     struct member member;
-    uint64_t incarnation;    /* of this opening */
-    bool joined;             /* as members */
-    atomic_bool *recovering; /* of each compute node of this process: it recovers somebody */
-    struct gate *gates;      /* of each compute node of this process */
-    struct local *locals;    /* likewise their record caches, in mode `crest` */
-    struct hot **hots;       /* likewise their hot records, in mode `cellar` */
-    struct twopl **twopls;   /* likewise their locks, in mode `2pl` */
-    struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */
+    uint64_t incarnation; /* of this opening */
+    bool joined;          /* as members */
+    struct node *nodes;   /* of this process: config.cns */
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
         void *arg;
-    } recovered;        /* told of each recovery that this process has made (tests); fn NULL: nobody is */
-    struct halt *halts; /* likewise */
-    struct agent *agents;
+    } recovered;            /* told of each recovery that this process has made (tests); fn NULL: nobody is */
     struct fabric_ep **eps; /* of all workers */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
@@ -158,12 +150,10 @@ NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct c
 
 /* ---- db_failover.c ---- */
 
-/* The halts and agents of this process's compute nodes: their memory, before any worker; theirs, when the catalog is known. */
-NODISCARD int db_halts_make(struct cellar *db);
+/* The halts of this process's compute nodes, when the catalog is known. */
 void db_halts_open(struct cellar *db);
 /* They are members: from now on their agents follow the configuration. */
 void db_halts_serve(struct cellar *db);
-void db_halts_free(struct cellar *db);
 /*
  * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed by whoever needs it: its failover
  * is waited for, as by a transaction that ends.

@@ -23,9 +23,8 @@ struct recover_home db_recover_home(struct worker *worker, struct sched_task *ta
 
 static struct recover_home home_of(struct worker *worker, struct sched_task *task)
 {
-    const struct cellar *db = worker->db;
     struct recover_home home = db_recover_home(worker, task);
-    home.vigil = db->vigils ? db->vigils[worker->cn - db->config.cn_index] : NULL;
+    home.vigil = worker->node->vigil;
     return home;
 }
 
@@ -40,33 +39,34 @@ static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct rec
 }
 
 /* A memory node does not answer. Those who would meet it may all wait for this recovery: its loss is noticed here, or by nobody. */
-static void suspect_all(struct cellar *db, uint32_t own)
+static void suspect_all(struct node *node)
 {
-    if (!db->catalog->replicas || PLANT(recover_silence_ignored)) return;
-    for (uint32_t node = 0; node < db->catalog->mn_count; node++) halt_suspect(&db->halts[own], node);
+    const struct catalog *catalog = node->catalog;
+    if (!catalog->replicas || PLANT(recover_silence_ignored)) return;
+    for (uint32_t mn = 0; mn < catalog->mn_count; mn++) halt_suspect(&node->halt, mn);
 }
 
 int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                enum recover_how how, struct recover_report *report, struct cellar_error *error)
 {
     struct cellar *db = worker->db;
-    uint32_t own = worker->cn - db->config.cn_index;
+    struct node *own = worker->node;
     struct recover_home home = home_of(worker, task);
     home.life = life;
     home.late = how == RECOVER_LATE;
     home.watching = home.vigil && task == &home.vigil->watcher;
-    home.halting = &db->gates[own].halted;
+    home.halting = &own->gate.halted;
 
-    if (atomic_load(&db->gates[own].failed))
+    if (atomic_load(&own->gate.failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
     if (atomic_load(home.halting)) /* what is dead is recovered there, if that cannot wait */
         return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
-    if (atomic_exchange(&db->recovering[own], true))
+    if (atomic_exchange(&own->recovering, true))
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
-    atomic_store(&db->recovering[own], false);
-    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(db, own);
+    atomic_store(&own->recovering, false);
+    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(own);
     if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
     if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
     return rc;
@@ -84,9 +84,8 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
     struct worker *worker = coordinator->worker;
     struct recover_report report;
 
-    uint32_t own = worker->cn - worker->db->config.cn_index;
-    const atomic_bool *recovering = &worker->db->recovering[own];
-    const atomic_uint *halted = &worker->db->gates[own].halted;
+    const atomic_bool *recovering = &worker->node->recovering;
+    const atomic_uint *halted = &worker->node->gate.halted;
     int rc = -CELLAR_ERR_EXISTS;
 
     /* This compute node may be at it by itself, because it has noticed; or must stand still for a moment. */
@@ -120,7 +119,7 @@ static int watch_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct worker *worker = coordinator->worker;
     (void)co;
-    if (worker->home.vigil) vigil_watch(worker->home.vigil, worker, *(const uint32_t *)arg);
+    if (worker->home.vigil) vigil_watch(worker->home.vigil, &worker->sched, *(const uint32_t *)arg);
     return 0;
 }
 
@@ -169,7 +168,7 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
     struct cellar *db = coordinator->worker->db;
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) {
-        struct agent own = {.worker = coordinator->worker, .halt = &db->halts[i]};
+        struct agent own = {.worker = coordinator->worker, .halt = &db->nodes[i].halt};
         rc = agent_join(co, &own, &coordinator->task);
         if (rc && own.why.code) return err_set(error, own.why.code, "the configuration: %s", own.why.text);
     }
@@ -183,7 +182,7 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
 static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
-    atomic_bool *called = &worker->db->halts[0].called;
+    atomic_bool *called = &worker->db->nodes[0].halt.called;
     struct recover_home home = home_of(worker, &coordinator->task);
     struct recover_report report;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
@@ -205,9 +204,9 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
     struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
     struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = node};
-    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task), .halt = &db->halts[0]};
+    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task), .halt = &db->nodes[0].halt};
     struct failover_report report = {0};
-    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->halts[0].now.state == CONFIGURATION_STEADY; waits++) {
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->nodes[0].halt.now.state == CONFIGURATION_STEADY; waits++) {
         int rc = db->fabric->ops->control(db->fabric, &leave, error);
         if (rc == 0) rc = failover_lose(co, &home, leave.node, &report, error);
         if (rc && rc != -CELLAR_ERR_EXISTS) return rc;
@@ -254,7 +253,7 @@ static int join(struct coro *co, struct coordinator *coordinator, struct cellar_
 
     db->member = member_builtin(db->catalog);
     int joined = configuration_follow(co, coordinator, error);
-    if (joined == 0 && db->catalog->away >= 0 && db->halts[0].now.state == CONFIGURATION_STEADY)
+    if (joined == 0 && db->catalog->away >= 0 && db->nodes[0].halt.now.state == CONFIGURATION_STEADY)
         joined = away_lose(co, coordinator, (uint32_t)db->catalog->away, error);
     if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
@@ -271,7 +270,7 @@ static int32_t lost_now(const struct worker *worker)
     const struct cellar *db = worker->db;
     for (uint32_t node = 0; node < db->catalog->mn_count && db->catalog->replicas; node++) {
         struct fabric_control ask = {.kind = FABRIC_NODE_KILL, .cn = worker->cn, .node = node, .only_dead = true};
-        if ((int32_t)node != db->halts[0].now.away && db->fabric->ops->control(db->fabric, &ask, NULL) == 0)
+        if ((int32_t)node != db->nodes[0].halt.now.away && db->fabric->ops->control(db->fabric, &ask, NULL) == 0)
             return (int32_t)node;
     }
     return -1;
@@ -283,7 +282,7 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
     int rc = join(co, coordinator, error);
     /* Amid it: with nobody else there its backups take over here, or nowhere. One can be away at a time, so this ends. */
     for (int32_t node; rc == -CELLAR_ERR_UNREACHABLE && (node = lost_now(coordinator->worker)) >= 0;) {
-        bool steady = db->halts[0].now.state == CONFIGURATION_STEADY;
+        bool steady = db->nodes[0].halt.now.state == CONFIGURATION_STEADY;
         rc = steady ? away_lose(co, coordinator, (uint32_t)node, error) : -CELLAR_ERR_UNREACHABLE;
         if (rc || !steady) return rc;
         rc = join(co, coordinator, error);

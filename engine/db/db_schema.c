@@ -186,7 +186,8 @@ void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
 uint64_t cellar_cache_bytes(const struct cellar *db)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; db->locals && i < db->config.cns; i++) bytes += arena_touched(&db->locals[i].arena);
+    const struct mode *mode = mode_of(db->config.cc);
+    for (uint32_t i = 0; mode->bytes_touched && i < db->config.cns; i++) bytes += mode->bytes_touched(&db->nodes[i]);
     return bytes;
 }
 

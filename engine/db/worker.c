@@ -71,16 +71,14 @@ static bool leaves(struct worker *worker)
 {
     if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || worker->queue) return false;
     if (parked_count(worker) != worker->coordinator_count || (worker->agent && !worker->agent->parked)) return false;
-    if (worker->locks) return twopl_stop(worker->locks);
-    return !worker->hot || hot_stop(worker->hot);
+    return !worker->home.receives || worker->home.mode->rests(&worker->home);
 }
 
 /* Until when to sleep: who is about to leave looks again soon. */
 static uint64_t next_ns(struct worker *worker)
 {
     uint64_t due_ns = sched_next_ns(&worker->sched);
-    bool serves = worker->hot || worker->locks; /* others, perhaps */
-    if (!serves || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
+    if (!worker->home.receives || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
     uint64_t look_ns = fabric_now_ns(worker->ep) + LEAVE_LOOK_NS;
     return look_ns < due_ns ? look_ns : due_ns;
 }
@@ -98,8 +96,8 @@ void worker_main(void *arg)
         if (worker->queue) dispatch_all(worker);
         if (worker->agent)
             agent_look(worker->agent);
-        else if (worker->locks)
-            (void)twopl_receive(worker->locks);
+        else if (worker->home.receives)
+            (void)worker->home.mode->receive(&worker->home);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;
         fabric_idle(worker->ep, next_ns(worker));

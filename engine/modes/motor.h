@@ -12,6 +12,9 @@
 
 #define MOTOR_LOCKED_READS_MAX 16 /* of a record that stays locked, in a row */
 
+/* Of a coordinator (mode.h). */
+NODISCARD int motor_attach(struct txn *txn, uint32_t index);
+
 /* A reader's begin: its snapshot. 0 or RETRY. */
 NODISCARD int motor_begin(struct coro *co, struct txn *txn);
 /* A writer's TS, when it has fetched all; nothing if it writes nothing. 0 or RETRY. */

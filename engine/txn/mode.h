@@ -1,23 +1,67 @@
 /*
- * mode.h - the engine's modes (protocol.md section 7): what sets them apart, in one table.
+ * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of one table (modes/mode_table.h).
  *
  * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says, never by comparing
- * numbers: a new mode is a row, and what it does elsewhere stands where the others do the same otherwise.
+ * numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function that is NULL has nothing to do.
  */
 #pragma once
 
 #include "cellar.h"
+#include "err.h"
 
 #include <stdbool.h>
+
+struct node;
+struct txn;
+struct txn_home;
 
 struct mode {
     const char *name;   /* as --cc has it */
     bool whole_records; /* locks and checks widen to all cells of a record */
-    bool shares;        /* coordinators of a compute node share records (local.h) */
-    bool undo;          /* changes in place before it is decided, and logs what was there (ford.h) */
-    bool queues;        /* hot records have locks to wait in (hot.h) */
-    bool versions;      /* records keep old versions, and readers see snapshots (motor.h) */
-    bool locks;         /* records have locks of the lock manager, shared and exclusive (twopl.h) */
+    bool shares;        /* coordinators of a compute node share records */
+    bool undo;          /* changes in place before it is decided, and logs what was there */
+    bool queues;        /* hot records have locks to wait in */
+    bool versions;      /* records keep old versions, and readers see snapshots */
+    bool locks;         /* records have locks of the lock manager, shared and exclusive */
+
+    /* ---- a database ---- */
+
+    /* Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every database. */
+    int (*check)(const struct cellar_config *config, struct cellar_error *error);
+    /* Stacks that it needs beside the coordinators'. */
+    uint64_t (*stacks)(const struct cellar_config *config);
+    /* Bytes of each area of a pool that are for locks. */
+    uint64_t (*locks_bytes)(const struct cellar_config *config, uint64_t area_bytes);
+
+    /* ---- a compute node ---- */
+
+    /* Makes node->shared; before there are workers. */
+    int (*open)(struct node *node, struct cellar_error *error);
+    /* The pool is open, no transaction has begun. */
+    int (*start)(struct node *node, struct cellar_error *error);
+    /* On its first worker, when all of them are open: from now on its halts are followed (halt.h). */
+    void (*follow)(struct node *node);
+    /* Also of what has opened in part only; all workers are closed. */
+    void (*close)(struct node *node);
+    /* Of its record cache: in use just now, and ever. */
+    uint64_t (*bytes_in_use)(const struct node *node);
+    uint64_t (*bytes_touched)(const struct node *node);
+
+    /* ---- a worker, in its thread; what it makes is home->own ---- */
+
+    int (*worker_open)(struct txn_home *home, struct cellar_error *error);
+    /* Takes the messages that have come, where home->receives. True: one was for others. */
+    bool (*receive)(struct txn_home *home);
+    /* Where home->receives, by a worker that wants to leave: true when it has nothing left to do for others. */
+    bool (*rests)(struct txn_home *home);
+    void (*worker_close)(struct txn_home *home);
+
+    /* ---- a coordinator ---- */
+
+    /* `index`: among those of its worker. */
+    int (*attach)(struct txn *txn, uint32_t index);
+    /* Also of what has attached in part only, or not. */
+    void (*detach)(struct txn *txn);
 };
 
 /* NULL: there is no such mode. */
@@ -26,3 +70,5 @@ const struct mode *mode_of(enum cellar_cc cc);
 int mode_find(const char *name);
 /* Their names, NULL behind the last one. */
 extern const char *const mode_names[];
+/* All that they refuse of that configuration. */
+NODISCARD int mode_check(const struct cellar_config *config, struct cellar_error *error);

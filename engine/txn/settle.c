@@ -214,7 +214,7 @@ void settle_locks(struct coro *co, struct txn *txn)
          object++) {
         const struct schema *schema = &object->table->schema;
         enum tags tags = object->unsettled ? tags_whose(co, txn, object) : TAGS_NONE;
-        if (tags == TAGS_UNKNOWN) crest_stop(txn);
+        if (tags == TAGS_UNKNOWN) gate_stop(txn->home->gate, txn->home->sched);
         if (tags != TAGS_OURS) object->unsettled = 0;
         for (uint32_t cell = 0; object->unsettled && cell < schema->cell_count; cell++) {
             uint64_t mask = lockword_mask(schema->tag_bits, lockword_ones(schema->tag_bits, 1u << cell));

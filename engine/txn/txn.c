@@ -6,78 +6,40 @@
 
 #include "counter.h"
 #include "crest.h"
+#include "lazy.h"
 #include "must.h"
 #include "settle.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
 /* ---- life ---- */
 
-static void *map_lazily(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log)
 {
+    struct fabric *fabric = home->ep->fabric;
     *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
-    int rc = cache_open(&txn->cache, home->ep->fabric, TXN_ARENA_BYTES);
+    int rc = cache_open(&txn->cache, fabric, TXN_ARENA_BYTES);
     if (rc) return rc;
     txn->log_capacity = (uint32_t)(log->bytes / 2);
-    txn->log_buffer = map_lazily(txn->log_capacity);
-    txn->ops = map_lazily(TXN_OPS_MAX * sizeof *txn->ops);
-    txn->block = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (home->local) {
-        txn->writer = map_lazily(sizeof *txn->writer);
-        txn->waits = map_lazily(TXN_REFS_MAX * sizeof *txn->waits);
-        txn->deps = map_lazily(TXN_REFS_MAX * sizeof *txn->deps);
-        txn->parts = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->parts);
-        txn->locked = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->locked);
-        txn->settle_image = map_lazily(LAYOUT_RECORD_BYTES_MAX);
-    }
-    if (home->twopl && twopl_set_open(&txn->twopl)) {
-        txn_close(txn);
-        return -CELLAR_ERR_NOMEM;
-    }
-    bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked && txn->settle_image;
-    if (!txn->log_buffer || !txn->ops || !txn->block || (home->local && !crest)) {
-        txn_close(txn);
-        return -CELLAR_ERR_NOMEM;
-    }
-    if (crest) txn->writer->coordinator = log->coordinator;
-    logring_open(&txn->ring);
-    int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
-    if (registered == 0)
-        registered = fabric_register_local(home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
-    if (registered == 0) registered = fabric_register_local(home->ep->fabric, &txn->ring.word, sizeof txn->ring.word);
-    if (registered == 0 && crest)
-        registered = fabric_register_local(home->ep->fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
-    return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
+    txn->log_buffer = lazy_map(txn->log_capacity);
+    txn->ops = lazy_map(TXN_OPS_MAX * sizeof *txn->ops);
+    txn->block = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->block);
+    if (!txn->log_buffer || !txn->ops || !txn->block) return -CELLAR_ERR_NOMEM;
+    rc = fabric_register_local(fabric, &txn->settle_word, sizeof txn->settle_word);
+    return rc ? rc : fabric_register_local(fabric, txn->log_buffer, txn->log_capacity);
 }
 
 void txn_close(struct txn *txn)
 {
+    if (!txn->home) return;
+    if (txn->home->mode->detach) txn->home->mode->detach(txn);
     cache_close(&txn->cache);
-    if (txn->log_buffer) munmap(txn->log_buffer, txn->log_capacity);
-    if (txn->ops) munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
-    if (txn->block) munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (txn->writer) munmap(txn->writer, sizeof *txn->writer);
-    if (txn->waits) munmap(txn->waits, TXN_REFS_MAX * sizeof *txn->waits);
-    if (txn->deps) munmap(txn->deps, TXN_REFS_MAX * sizeof *txn->deps);
-    if (txn->parts) munmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
-    if (txn->locked) munmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
-    if (txn->settle_image) munmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
-    twopl_set_close(&txn->twopl);
-    txn->log_buffer = txn->settle_image = NULL;
-    txn->ops = NULL;
-    txn->block = NULL;
-    txn->writer = NULL;
-    txn->waits = txn->deps = NULL;
-    txn->parts = txn->locked = NULL;
+    lazy_unmap(txn->log_buffer, txn->log_capacity);
+    lazy_unmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
+    lazy_unmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    *txn = (struct txn){0};
 }
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)

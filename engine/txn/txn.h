@@ -18,6 +18,7 @@
 #include "logring.h"
 #include "logseg.h"
 #include "mode.h"
+#include "node.h"
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
@@ -46,7 +47,8 @@ struct txn_home {
     const struct catalog *catalog;
     struct addrcache *addrs;
     struct space *space;
-    struct gate *gate; /* of its compute node */
+    struct node *node; /* its compute node */
+    struct gate *gate; /* likewise */
     struct halt *halt; /* likewise */
     uint32_t gate_worker;
     struct sched *sched;
@@ -54,6 +56,8 @@ struct txn_home {
     uint32_t owner;                  /* CN index: the tag less 1 */
     struct vigil *vigil;             /* of its compute node; NULL: it watches nobody */
     const struct mode *mode;
+    void *own;                      /* the mode's, of this worker */
+    bool receives;                  /* the mode takes this worker's messages */
     uint64_t ts_last;               /* TS_commit of this worker's last transaction */
     struct local *local;            /* mode `crest`: the CN's record cache; else NULL */
     struct arena_magazine magazine; /* this worker's, of that cache's arena */

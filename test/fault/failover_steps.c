@@ -80,7 +80,7 @@ bool failover_steps_await_state(struct coro *co, struct coordinator *coordinator
                                 enum configuration_state state)
 {
     struct worker *worker = coordinator->worker;
-    const struct halt *halt = &worker->db->halts[cn];
+    const struct halt *halt = &worker->db->nodes[cn].halt;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     while (halt->now.state != state && fabric_now_ns(worker->ep) - begin_ns < FAILOVER_STEPS_WAIT_MAX_NS)
         failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);

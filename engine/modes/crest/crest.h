@@ -18,6 +18,22 @@
 #define CREST_HOLD_NS 100000      /* or for so long, takes no new writers until it was applied */
 #define CREST_LOCK_READS_BEHIND 8 /* attempts whose reads did not hold: then tags are taken for reads too */
 
+/* ---- birth and death (crest_node.c): a row of mode.h ---- */
+
+NODISCARD int crest_open(struct node *node, struct cellar_error *error);
+/* The same where the mode has the cache in what it shares. */
+NODISCARD int crest_open_in(struct node *node, struct local *local, struct cellar_error *error);
+void crest_close(struct node *node);
+uint64_t crest_bytes_in_use(const struct node *node);
+uint64_t crest_bytes_touched(const struct node *node);
+NODISCARD int crest_worker_open(struct txn_home *home, struct cellar_error *error);
+NODISCARD int crest_attach(struct txn *txn, uint32_t index);
+void crest_detach(struct txn *txn);
+/* A compute node's record cache. */
+static inline struct local *crest_local_of(const struct node *node) { return node->shared; }
+
+/* ---- an attempt ---- */
+
 /* A new attempt: reserves space in the log, for an entry of up to log_bytes. 0 or RETRY. */
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
 /* Ends the last block and fetches the next one: as txn_fetch. */
@@ -44,10 +60,6 @@ uint64_t crest_watermark(struct txn *txn);
 NODISCARD int crest_durable(struct coro *co, struct txn *txn);
 /* Durable with all it rests on: says so to others, and leaves what it has announced. */
 void crest_leave_durable(struct txn *txn);
-/* The CN stops, and whoever waits for an object of it looks again. */
-void crest_stop(struct txn *txn);
-/* The same by somebody of the node who is no transaction; `local` NULL: in another mode. */
-void crest_stop_node(struct gate *gate, struct local *local, struct sched *from);
 /* Nobody knows whether the entry is in the log: the CN stops, and whoever waits for this transaction is told. */
 void crest_lost(struct txn *txn);
 /* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */

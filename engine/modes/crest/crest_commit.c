@@ -287,22 +287,8 @@ void crest_leave_durable(struct txn *txn)
     if (txn->announced_count) crest_leave(txn);
 }
 
-/* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
-void crest_stop_node(struct gate *gate, struct local *local, struct sched *from)
-{
-    if (!gate_fail(gate) || !local || PLANT(crest_stop_unheard)) return;
-    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
-        local_lock_word(&local->slots[slot].lock, from->ep);
-        for (struct local_node *node = local->slots[slot].first; node; node = node->next)
-            if (node->kind == LOCAL_OBJECT) local_wake_all((struct local_object *)node, from);
-        local_unlock_slot(local, slot);
-    }
-}
-
-void crest_stop(struct txn *txn) { crest_stop_node(txn->home->gate, txn->home->local, txn->home->sched); }
-
 void crest_lost(struct txn *txn)
 {
-    crest_stop(txn);
+    gate_stop(txn->home->gate, txn->home->sched);
     local_status_set(txn->writer, LOCAL_LOST, txn->home->sched);
 }

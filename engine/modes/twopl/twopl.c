@@ -9,13 +9,13 @@
 #include "twopl.h"
 
 #include "counter.h"
+#include "lazy.h"
 #include "lockmgr.h"
 #include "txn.h"
 
 #include "must.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- lists ---- */
 
@@ -63,30 +63,27 @@ static bool list_join(struct twopl_list *list, const struct twopl_list *more)
 
 /* ---- life ---- */
 
-static void *map_lazily(uint64_t bytes)
+int twopl_attach(struct txn *txn, uint32_t index)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-int twopl_set_open(struct twopl_set *set)
-{
+    struct twopl_set *set = &txn->twopl;
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
-    set->holds = map_lazily(TWOPL_LOCKS_MAX * sizeof *set->holds);
+    set->holds = lazy_map(TWOPL_LOCKS_MAX * sizeof *set->holds);
     bool all = set->holds;
     for (uint32_t i = 0; i < 3; i++) {
-        lists[i]->wants = map_lazily(TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+        lists[i]->wants = lazy_map(TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
         all = all && lists[i]->wants;
     }
+    set->own = txn->home->own;
+    set->client = lockmgr_client_of(set->own->lockmgr, index, txn->task);
     return all ? 0 : -CELLAR_ERR_NOMEM;
 }
 
-void twopl_set_close(struct twopl_set *set)
+void twopl_detach(struct txn *txn)
 {
+    struct twopl_set *set = &txn->twopl;
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
-    if (set->holds) munmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
-    for (uint32_t i = 0; i < 3; i++)
-        if (lists[i]->wants) munmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+    lazy_unmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
+    for (uint32_t i = 0; i < 3; i++) lazy_unmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
     *set = (struct twopl_set){0};
 }
 

@@ -11,19 +11,21 @@
 #define BEGIN_LOOK_NS 1000
 #define DOUBT_PAUSE_NS 10000
 
-void twopl_halt(struct twopl *twopl, struct sched *from)
+void twopl_halt(void *arg, struct sched *from)
 {
-    if (twopl && !PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
+    const struct twopl *twopl = arg;
+    if (!PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
 }
 
-bool twopl_still(struct twopl *twopl)
+bool twopl_still(void *arg)
 {
-    return !twopl || PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
+    const struct twopl *twopl = arg;
+    return PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
 }
 
-void twopl_go_on(struct twopl *twopl, const struct configuration *now)
+void twopl_go_on(void *arg, const struct configuration *now)
 {
-    if (!twopl) return;
+    struct twopl *twopl = arg;
     atomic_store(&twopl->away, now->state == CONFIGURATION_STEADY ? -1 : now->away);
     lockmgr_resume(twopl->lockmgr);
 }
