@@ -1,9 +1,6 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "db.h"
 
-#include "crest.h"
-#include "motor.h"
-
 #include "must.h"
 
 #define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
@@ -65,8 +62,8 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
                bool sampled)
 {
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
-    bool reader = txn->home->mode->versions && proc->def.writes_max == 0;
-    int rc = txn->home->local ? crest_begin(co, txn, proc->log_bytes, attempts) : reader ? motor_begin(co, txn) : 0;
+    const struct mode *mode = txn->home->mode;
+    int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
     if (rc) return rc;
     rc = proc->def.fn(txn_public(txn), args);
     if (rc == 0) return txn_commit(co, txn);
@@ -90,8 +87,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     }
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
-    if (txn->hot.count) hot_leave(txn);
-    if (txn->twopl.held.count || txn->twopl.doubtful.bits) twopl_leave(co, txn);
+    if (home->mode->end) home->mode->end(co, txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
@@ -120,8 +116,7 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
 /* Did this attempt exhaust the record cache, and did nobody else? */
 static bool cache_outgrown(const struct txn *txn)
 {
-    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->local &&
-           arena_in_use(&txn->home->local->arena) < txn->home->local->arena.class_bytes / 4;
+    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn);
 }
 
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
@@ -134,8 +129,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
-    txn->hot_retries = 0;
-    twopl_call_begin(&txn->twopl);
+    txn->hurried = 0;
     *result = (struct cellar_result){0};
     if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
     for (;;) {
@@ -154,8 +148,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_TOO_LARGE;
             break;
         }
-        if (txn->hot_again) /* there is a queue to wait in */
-            txn->hot_retries++;
+        if (txn->at_once)
+            txn->hurried++;
         else
             back_off(co, coordinator, options, result->attempts, begin_ns);
         int rc = call_allowed(worker->db, options, fabric_now_ns(worker->ep), begin_ns);

@@ -5,8 +5,6 @@
  * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
  */
-#include "crest.h"
-#include "motor.h"
 #include "settle.h"
 #include "txn.h"
 #include "versions.h"
@@ -160,6 +158,20 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
         txn->ops[i].flags = FABRIC_FENCE;
 }
 
+/* Of a record that keeps old versions: its tuple, and what goes into its bar. */
+static void displace(struct cache_object *object, uint64_t ts)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t cells = object->written_cells;
+    object->bar_bytes = versions_bytes(schema, cells);
+    object->bar_at = versions_push(schema, versions_of(object->head), ts, cells);
+    versions_pack(schema, object->slot_image, cells, object->slot_image + object->bar_at);
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_header(object->head)->en[cell] = record_header(object->image)->en[cell];
+    }
+}
+
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
 static inline void versions_set(struct cache_object *object, uint64_t ts)
 {
@@ -170,7 +182,7 @@ static inline void versions_set(struct cache_object *object, uint64_t ts)
         record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
     }
     if (versions_kept(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
-        motor_displace(object, ts);
+        displace(object, ts);
 }
 
 static inline void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -312,7 +324,7 @@ static enum standing standing_of(const struct txn *txn, const struct cache_objec
 }
 
 /*
- * INV-COMMIT-5, mode `crest`, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
+ * INV-COMMIT-5, where records are shared, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
  * one of this CN took by a stale address, with changes of other CNs between. The change itself tells: while something of it is missing the unlock
  * behind it cannot have run.
  */
@@ -335,7 +347,7 @@ static bool object_due(struct coro *co, struct txn *txn, const struct cache_obje
     if (!object_open(co, txn, object)) return false;
     /* A new record that is whole and not tagged was reachable: others may have changed it since. */
     *write = !txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object);
-    if (!unlocked || !txn->home->local || PLANT(crest_applied_over)) return true;
+    if (!unlocked || !txn->home->mode->shares || PLANT(crest_applied_over)) return true;
     if (!standing_read(co, txn, object, &standing)) return false;
     *write = standing == STANDING_OLDER;
     return standing != STANDING_NEWER;
@@ -444,7 +456,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     if (PLANT(unlock_early)) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
-        if (txn->home->twopl) twopl_leave(co, txn);
+        if (txn->home->mode->end) txn->home->mode->end(co, txn);
     }
     changes_post(co, txn, ts);
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
@@ -457,7 +469,6 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
     remember(txn);
-    if (txn->home->local && !txn->ending) crest_applied(txn); /* else crest_end does it */
 }
 
 int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)

@@ -91,6 +91,7 @@ struct cache_object {
     bool own_read;                 /* all that was read is what this transaction has just fetched itself */
     uint8_t heat;                  /* enum cache_heat */
     bool cools;                    /* its lock CAS clears HOT */
+    bool bounded;                  /* somebody else sees to it that it is not held for too long */
     bool applier;                  /* this transaction is the last writer, and applies */
     uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
     struct local_version *applied; /* the chains that it has taken off for that */

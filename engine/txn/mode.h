@@ -11,9 +11,19 @@
 
 #include <stdbool.h>
 
+struct cache_bucket;
+struct cache_object;
+struct coro;
 struct node;
 struct txn;
 struct txn_home;
+
+/* What an index chain without the key says of it. */
+enum mode_absence {
+    MODE_ABSENCE_CHECKED, /* it is to be validated */
+    MODE_ABSENCE_KNOWN,   /* that is all, and known to be so */
+    MODE_ABSENCE_GONE,    /* nothing: what was there before is gone */
+};
 
 struct mode {
     const char *name;   /* as --cc has it */
@@ -62,6 +72,48 @@ struct mode {
     int (*attach)(struct txn *txn, uint32_t index);
     /* Also of what has attached in part only, or not. */
     void (*detach)(struct txn *txn);
+
+    /* ---- an attempt; RETRY: it has ended, and nothing is left of it ---- */
+
+    /* `log_bytes`: of its log entry at most; `attempts`: of its call, with this one. 0 or RETRY. */
+    int (*begin)(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+    /* Fetches the block, whose records are declared: 0, RETRY, or an error of the procedure's doing. Never NULL. */
+    int (*fetch)(struct coro *co, struct txn *txn);
+    /* The procedure is about to put these cells of a record, unless that is `busy`: 0, or an error of its doing. */
+    int (*put)(struct txn *txn, struct cache_object *object, uint32_t cells);
+    /* All is put: validates, logs, applies. As txn_commit. Never NULL. */
+    int (*commit)(struct coro *co, struct txn *txn);
+    /* It ends without effect. Before its reads are validated, and after: 0 or RETRY. */
+    int (*fail)(struct coro *co, struct txn *txn);
+    int (*failed)(struct coro *co, struct txn *txn);
+    /* Nobody knows whether its entry is in the log. NULL: the compute node stops. */
+    void (*lost)(struct txn *txn);
+    /* Gives back all that it holds. NULL: txn_release_own. */
+    void (*release)(struct coro *co, struct txn *txn);
+    /* The last step, whatever became of it. */
+    void (*end)(struct coro *co, struct txn *txn);
+    /* Of one whose record cache was full: by what it alone has used? */
+    bool (*outgrown)(const struct txn *txn);
+
+    /* ---- what is asked now and then: of one record or bucket, or after a lost reply ---- */
+
+    /* TS_commit, above `below`; NULL: the next one of the worker. */
+    uint64_t (*ts)(const struct txn *txn, uint64_t below);
+    /* The right to lock an index bucket; false when another transaction of the compute node has it. */
+    bool (*claim)(struct txn *txn, struct cache_bucket *bucket);
+    /* The chain of that bucket, which is not locked, lacks the object's key. NULL: the absence is to be validated. */
+    enum mode_absence (*absent)(const struct txn *txn, const struct cache_object *object,
+                                const struct cache_bucket *bucket);
+    /* Is a READ of the only object, at once and of all that is there, what this attempt has read? NULL: it is. */
+    bool (*read_alone)(const struct txn *txn);
+    /* A validation failed on the object's check_cells: what is known of them is stale. */
+    void (*stale)(struct coro *co, struct txn *txn, struct cache_object *object);
+    /* It is about to settle. True: its compute node has seen to it that it may, with others at work; else it closes the gate. */
+    bool (*settle)(struct coro *co, struct txn *txn);
+    void (*settled)(struct txn *txn);
+    /* May tags be given back from memory? True: returned() follows (settle.h). NULL: they may. */
+    bool (*returns)(struct txn *txn);
+    void (*returned)(struct txn *txn);
 };
 
 /* NULL: there is no such mode. */

@@ -1,7 +1,5 @@
 #include "settle.h"
 
-#include "crest.h"
-
 /* In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their own. */
 static void refusals_forget(struct settle_patience *patience)
 {
@@ -94,26 +92,6 @@ bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uin
     return settle_read(co, txn, addr, &word) && (word & mask) == tags;
 }
 
-/* ---- from memory, and on sight ---- */
-
-#define SIGHT (1ull << LOCAL_SIGHTS_BITS)
-
-bool settle_return_begin(struct txn *txn)
-{
-    struct local *local = txn->home->local;
-    if (!local) return true;
-    atomic_fetch_add(&local->returning, 1);
-    uint64_t sights = atomic_load(&local->sights);
-    if ((sights == txn->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
-    settle_return_end(txn);
-    return false;
-}
-
-void settle_return_end(struct txn *txn)
-{
-    if (txn->home->local) atomic_fetch_sub(&txn->home->local->returning, 1);
-}
-
 void settle_leave(struct txn *txn, struct cache_object *object)
 {
     object->unsettled |= object->held;
@@ -124,36 +102,20 @@ void settle_leave(struct txn *txn, struct cache_object *object)
     txn->unsettled = true;
 }
 
-/* Whoever has begun to give tags back is awaited: that takes one batch. Whoever begins now will look. */
-static void sight_begin(struct coro *co, struct txn *txn)
-{
-    struct local *local = txn->home->local;
-    atomic_fetch_add(&local->sights, SIGHT + 1);
-    while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
-        sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
-}
-
 bool settle_begin(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     bool alone;
     txn->op_count = 0;
-    if (home->twopl) { /* others wait for them, and are waited for; what is to be settled stays marked */
-        txn->twopl.left = true;
-        twopl_leave(co, txn);
-    }
-    if (home->local) {
-        sight_begin(co, txn);
-        return true; /* INV-LOCAL-3 */
-    }
+    if (home->mode->settle && home->mode->settle(co, txn)) return true;
     gate_close(co, home->gate, home->gate_worker, home->sched, txn->task, &alone);
     return alone;
 }
 
 void settle_end(struct txn *txn)
 {
-    if (txn->home->local)
-        atomic_fetch_add(&txn->home->local->sights, SIGHT - 1);
+    if (txn->home->mode->settled)
+        txn->home->mode->settled(txn);
     else
         gate_open(txn->home->gate);
 }
@@ -185,7 +147,7 @@ static bool patient(const struct txn *txn, const struct settle_patience *patienc
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
- * Mode crest: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
+ * Where records are shared: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
  * before it clears anything (INV-LOCAL-7). But an
  * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell. If there are none,
  * none are to be cleared: those that come later are not this object's.
@@ -193,7 +155,7 @@ enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
     struct settle_patience patience = {0};
-    if (!txn->home->local || PLANT(crest_tag_assumed)) return TAGS_OURS;
+    if (!txn->home->mode->shares || PLANT(crest_tag_assumed)) return TAGS_OURS;
     uint8_t *header = cache_alloc(&txn->cache, LAYOUT_LINE);
     uint64_t begin_ns = fabric_now_ns(txn->home->ep);
     while (header && patient(txn, &patience, begin_ns)) {

@@ -5,7 +5,6 @@
 #include "txn.h"
 
 #include "counter.h"
-#include "crest.h"
 #include "lazy.h"
 #include "must.h"
 #include "settle.h"
@@ -58,10 +57,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->unsettled = false;
     txn->lost_nodes = 0;
     txn->met.cn = -1;
-    txn->hot_again = false;
-    txn->twopl.left = false;
-    txn->snapshot_ts = txn->commit_ts = 0;
-    txn->undo_count = 0;
+    txn->at_once = false;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
@@ -206,9 +202,10 @@ int cellar_fetch(struct cellar_txn *public_txn)
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     if (txn->error) return txn->error;
-    int rc = txn_fetch(txn->co, txn);
+    const struct mode *mode = txn->home->mode;
+    int rc = mode->fetch(txn->co, txn);
     const struct observer *observer = txn->home->observer;
-    if (observer && !txn->doomed && !txn->home->local) observer->fetched(observer->arg, txn);
+    if (observer && !txn->doomed && !mode->shares) observer->fetched(observer->arg, txn);
     return rc;
 }
 
@@ -253,16 +250,10 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     return 0;
 }
 
-/* Modes that want to know what was there: before it is put for the first time. Of what is deleted they want nothing. */
-static inline bool keeps_old(const struct txn *txn, const struct cache_object *object)
-{
-    return (txn->home->mode->versions || txn->home->mode->undo) && object->kind == CACHE_ACCESS;
-}
-
-/* 0 or TOO_LARGE. */
-static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
+int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
+    if (object->kind != CACHE_ACCESS) return 0;
     if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
     if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
     for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
@@ -272,16 +263,10 @@ static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells
     return 0;
 }
 
-/* Somebody else may look at this copy, or the mode wants to know what is put over: then put_prepare comes first. */
+/* Somebody else may look at this copy, or the mode wants to know what is put over. */
 static inline bool put_prepares(const struct txn *txn, const struct cache_object *object)
 {
-    return (txn->home->local && !object->busy) || keeps_old(txn, object);
-}
-
-static int put_prepare(struct txn *txn, struct cache_object *object, uint32_t cells)
-{
-    int rc = txn->home->local && !object->busy ? crest_put(txn, object, cells) : 0;
-    return rc == 0 && keeps_old(txn, object) ? keep_old(txn, object, cells) : rc;
+    return txn->home->mode->put && !object->busy;
 }
 
 static inline int put_column(struct cache_object *object, uint32_t number, const void *value)
@@ -296,7 +281,7 @@ static inline int put_column(struct cache_object *object, uint32_t number, const
 static __attribute__((noinline)) int put_prepared(struct txn *txn, struct cache_object *object, uint32_t number,
                                                   const void *value)
 {
-    int rc = put_prepare(txn, object, 1u << object->table->schema.columns[number].cell);
+    int rc = txn->home->mode->put(txn, object, 1u << object->table->schema.columns[number].cell);
     return rc ? rc : put_column(object, number, value);
 }
 
@@ -332,7 +317,7 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
     if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
-    rc = put_prepare(txn, object, cells);
+    rc = put_prepares(txn, object) ? txn->home->mode->put(txn, object, cells) : 0;
     if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
@@ -390,8 +375,9 @@ void txn_release_own(struct coro *co, struct txn *txn)
 
 void txn_release(struct coro *co, struct txn *txn)
 {
-    if (txn->home->local)
-        crest_release(co, txn);
+    const struct mode *mode = txn->home->mode;
+    if (mode->release)
+        mode->release(co, txn);
     else
         txn_release_own(co, txn);
 }

@@ -196,21 +196,11 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
     return 0;
 }
 
-int crest_serialize(struct coro *co, struct txn *txn) { return stays_alone(txn) ? 0 : serialize_shared(co, txn); }
+static int serialize(struct coro *co, struct txn *txn) { return stays_alone(txn) ? 0 : serialize_shared(co, txn); }
 
-bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
+void crest_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    uint32_t tag_bits = object->table->schema.tag_bits;
-    if (PLANT(crest_tags_unchecked) || !(lock & ~LOCKWORD_FLAGS)) return true; /* it shows none at all: nearly always */
-    for (uint32_t cells = object->check_cells; cells; cells &= cells - 1) {
-        int owner = lockword_owner(lock, tag_bits, (uint32_t)__builtin_ctz(cells));
-        if (owner >= 0 && (uint32_t)owner != txn->home->owner) return false;
-    }
-    return true;
-}
-
-void crest_refresh(struct txn *txn, struct cache_object *object)
-{
+    (void)co;
     struct txn_home *home = txn->home;
     bool live = txn_is_live(object, record_header(object->fetching));
     if (!live) addrcache_drop(home->addrs, object->table->id, object->key);
@@ -225,7 +215,7 @@ void crest_refresh(struct txn *txn, struct cache_object *object)
 
 /* ---- durable ---- */
 
-void crest_committable(struct txn *txn, uint64_t ts)
+static void committable(struct txn *txn, uint64_t ts)
 {
     uint64_t sequence = txn->log.sequence + 1;
 
@@ -236,7 +226,7 @@ void crest_committable(struct txn *txn, uint64_t ts)
     if (!txn->alone) local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
 }
 
-bool crest_log_deps(struct txn *txn, struct logseg_entry *entry)
+static bool log_deps(struct txn *txn, struct logseg_entry *entry)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < txn->dep_count; i++) {
@@ -253,14 +243,26 @@ bool crest_log_deps(struct txn *txn, struct logseg_entry *entry)
     return true;
 }
 
-uint64_t crest_watermark(struct txn *txn) { return logring_reclaim(&txn->ring); }
+static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    struct logseg_entry entry;
+    logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
+    if (!log_deps(txn, &entry) || !txn_log_changes(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
+        return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
+    committable(txn, ts);
+    int rc = txn_log_place(co, txn, &entry, ts, logring_reclaim(&txn->ring));
+    if (rc == 0) logring_placed(&txn->ring, &txn->log);
+    return rc;
+}
 
-int crest_durable(struct coro *co, struct txn *txn)
+static int durable(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     if (PLANT(crest_apply_early) && local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_COMMITTABLE) {
         crest_leave(txn);
         txn_apply(co, txn, home->ts_last);
+        crest_applied(txn);
     }
     for (uint32_t i = 0; i < txn->dep_count && !PLANT(crest_ack_early); i++)
         if (local_await(co, txn->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
@@ -275,7 +277,7 @@ static __attribute__((noinline)) void share_busy(struct txn *txn)
         if (object->busy && !crest_sole_ready(txn, object)) return;
 }
 
-void crest_leave_durable(struct txn *txn)
+static void leave_durable(struct txn *txn)
 {
     local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
     txn->ending = true;
@@ -291,4 +293,54 @@ void crest_lost(struct txn *txn)
 {
     gate_stop(txn->home->gate, txn->home->sched);
     local_status_set(txn->writer, LOCAL_LOST, txn->home->sched);
+}
+
+/* ---- commit ---- */
+
+int crest_commit(struct coro *co, struct txn *txn)
+{
+    uint64_t ts;
+    bool open = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked);
+    int rc = open ? crest_block_end(co, txn) : 0; /* else v comes at once, and makes READY what is BUSY */
+    if (rc == 0) rc = serialize(co, txn);
+    if (rc == 0) rc = txn_validate(co, txn);
+    if (rc) {
+        if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+        return rc;
+    }
+    rc = txn_log(co, txn, log_post, &ts);
+    if (rc == 0 && ts && !PLANT(log_with_apply)) txn->ring.released = txn->log_watermark;
+    if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = durable(co, txn);
+    if (rc) return txn_not_logged(co, txn, rc, ts);
+    txn_acknowledged(txn);
+    bool changed = ts || txn->announced_count || txn->cache.locked_end;
+    leave_durable(txn);
+    if (changed) txn_apply(co, txn, ts);
+    crest_end(txn, true);
+    return txn_committed(txn, ts);
+}
+
+int crest_fail(struct coro *co, struct txn *txn)
+{
+    crest_block_drop(txn);
+    return serialize(co, txn);
+}
+
+/* What was read rests on others' entries. */
+int crest_failed(struct coro *co, struct txn *txn)
+{
+    bool lost = !PLANT(crest_fail_undurable) && durable(co, txn);
+    return lost ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : 0;
+}
+
+bool crest_outgrown(const struct txn *txn)
+{
+    const struct arena *arena = &txn->home->local->arena;
+    return arena_in_use(arena) < arena->class_bytes / 4;
+}
+
+bool crest_read_alone(const struct txn *txn)
+{
+    const struct cache_object *object = &txn->cache.objects[0];
+    return object->own_read || object->sole || PLANT(crest_snapshot_shared);
 }

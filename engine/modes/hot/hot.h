@@ -58,10 +58,11 @@ bool hot_rests(struct txn_home *home);
 
 /* ---- blocks (hot.c) ---- */
 
-/* The block's objects are declared, none of them is joined: 0, or RETRY (released). */
-NODISCARD int hot_enter(struct coro *co, struct txn *txn);
-/* The attempt is over. */
-void hot_leave(struct txn *txn);
+/* Enters the locks of the block's objects before they are joined. */
+NODISCARD int hot_fetch(struct coro *co, struct txn *txn);
+/* Leaves them: the attempt is over. */
+void hot_end(struct coro *co, struct txn *txn);
+void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object);
 
 /* ---- hints (hot_hint.c) ---- */
 

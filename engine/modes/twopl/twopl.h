@@ -135,7 +135,7 @@ void twopl_go_on(void *twopl, const struct configuration *now);
 struct fabric_addr twopl_addr(const struct locktable *table, const struct catalog *catalog, uint32_t lock,
                               int32_t away);
 /* Before a lock is asked for: what came before the last change is taken out of the worker's inbox. */
-void twopl_begin(struct coro *co, struct txn *txn);
+void twopl_await_begin(struct coro *co, struct txn *txn);
 /*
  * The lock set->doubtful of an attempt that holds no other one: nobody knows whether it is held. True: the configuration changes, and all locks end. False:
  * its memory node is there, or nobody knows for long.
@@ -144,13 +144,12 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn);
 
 /* ---- transactions (twopl.c) ---- */
 
-/* Before a call's first attempt. */
-void twopl_call_begin(struct twopl_set *set);
-/* Takes the locks of the block's records: 0, or RETRY (released), or an error of the procedure's doing. */
-NODISCARD int twopl_enter(struct coro *co, struct txn *txn);
+NODISCARD int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+/* Takes the locks of the block's records before it fetches them. */
+NODISCARD int twopl_fetch(struct coro *co, struct txn *txn);
+NODISCARD int twopl_commit(struct coro *co, struct txn *txn);
+NODISCARD int twopl_fail(struct coro *co, struct txn *txn);
 /* The attempt is over, its changes applied: releases all. */
-void twopl_leave(struct coro *co, struct txn *txn);
-/* Were its locks released early, or may they have been taken? Then nothing that it has read counts. */
-bool twopl_lost(const struct txn *txn);
-/* Do its locks alone keep what it has read? */
-bool twopl_keeps(const struct txn *txn);
+void twopl_end(struct coro *co, struct txn *txn);
+/* INV-2PL-6. */
+bool twopl_settle(struct coro *co, struct txn *txn);

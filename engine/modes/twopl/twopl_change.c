@@ -36,7 +36,7 @@ struct fabric_addr twopl_addr(const struct locktable *table, const struct catalo
     return (int32_t)fabric_addr_node(addr) == away ? catalog_replica(catalog, addr, 1) : addr;
 }
 
-void twopl_begin(struct coro *co, struct txn *txn)
+void twopl_await_begin(struct coro *co, struct txn *txn)
 {
     while (lockmgr_due(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
 }
