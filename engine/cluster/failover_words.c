@@ -185,7 +185,7 @@ int failover_locks_rebuild(struct failover *failover)
     return recover_walk(&failover->run, (uint32_t)failover->now.away, run_rebuild);
 }
 
-/* ---- locks of mode 2pl ---- */
+/* ---- locks in the pool ---- */
 
 /* Of the memory node at that place, to the end of the table. */
 static int table_clear(struct failover *failover, uint32_t place, int32_t away)

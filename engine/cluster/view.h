@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-struct txn_home;
+struct halt;
 
 struct view {
     const struct member *member;
@@ -24,7 +24,7 @@ struct view {
 /* 0, or why nobody knows. */
 NODISCARD int view_look(struct coro *co, struct view *view, struct fabric_ep *ep, uint32_t cn);
 /* At all, for that compute node. Its halt is told when their words' memory node does not answer: nobody else may use that one just now. */
-void view_renew(struct coro *co, struct view *view, const struct txn_home *home);
+void view_renew(struct coro *co, struct view *view, struct fabric_ep *ep, struct halt *halt);
 /* It is fenced for certain, and its log has had its effect; or nobody uses the index. */
 bool view_dead(const struct view *view, uint32_t cn);
 /* Grows with each life that is over, and is the same for all who have seen the same words; 0: every life that was seen to begin goes on. */

@@ -112,7 +112,7 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
         if (versions_kept(&db->catalog->tables[i]->schema) != db->catalog->versions)
             return err_set(call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s",
                            db->catalog->tables[i]->name, db->catalog->versions ? "keeps no" : "keeps",
-                           db->catalog->versions ? "other modes than motor" : "mode motor");
+                           mode_of_pools(!db->catalog->versions));
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);

@@ -36,3 +36,5 @@ int mode_check(const struct cellar_config *config, struct cellar_error *error)
         if (modes[i].check) rc = modes[i].check(config, error);
     return rc;
 }
+
+const char *mode_of_pools(bool versions) { return versions ? "mode motor" : "other modes than motor"; }

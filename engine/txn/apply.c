@@ -125,7 +125,7 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     }
 }
 
-/* Mode `motor`, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
+/* Of a record that keeps old versions, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
 static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const uint32_t en = offsetof(struct record_wire, en);
@@ -136,7 +136,7 @@ static void apply_versions(struct coro *co, struct txn *txn, struct cache_object
 
 /*
  * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake
- * us on a backup; in mode `ford` lest anybody use what may yet be undone.
+ * us on a backup; where it is written before it is decided, lest anybody use what may yet be undone.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {

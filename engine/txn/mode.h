@@ -122,5 +122,7 @@ const struct mode *mode_of(enum cellar_cc cc);
 int mode_find(const char *name);
 /* Their names, NULL behind the last one. */
 extern const char *const mode_names[];
+/* Whose pools keep old versions, or do not: "mode ..." or "other modes than ...". */
+const char *mode_of_pools(bool versions);
 /* All that they refuse of that configuration. */
 NODISCARD int mode_check(const struct cellar_config *config, struct cellar_error *error);

@@ -83,7 +83,7 @@ static void watcher_main(struct coro *co, void *arg)
             late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
         }
         hot->watcher_busy = true;
-        if (late) view_renew(co, &hot->view, hot->home);
+        if (late) view_renew(co, &hot->view, hot->home->ep, hot->home->halt);
         hot->watcher_busy = false;
         hot->watched = any;
         (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);

@@ -96,7 +96,7 @@ static void look_at_all(struct coro *co, struct twopl_worker *own)
 {
     struct twopl *twopl = own->twopl;
     const struct txn_home *home = own->home;
-    view_renew(co, &twopl->view, home);
+    view_renew(co, &twopl->view, home->ep, home->halt);
     for (uint32_t cn = 0; home->vigil && cn < home->catalog->cn_count; cn++)
         if (cn != twopl->cn && !view_dead(&twopl->view, cn)) vigil_watch(home->vigil, home->sched, cn);
 }
