@@ -32,7 +32,7 @@ static int service_look(struct coro *co, const struct member *member, struct fab
 struct cluster {
     struct service service;
     struct catalog catalog;
-    struct txn_home homes[CNS];
+    struct fabric_ep eps[CNS];
     struct view views[CNS];
 };
 
@@ -44,7 +44,7 @@ static void cluster_begin(struct cluster *cluster)
     *cluster = (struct cluster){.catalog = {.cn_count = CNS}};
     cluster->service.member = (struct member){.ops = &ops, .catalog = &cluster->catalog};
     for (uint32_t cn = 0; cn < CNS; cn++) {
-        cluster->homes[cn] = (struct txn_home){.catalog = &cluster->catalog, .owner = cn};
+        cluster->eps[cn].cn = cn;
         cluster->service.states[cn] =
             (struct members_state){.state = LAYOUT_MEMBER_LIVE, .incarnation = incarnations[cn], .recoverer = -1};
         cluster->views[cn].member = &cluster->service.member;
@@ -53,7 +53,7 @@ static void cluster_begin(struct cluster *cluster)
 
 static uint64_t deaths_seen(struct cluster *cluster, uint32_t by)
 {
-    view_renew(NULL, &cluster->views[by], &cluster->homes[by]);
+    view_renew(NULL, &cluster->views[by], &cluster->eps[by], NULL);
     return view_deaths(&cluster->views[by]);
 }
 
