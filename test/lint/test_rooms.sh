@@ -90,7 +90,7 @@ unplanted fabric/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);' # clock in
 unplanted tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zipf.h"' # workload contract
 unplanted engine/txn/commit.c 'bool bad = PLANT(crest_ts_of_base) || LOCKWORD_HOT; /* as at a crest */'
 unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_CC_CREST); /* mode `crest` */'
-unplanted engine/db/db.c '#include "db.h"\n#include "crest.h"'
+unplanted engine/db/db.c '#include "db.h"\n#include "txn.h"'
 unplanted engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");' # longer names
 unseen
 
