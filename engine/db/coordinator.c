@@ -222,40 +222,54 @@ int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, 
 
 /*
  * Whole-table work runs in the fabric's bulk mode, for as long as it takes. No change of the configuration comes in between; a compute node that
- * has stopped may still look.
+ * has stopped may still look: then the gate was not entered.
  */
-#define BULK(session, call)                                                                                            \
-    do {                                                                                                               \
-        struct worker *worker = (session)->coordinator->worker;                                                        \
-        const struct txn_home *home = &worker->home;                                                                   \
-        struct sched_task *task = &(session)->coordinator->task;                                                       \
-        bool entered = gate_enter((session)->co, home->gate, home->gate_worker, home->sched, task);                    \
-        worker->ep->bulk = true;                                                                                       \
-        int rc_ = (call);                                                                                              \
-        worker->ep->bulk = false;                                                                                      \
-        if (entered) gate_leave(home->gate, home->gate_worker, home->sched);                                           \
-        return rc_;                                                                                                    \
-    } while (0)
+static bool bulk_begin(struct cellar_session *session)
+{
+    struct worker *worker = session->coordinator->worker;
+    const struct txn_home *home = &worker->home;
+    bool entered = gate_enter(session->co, home->gate, home->gate_worker, home->sched, &session->coordinator->task);
+    worker->ep->bulk = true;
+    return entered;
+}
+
+/* Returns rc. */
+static int bulk_end(struct cellar_session *session, bool entered, int rc)
+{
+    struct worker *worker = session->coordinator->worker;
+    const struct txn_home *home = &worker->home;
+    worker->ep->bulk = false;
+    if (entered) gate_leave(home->gate, home->gate_worker, home->sched);
+    return rc;
+}
 
 int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
-    BULK(session, loader_load(session->co, worker->loader, table, key, row, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_load(session->co, session->coordinator->worker->loader, table, key, row, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
                 struct cellar_error *error)
 {
-    BULK(session, loader_scan(session->co, worker->loader, table, fn, arg, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_scan(session->co, session->coordinator->worker->loader, table, fn, arg, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_audit(struct cellar_session *session, struct cellar_error *error)
 {
-    BULK(session, loader_audit(session->co, worker->loader, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_audit(session->co, session->coordinator->worker->loader, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
-    BULK(session, loader_space(session->co, worker->loader, table, space, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_space(session->co, session->coordinator->worker->loader, table, space, error);
+    return bulk_end(session, entered, rc);
 }

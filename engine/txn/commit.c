@@ -35,13 +35,17 @@ bool txn_en_may_wrap(const struct txn *txn)
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
-    return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
-           (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
-           (!txn->home->mode->read_alone || txn->home->mode->read_alone(txn)) && txn->cache.objects[0].read_at_once &&
-           txn->cache.objects[0].state == CACHE_PRESENT &&
-           txn->cache.objects[0].absent_bucket < 0 && /* nor was it absent first, and inserted then */
-           (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
-           !txn_en_may_wrap(txn);
+    const struct cache_object *object = &txn->cache.objects[0];
+    const struct mode *mode = txn->home->mode;
+    bool lines = txn->home->ep->fabric->line_atomic, one = txn->cache.object_count == 1;
+    bool in_place = object->fetching == object->image;
+    if (PLANT(snapshot_on_words)) lines = true;
+    if (PLANT(snapshot_of_two)) one = one || txn->cache.object_count == 2;
+    if (PLANT(crest_snapshot_shared)) in_place = true;
+    if (!lines || !one || !in_place || !object->read_at_once) return false;
+    if (mode->read_alone && !mode->read_alone(txn)) return false;
+    /* Nor was it absent first, and inserted then. */
+    return object->state == CACHE_PRESENT && object->absent_bucket < 0 && !txn_en_may_wrap(txn);
 }
 
 /* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
