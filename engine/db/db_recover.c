@@ -204,7 +204,8 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
     struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
     struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = node};
-    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task), .halt = &db->nodes[0].halt};
+    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task),
+                                       .halt = &db->nodes[0].halt};
     struct failover_report report = {0};
     for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->nodes[0].halt.now.state == CONFIGURATION_STEADY; waits++) {
         int rc = db->fabric->ops->control(db->fabric, &leave, error);
