@@ -154,15 +154,15 @@ static int fills(struct coro *co, struct coordinator *coordinator, void *arg)
     struct refused *run = arg;
     struct cellar_error error = {0};
     if (coordinator->worker->cn != 0) return 0;
-    halt_suspect(&run->at.db->halts[0], 0);
+    halt_suspect(&run->at.db->nodes[0].halt, 0);
     CHECK(&run->at, failover_steps_await_state(co, coordinator, 0, CONFIGURATION_LOST));
     fabric_sim_mn_replace(run->at.fabric, 0);
     run->leading = true;
     run->ended = db_replace(co, coordinator, 0, &error);
     run->leading = false;
-    run->epoch = run->at.db->halts[0].now.epoch;
+    run->epoch = run->at.db->nodes[0].halt.now.epoch;
     if (run->ended) CHECK(&run->at, db_replace(co, coordinator, 0, &error) == 0);
-    CHECK(&run->at, run->at.db->halts[0].now.state == CONFIGURATION_STEADY);
+    CHECK(&run->at, run->at.db->nodes[0].halt.now.state == CONFIGURATION_STEADY);
     return 0;
 }
 
