@@ -52,7 +52,7 @@ static bool snapshot_suffices(const struct txn *txn)
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -276,14 +276,14 @@ int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
     struct fabric_addr at;
     bool crest = txn->home->local;
 
-    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     if (crest && entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
         return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     if (crest) crest_committable(txn, ts);
     /* But in mode crest, all earlier entries of this coordinator were applied before this transaction began. */
     uint64_t watermark = crest ? crest_watermark(txn) : txn->log.sequence;
     int rc = logseg_entry_finish(&txn->log, &entry, ts, watermark, &at);
-    if (rc) return txn_error(txn, rc);
+    if (rc) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     if (crest) logring_placed(&txn->ring, &txn->log);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : txn->home->catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
@@ -371,7 +371,7 @@ static int publish(struct coro *co, struct txn *txn)
 {
     int rc = txn->index_count ? txn_index_change(co, txn) : 0;
     uint64_t ts = rc == 0 ? txn_ts_choose(txn) : 0;
-    if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
+    if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     const struct observer *observer = txn->home->observer;
     if (rc == 0 && observer && txn->home->local) observer->serialized(observer->arg, txn);
@@ -408,7 +408,8 @@ static int publish(struct coro *co, struct txn *txn)
 int txn_commit(struct coro *co, struct txn *txn)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
+    if (txn->block_count && !txn->error)
+        txn_error_of(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
     if (txn->home->mode->undo) return ford_commit(co, txn);
