@@ -37,9 +37,12 @@
     X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
+    X(twopl_waits_unanswered, "mode 2pl: who waits for a lock in vain does not ask whether its memory node is there")  \
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+    X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
+    X(agent_unanswered_waits, "who reaches no memory node any more stands still until one answers")                    \
     X(view_own_uncounted, "a compute node counts who is dead without its own word")                                    \
     X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
     X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \

@@ -320,7 +320,11 @@ CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 struct cellar_call_options {
-    /* 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call ends with DEADLINE. */
+    /*
+     * 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call ends with DEADLINE. Without one, too,
+     * a call ends (UNREACHABLE, INDETERMINATE or FENCED) when more memory nodes are lost than backups stand in for: within 25 s on shm
+     * (docs/failover.md).
+     */
     uint64_t timeout_ns;
     /* NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with CANCELLED (in a queue within 1 ms). */
     const uint32_t *cancel;
@@ -416,7 +420,8 @@ CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_compl
 
 /*
  * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first negative
- * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine.
+ * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine. Who keeps the worker for a quarter of
+ * lease_ns, by sleep or work of his own, is told of in the log; who keeps it for a whole one may be declared dead by others, and is fenced.
  */
 typedef int (*cellar_client_fn)(struct cellar_session *session, void *arg);
 CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);

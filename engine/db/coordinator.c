@@ -3,11 +3,14 @@
 
 #include "crest.h"
 #include "motor.h"
+#include "settle.h"
 
 #include "must.h"
 
-#define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
-#define SAMPLE_EVERY 64 /* attempts between samples of phase times */
+#define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
+#define TURN_NS                                                                                                        \
+    1000000 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
+#define SAMPLE_EVERY 64     /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
 /* Up to a millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
 #define BACKOFF_DOUBLINGS_QUICK 10
@@ -115,6 +118,13 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
     if (waited_ns > stats->tag_wait_ns) __atomic_store_n(&stats->tag_wait_ns, waited_ns, __ATOMIC_RELAXED);
 }
 
+/* INV-FAILOVER-9. What it waits for may be of a compute node that nobody can recover any more. */
+static bool tries_in_vain(const struct worker *worker, uint64_t begin_ns)
+{
+    uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
+    return gone_ns > SETTLE_FAILOVER_STALLS * worker->ep->fabric->stall_max_ns && halt_unmended(worker->home.halt);
+}
+
 /* Did this attempt exhaust the record cache, and did nobody else? */
 static bool cache_outgrown(const struct txn *txn)
 {
@@ -152,6 +162,16 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
     return result;
 }
 
+/* INV-SCHED-2. After a call whose last attempt began at begin_ns: whatever its outcome, its coordinator does not keep the worker. */
+static void turn_end(struct coro *co, struct coordinator *coordinator, uint64_t begin_ns)
+{
+    if (!coordinator->turn_ns) coordinator->turn_ns = begin_ns;
+    bool over = coordinator->calls % TURN_CALLS == 0 || begin_ns - coordinator->turn_ns > TURN_NS;
+    if (!over) return;
+    sched_yield_task(co, &coordinator->worker->sched, &coordinator->task);
+    coordinator->turn_ns = 0;
+}
+
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
@@ -167,6 +187,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
     if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
         *result = coordinator_refused(options, result->code, gone_ns);
+        turn_end(co, coordinator, fabric_now_ns(worker->ep));
         return result->code;
     }
     for (;;) {
@@ -175,7 +196,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
-        if (node_failures == NODE_FAILURES_MAX) {
+        if (node_failures == NODE_FAILURES_MAX || tries_in_vain(worker, begin_ns)) {
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
@@ -201,7 +222,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    return result->code ? ended_badly(txn, options, result) : 0;
+    int code = result->code ? ended_badly(txn, options, result) : 0;
+    turn_end(co, coordinator, txn->begin_ns);
+    return code;
 }
 
 void coordinator_main(struct coro *co, void *arg)

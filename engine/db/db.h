@@ -71,7 +71,8 @@ struct coordinator {
     uint32_t index, cn_index;   /* over all of this process; within its compute node */
     struct db_request *request; /* what it runs, or will when resumed */
     struct txn txn;
-    uint32_t calls; /* counts to the next voluntary yield, and samples phases */
+    uint32_t calls;   /* counts to the end of its turn, and samples phases */
+    uint64_t turn_ns; /* when its turn began */
     struct cellar_session *session;
 };
 

@@ -45,6 +45,7 @@ struct recover {
     uint32_t steps; /* counts to the next breath */
     bool signs;     /* this life has not joined, and shows in the name of the one that it recovers that it is at it */
     uint64_t signed_ns; /* the last time */
+    struct sched_share share; /* of the worker, while it breathes */
 };
 
 /* ---- recover.c ---- */
