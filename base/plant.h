@@ -37,7 +37,6 @@
     X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
-    X(twopl_waits_unanswered, "mode 2pl: who waits for a lock in vain does not ask whether its memory node is there")  \
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \

@@ -166,6 +166,7 @@ static uint32_t calls_beside_a_recovery(void)
     assert_int_equal(WTERMSIG(end_of(other)), SIGKILL);
     assert_int_equal(cellar_run(side.db, without_manners, &side), 0);
     assert_int_equal(side.wrong, 0);
+    for (int i = 0; i < 3000 && !atomic_load(&side.recovered); i++) usleep(10000);
     assert_int_equal(side.recovered, 1);
     cellar_close(side.db);
     contract_memnodes_stop(&memnodes);

@@ -263,10 +263,10 @@ static bool met(const char *name, const struct shape *shape)
 static void its_plants_are_met(void **state)
 {
     const struct shape pair = {.cc = CELLAR_CC_CELL, .mns = 2, .replicas = 1, .lost = {0, 1}};
-    const struct shape locks = {.cc = CELLAR_CC_TWOPL, .mns = 2, .lost = {1, 0}};
+    const struct shape locks = {.cc = CELLAR_CC_TWOPL, .mns = 2, .lost = {1, 0}, .lease_ns = 500000};
     (void)state;
     assert_true(met("agent_unanswered_waits", &pair));
-    assert_true(met("twopl_waits_unanswered", &locks));
+    assert_true(met("agent_unanswered_waits", &locks));
 }
 #endif
 

@@ -158,13 +158,6 @@ static void failed(struct txn *txn, struct fabric_addr addr, int code)
     if (code == -CELLAR_ERR_INDETERMINATE) txn->twopl.doubtful = addr;
 }
 
-/* INV-2PL-8. A place in a queue is waited in without an operation: it may be of a memory node that is lost. */
-static bool answers(struct coro *co, struct txn *txn, struct fabric_addr addr)
-{
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
-    return txn_await(co, txn) == 0 || PLANT(twopl_waits_unanswered);
-}
-
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
 {
     struct twopl *twopl = txn->home->twopl;
@@ -176,8 +169,6 @@ static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, 
     int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], addr,
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
     twopl_asked_end(twopl);
-    if (code == -CELLAR_ERR_DEADLINE && wait_ns >= TWOPL_WAIT_NS && !answers(co, txn, addr))
-        code = -CELLAR_ERR_UNREACHABLE;
     if (code) failed(txn, addr, code);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
     return code;

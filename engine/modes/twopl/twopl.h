@@ -15,7 +15,6 @@
  * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
  * INV-2PL-6: who waits for all other attempts of his compute node holds no lock that one of them may wait for: locks are released before a settlement.
  * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one; unless the configuration changes first.
- * INV-2PL-8: who waits for a lock in vain asks its memory node, and waits no more for one that does not answer.
  * INV-2PL-7: no lock outlives a change of the configuration: while all compute nodes stand still none holds one, each forgets all that it knows of
  *            them, and the leader makes them zero, on each memory node or where it is stood in for.
  */
