@@ -280,11 +280,7 @@ void cellar_session_yield(struct cellar_session *session)
 int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
-    struct coordinator *coordinator = session->coordinator;
-    int code = coordinator_exec(session->co, coordinator, proc, args, options, 0, result);
-    if (coordinator->calls % YIELD_EVERY == 0)
-        sched_yield_task(session->co, &coordinator->worker->sched, &coordinator->task);
-    return code;
+    return coordinator_exec(session->co, session->coordinator, proc, args, options, 0, result);
 }
 
 /*
