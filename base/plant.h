@@ -204,9 +204,8 @@
     X(rpc_reader_unasked, "a lock server grants readers whoever holds")                                                \
     X(fence_any_life, "who is fenced for an earlier life's death is whoever has that index now")                       \
     X(recover_claim_dead_kept, "who holds a claim is taken for alive as long as its word says so")                     \
-    X(recover_claim_left, "whoever fails in a recovery keeps its claim")                                               \
     X(recover_own_refused, "an earlier life of an own index is recovered by nobody but who is asked for it")           \
-    X(join_claims_kept, "claims of an earlier life stay with an index that is used again")                             \
+    X(failover_ack_inherited, "who opens the pool says for its earlier life that it stands still")                     \
     X(failover_own_unredone, "who leads a change takes an earlier life of its own index for itself")                   \
     X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \

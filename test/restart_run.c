@@ -209,6 +209,8 @@ static bool begin_life(struct lab *lab, uint32_t cn)
     int rc = db_open_on(lab->fabric, &config, &life->db, &lab->error);
     /* It may have been killed meanwhile, as the plan has it. */
     if (rc && lab->dead[cn]) return true;
+    /* A memory node was lost when it had joined, and was not yet open: that is said, and it comes again. */
+    if (rc == -CELLAR_ERR_UNREACHABLE && lab->count[cn] < LIVES) return begin_life(lab, cn);
     if (wrong(lab, "opening by compute node", cn, rc)) return false;
     life->accounts = cellar_table_find(life->db, schema.name);
     rc = life->accounts ? 0 : cellar_table_create(life->db, &schema, &life->accounts, &lab->error);
@@ -367,7 +369,7 @@ struct restart_run_plan restart_run_draw(enum cellar_cc cc, uint64_t seed)
         } else if (dead[cn]) {
             plan_add(&plan, &prng, RESTART_RUN_CN_COMES, cn);
             dead[cn] = false;
-        } else if (deaths[cn] < LIVES - 1) {
+        } else if (deaths[cn] < LIVES - 3) {
             plan_add(&plan, &prng, RESTART_RUN_CN_DIES, cn);
             dead[cn] = true;
             deaths[cn]++;

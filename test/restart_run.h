@@ -11,7 +11,7 @@
 #define RESTART_RUN_MNS 2
 #define RESTART_RUN_COROS 2
 #define RESTART_RUN_ACCOUNTS 3 /* fewer than clients: they meet */
-#define RESTART_RUN_LIVES 4    /* of one index */
+#define RESTART_RUN_LIVES 6    /* of one index */
 #define RESTART_RUN_EVENTS 16
 
 enum restart_run_kind {

@@ -129,6 +129,15 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
     return false;
 }
 
+/*
+ * What the member word tells of holds on to what it holds: this compute node has stopped; or it opens the pool, and the word is of an earlier life.
+ * That one is dead, though its index stands still (INV-FAILOVER-3).
+ */
+static bool is_over(const struct agent *agent)
+{
+    return atomic_load(&agent->halt->gate->failed) || (!agent->worker->db->joined && !PLANT(failover_ack_inherited));
+}
+
 /* Until an even epoch, or until this compute node is fenced. */
 static void stand_still(struct coro *co, struct agent *agent, struct sched_task *task, struct configuration now)
 {
@@ -140,7 +149,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
     halt_begin(halt, &now);
     while (!atomic_load(&agent->worker->stop)) {
         if (acked != now.epoch && halt_still(halt, &agent->worker->sched) &&
-            configuration_ack(co, ep, &now, agent->worker->cn, atomic_load(&halt->gate->failed)) == 0)
+            configuration_ack(co, ep, &now, agent->worker->cn, is_over(agent)) == 0)
             acked = now.epoch;
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;

@@ -116,7 +116,7 @@ static void claim_give_back(struct recover *run, int rc)
 {
     struct members_state to = run->claim, now;
     if (!run->claimed || rc == 0 || rc == -CELLAR_ERR_FENCED || rc == -CELLAR_ERR_UNREACHABLE ||
-        rc == -CELLAR_ERR_INDETERMINATE || recover_is_called(run->home) || PLANT(recover_claim_left))
+        rc == -CELLAR_ERR_INDETERMINATE || recover_is_called(run->home))
         return;
     to.claim_epoch++;
     to.recoverer = -1;

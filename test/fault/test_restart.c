@@ -13,6 +13,8 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define SEEDS 40
 
@@ -87,23 +89,38 @@ static const struct {
     const char *plant;
     uint64_t seeds; /* of plans by chance within which it is met */
 } plants[] = {
-    {"recover_own_refused", 200},     {"failover_own_unredone", 400}, {"fence_any_life", 100},
-    {"recover_claim_dead_kept", 200}, {"join_claims_kept", 1000},     {"recover_claim_left", 1000},
+    {"recover_own_refused", 200},    {"failover_own_unredone", 200},   {"fence_any_life", 100},
+    {"failover_ack_inherited", 200}, {"recover_claim_dead_kept", 200},
 };
+
+/* In a process of its own: an opening that does not end ends it. */
+static bool is_met(const struct restart_run_plan *plan)
+{
+    char verdict[400];
+    int status = 0;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        restart_run(plan, verdict, sizeof verdict);
+        _exit(verdict[0] != 0);
+    }
+    assert_true(waitpid(pid, &status, 0) == pid);
+    return status != 0;
+}
 
 static void planted_bugs_are_met(void **state)
 {
     (void)state;
     for (uint32_t i = 0; i < sizeof plants / sizeof *plants; i++) {
-        char verdict[400] = "";
+        bool met = false;
         assert_true(plant_choose(plants[i].plant));
-        for (uint64_t seed = 0; seed < plants[i].seeds && !verdict[0]; seed++) {
+        for (uint64_t seed = 0; seed < plants[i].seeds && !met; seed++) {
             const struct restart_run_plan plan = restart_run_draw(modes[seed % 3], seed);
-            restart_run(&plan, verdict, sizeof verdict);
-            if (verdict[0]) print_message("%s: seed %llu: %s\n", plants[i].plant, (unsigned long long)seed, verdict);
+            met = is_met(&plan);
+            if (met) print_message("%s: seed %llu\n", plants[i].plant, (unsigned long long)seed);
         }
         assert_true(plant_choose(NULL));
-        if (!verdict[0]) fail_msg("%s: not met in %llu seeds", plants[i].plant, (unsigned long long)plants[i].seeds);
+        if (!met) fail_msg("%s: not met in %llu seeds", plants[i].plant, (unsigned long long)plants[i].seeds);
     }
 }
 #else

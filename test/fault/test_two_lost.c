@@ -174,7 +174,7 @@ static bool all_end(struct loss *loss)
         requests[i].target = &worker->coordinators[i % COROS];
         worker_submit(worker, &requests[i]);
     }
-    return loss->fabric->ops->wait(loss->fabric, &pending) == 0;
+    return loss->fabric->ops->wait(loss->fabric, &pending, UINT64_MAX) == 0;
 }
 
 /* A call ends by a code that tells of the loss, and none is late. */

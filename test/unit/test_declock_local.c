@@ -192,7 +192,7 @@ static void keep_time(int32_t dead)
     assert_int_equal(fabric_sim_open(&sim, &cluster.fabric, &error), 0);
     for (uint32_t cn = 0; cn < NODES; cn++)
         if ((int32_t)cn != dead) node_open(&cluster, cn);
-    assert_int_equal(cluster.fabric->ops->wait(cluster.fabric, &cluster.running), 0);
+    assert_int_equal(cluster.fabric->ops->wait(cluster.fabric, &cluster.running, UINT64_MAX), 0);
     uint64_t word = word_of(&cluster, cluster.nodes[first].ep);
     assert_in_range(word >> 16, 4, 6);  /* rounds: one at once, then one a second */
     assert_int_equal(word & 0xffff, 0); /* all that entered the last one have seen its end */
