@@ -324,7 +324,8 @@ static __attribute__((cold, noinline)) int column_refused(struct txn *txn, const
                                                           int column, bool put)
 {
     uint32_t cell = 1u << object->table->schema.columns[column].cell;
-    uint32_t declared = (put ? object->write_cells : object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    uint32_t declared =
+        (put ? object->write_cells : object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
     if (declared & cell) return txn_error_column(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_CODE, object, column);
     return txn_error_column(txn, -CELLAR_ERR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object,
                             column);
