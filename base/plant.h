@@ -40,6 +40,8 @@
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+    X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
+    X(agent_unanswered_waits, "who reaches no memory node any more stands still until one answers")                    \
     X(view_own_uncounted, "a compute node counts who is dead without its own word")                                    \
     X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
     X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \
@@ -70,6 +72,8 @@
     X(log_lost_aborted, "a log WRITE of unknown outcome counts as not run")                                            \
     X(insert_unlogged, "an insert is not in the log entry")                                                            \
     /* index and space */                                                                                              \
+    X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
+    X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \
     X(chain_head_only, "a key is absent when the head of its chain lacks it")                                          \

@@ -41,6 +41,7 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
 static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
+    atomic_store(&halt->unmended, true);
     if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
     gate_stop(halt->gate, &agent->worker->sched);
     halt_end(halt, &halt->now);
@@ -127,19 +128,6 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
     return false;
 }
 
-/* Two at a time: nobody can end this change. */
-static bool another_lost(const struct agent *agent, const struct configuration *now)
-{
-    struct fabric *fabric = agent->worker->ep->fabric;
-    bool lost = false;
-    for (uint32_t node = 0; node < fabric->mn_count && !lost; node++) {
-        struct fabric_control control = {
-            .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = node, .only_dead = true};
-        lost = (int32_t)node != now->away && fabric->ops->control(fabric, &control, NULL) == 0;
-    }
-    return lost;
-}
-
 /*
  * What the member word tells of holds on to what it holds: this compute node has stopped; or it opens the pool, and the word is of an earlier life.
  * That one is dead, though its index stands still (INV-FAILOVER-3).
@@ -165,7 +153,11 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;
         int rc = look(co, agent, &next);
-        if (rc == -CELLAR_ERR_FENCED || (rc == 0 && configuration_changing(&next) && another_lost(agent, &next))) {
+        /* INV-FAILOVER-9. Who reaches no word any more knows of the last change that he saw. */
+        const struct configuration *known = rc == 0 || PLANT(agent_unanswered_waits) ? &next : &now;
+        bool unknown = rc && PLANT(agent_unanswered_waits);
+        if (rc == -CELLAR_ERR_FENCED ||
+            (!unknown && configuration_changing(known) && halt_another_lost(halt, known->away))) {
             give_up(agent);
             return;
         }
@@ -186,12 +178,31 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
     }
 }
 
+/*
+ * INV-FAILOVER-9. One is lost, and another one is, or is away: no failover stands in for it. Of two that are lost at once neither's change can be led to its end,
+ * and none that has begun; where one is away already, calls that do not need the other one go on. True: this compute node has stopped.
+ */
+static bool unmended(struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    int32_t away = halt->now.away;
+    if (!halt_another_lost(halt, away) || PLANT(agent_unanswered_waits)) return false;
+    if (away < 0)
+        while (!halt_is_lost(halt, (uint32_t)++away)) continue;
+    if (!halt_another_lost(halt, away)) return false;
+    bool ends = halt->now.away < 0 || atomic_load(&halt->gate->halted);
+    atomic_store(&halt->unmended, true);
+    if (ends) give_up(agent);
+    return ends;
+}
+
 /* A memory node did not answer; most of the time it is there all the same. */
 static void suspects_judge(struct coro *co, struct agent *agent)
 {
     struct halt *halt = agent->halt;
     const struct failover_home home = home_of(agent, &agent->task);
     struct cellar_error error;
+    if (unmended(agent)) return;
     for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
         uint32_t node = (uint32_t)__builtin_ctzll(nodes);
         struct fabric_control control = {
@@ -270,6 +281,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
         give_up(agent);
         return true;
     }
+    if (rc && (atomic_load(&halt->gate->halted) || atomic_load(&halt->suspects)) && unmended(agent)) return true;
     if (rc == 0 && is_behind(halt, &now)) rc = -CELLAR_ERR_UNREACHABLE;
     if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
         stand_still(co, agent, &agent->task, now);

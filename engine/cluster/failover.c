@@ -145,6 +145,9 @@ static int stand_still(struct failover *failover)
     uint64_t pause_ns = PAUSE_NS;
     halt_begin(halt, &failover->now);
     while (!halt_still(halt, failover->home->recover.sched)) {
+        /* INV-FAILOVER-9: attempts wait for this very failover, which cannot be. */
+        bool vain = halt_another_lost(halt, failover->now.away) && !PLANT(agent_unanswered_waits);
+        if (vain) atomic_store(&halt->unmended, true);
         pause_for(failover, pause_ns);
         if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
     }

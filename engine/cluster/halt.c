@@ -12,6 +12,31 @@ void halt_suspect(struct halt *halt, uint32_t node)
     fabric_wake(halt->agent_ep->fabric, halt->agent_ep);
 }
 
+bool halt_is_lost(const struct halt *halt, uint32_t node)
+{
+    struct fabric *fabric = halt->agent_ep->fabric;
+    struct fabric_control control = {
+        .kind = FABRIC_NODE_KILL, .cn = halt->agent_ep->cn, .node = node, .only_dead = true};
+    return fabric->ops->control(fabric, &control, NULL) == 0;
+}
+
+bool halt_another_lost(const struct halt *halt, int32_t away)
+{
+    bool lost = false;
+    for (uint32_t node = 0; node < halt->catalog->mn_count && !lost; node++)
+        lost = (int32_t)node != away && halt_is_lost(halt, node);
+    return lost;
+}
+
+bool halt_unmended(struct halt *halt)
+{
+    const struct catalog *catalog = halt->catalog;
+    if (PLANT(agent_unanswered_waits)) return false;
+    if (catalog->replicas == 0) return halt_another_lost(halt, -1);
+    for (uint32_t node = 0; node < catalog->mn_count; node++) halt_suspect(halt, node);
+    return atomic_load(&halt->unmended);
+}
+
 static void route_all(struct halt *halt, const struct fabric_route *route)
 {
     for (uint32_t i = 0; i < halt->ep_count; i++)
@@ -85,6 +110,7 @@ void halt_end(struct halt *halt, const struct configuration *now)
     bool stale = PLANT(failover_epoch_stale) && now->leader != (int32_t)halt->agent_ep->cn;
     if (!stale) halt_route(halt, now);
     halt->now = *now;
+    if (now->state == CONFIGURATION_STEADY) atomic_store(&halt->unmended, false);
     if (halt->quiet) atomic_store(halt->recovering, false);
     halt->begun = halt->quiet = false;
     const struct halt_follower *follower = atomic_load(&halt->follower);

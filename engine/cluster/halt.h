@@ -40,6 +40,7 @@ struct halt {
     struct fabric_route
         routes[3]; /* of the node that is away: its loss is known; its backup is primary; a fresh one is filled */
     _Atomic uint64_t suspects;  /* memory nodes that did not answer: a bit each */
+    atomic_bool unmended;       /* a memory node is lost that no failover stands in for: none is waited for */
     atomic_bool called;         /* the configuration may have changed */
     atomic_int rejoin;          /* 1 + the memory node that somebody wants filled; 0: none */
     atomic_int rejoined;        /* what became of it */
@@ -51,6 +52,15 @@ struct halt {
 void halt_suspect(struct halt *halt, uint32_t node);
 /* From now on; by its agent's worker. */
 void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg);
+/* As far as this compute node knows; from any thread. */
+bool halt_is_lost(const struct halt *halt, uint32_t node);
+/* Another one than that, which is away (-1: none is): nobody can end a change then. */
+bool halt_another_lost(const struct halt *halt, int32_t away);
+/*
+ * Is a memory node lost that no failover stands in for? From any thread; who asks has tried for long. Where it is not known, this compute node's agent looks, and the
+ * next one who asks is told.
+ */
+bool halt_unmended(struct halt *halt);
 /* `to`: an odd epoch. */
 void halt_begin(struct halt *halt, const struct configuration *to);
 bool halt_still(struct halt *halt, struct sched *sched);

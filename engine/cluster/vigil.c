@@ -28,6 +28,21 @@ static const struct member *member_of(const struct vigil *vigil) { return &vigil
 
 /* ---- the own lease ---- */
 
+/*
+ * INV-VIGIL-1. The pulse shares its worker with client functions and procedures. One that keeps it for long is told of; one that keeps it for a lease is why others declare
+ * this compute node dead, as they should: what it holds may be in everybody's way.
+ */
+static void late_tell(const struct vigil *vigil, uint64_t due_ns)
+{
+    uint64_t now_ns = fabric_now_ns(vigil->worker->ep), late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+    if (late_ns < vigil->lease_ns / RENEWALS) return;
+    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
+           "compute node %u: a client function or a procedure (or the machine) kept its first worker for %llu ms, in "
+           "which it gave no sign of life; after "
+           "%llu ms others declare it dead",
+           vigil->worker->cn, (unsigned long long)late_ns / 1000000, (unsigned long long)vigil->lease_ns / 1000000);
+}
+
 static void pulse_main(struct coro *co, void *arg)
 {
     struct vigil *vigil = arg;
@@ -39,7 +54,9 @@ static void pulse_main(struct coro *co, void *arg)
         if (!stopped && !PLANT(lease_not_renewed))
             (void)!member_renew(co, member_of(vigil), worker->ep, vigil->lease_ns);
         vigil->busy--;
+        uint64_t due_ns = fabric_now_ns(worker->ep) + vigil->lease_ns / RENEWALS;
         if (!vigil->stopping) sched_sleep(co, &worker->sched, &vigil->pulse, vigil->lease_ns / RENEWALS);
+        if (!vigil->stopping) late_tell(vigil, due_ns);
     }
     sched_park(co, &vigil->pulse);
 }
@@ -196,6 +213,13 @@ static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const s
     if (!claim_held(co, vigil, state)) recover_it(co, vigil, cn, state, late ? RECOVER_LATE : RECOVER_SUSPECTED);
 }
 
+static void silent_tell(const struct vigil *vigil, uint32_t cn, const struct members_sign *sign)
+{
+    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
+           "compute node %u gave no sign of life for its lease of %llu ms: compute node %u declares it dead", cn,
+           (unsigned long long)sign->lease_ns / 1000000, vigil->worker->cn);
+}
+
 static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
     struct worker *worker = vigil->worker;
@@ -217,6 +241,7 @@ static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
         return;
     }
     entry_adjust(co, vigil, cn, &sign.state);
+    if (silent) silent_tell(vigil, cn, &sign);
     if (silent)
         recover_it(co, vigil, cn, &sign.state, RECOVER_SUSPECTED);
     else if (worker->db->shared && watch->on &&

@@ -44,7 +44,8 @@ struct recover {
     struct cellar_error *error;
     uint32_t steps; /* counts to the next breath */
     bool signs;     /* this life has not joined, and shows in the name of the one that it recovers that it is at it */
-    uint64_t signed_ns; /* the last time */
+    uint64_t signed_ns;       /* the last time */
+    struct sched_share share; /* of the worker, while it breathes */
 };
 
 /* ---- recover.c ---- */

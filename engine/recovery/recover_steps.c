@@ -35,7 +35,7 @@ void recover_breathe(struct recover *run)
     const struct recover_home *home = run->home;
     if (run->signs) sign(run);
     if (++run->steps % STEPS_PER_BREATH || !run->co || !home->sched) return;
-    sched_yield_task(run->co, home->sched, home->task);
+    sched_share_task(run->co, home->sched, home->task, &run->share);
 }
 
 int recover_give_way(const struct recover *run)

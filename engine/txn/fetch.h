@@ -100,10 +100,11 @@ FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cach
                                                : (object->read_cells | object->write_cells) & ~object->fetched_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetch_elsewhere(txn, object))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
 
     object->locking_cells = lock;
-    if (rules->read_before && !rules->read_before(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (rules->read_before && !rules->read_before(co, txn, object))
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     if (PLANT(lock_behind_read)) fetch_record_read(co, txn, object, object->fetching_cells);
     if (lock) {
         const struct schema *schema = &object->table->schema;
@@ -150,7 +151,8 @@ FETCH_INLINE enum fetch_verdict fetch_unlocked_judge(struct txn *txn, struct cac
 {
     const struct schema *schema = &object->table->schema;
     uint32_t ours = object->locked_cells | (rules->tagged ? rules->tagged(object) : 0);
-    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
+    uint32_t cells = object->fetching_cells & ~(PLANT(existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    uint32_t unlocked = txn_lock_cells(txn, object, cells) & ~ours;
     if (!unlocked) return FETCH_DONE;
     uint64_t mask = txn_lock_mask(schema, unlocked);
     bool locked = header->lock & mask & ~object->held;

@@ -30,10 +30,11 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     return false;
 }
 
-/* Who does not stand still is waited for, too: the failover lasts longer than the longest stall. */
-static bool failover_over(struct fabric_ep *ep, uint64_t begin_ns)
+/* Who does not stand still is waited for, too: the failover lasts longer than the longest stall. One that cannot be is not (INV-FAILOVER-9). */
+static bool failover_over(const struct txn_home *home, uint64_t begin_ns)
 {
-    return fabric_now_ns(ep) - begin_ns > SETTLE_FAILOVER_STALLS * ep->fabric->stall_max_ns;
+    if (atomic_load_explicit(&home->halt->unmended, memory_order_relaxed)) return true;
+    return fabric_now_ns(home->ep) - begin_ns > SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns;
 }
 
 /* Keeps of the batch what is still to be done: how many. *fenced: nothing can be. */
@@ -56,7 +57,7 @@ bool settle_rest(struct coro *co, struct txn *txn, uint32_t count)
     uint64_t begin_ns = fabric_now_ns(home->ep), pause_ns = SETTLE_PAUSE_NS;
     bool fenced = false;
     while ((count = rest_keep(txn, count, &fenced)) > 0) {
-        if (fenced || failover_over(home->ep, begin_ns)) return false;
+        if (fenced || failover_over(home, begin_ns)) return false;
         sched_sleep(co, home->sched, txn->task, pause_ns);
         if (pause_ns < SETTLE_PAUSE_NS << SETTLE_PAUSE_DOUBLINGS_MAX) pause_ns *= 2;
         txn->op_count = count;
@@ -141,7 +142,7 @@ static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabr
 static bool patient(const struct txn *txn, const struct settle_patience *patience, uint64_t begin_ns)
 {
     if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
-    return txn->home->catalog->replicas && !failover_over(txn->home->ep, begin_ns);
+    return txn->home->catalog->replicas && !failover_over(txn->home, begin_ns);
 }
 
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };

@@ -48,6 +48,7 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn)
     uint64_t patience_ns = home->catalog->replicas ? SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns : 0;
     txn->op_count = 0;
     while (!atomic_load(&home->gate->halted)) {
+        if (atomic_load(&home->halt->unmended)) return false;
         if (atomic_load(&home->gate->failed) || fabric_now_ns(home->ep) - begin_ns >= patience_ns) return false;
         if (settle_read(co, txn, txn->twopl.doubtful, &word)) return false;
         halt_suspect(home->halt, fabric_addr_node(txn->twopl.doubtful));
