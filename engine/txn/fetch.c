@@ -367,7 +367,8 @@ static enum verdict unlocked_judge(struct txn *txn, struct cache_object *object,
 {
     const struct schema *schema = &object->table->schema;
     uint32_t ours = object->locked_cells | object->behind_cells;
-    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
+    uint32_t cells = object->fetching_cells & ~(PLANT(existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    uint32_t unlocked = txn_lock_cells(txn, object, cells) & ~ours;
     if (!unlocked) return VERDICT_DONE;
     uint64_t mask = txn_lock_mask(schema, unlocked);
     if ((header->lock & mask & ~object->held) && !ford_reads_locked(txn, object) && !PLANT(read_tags_ignored)) {
