@@ -5,6 +5,7 @@
 #include "sim_failover.h"
 #include "sim_recover.h"
 #include "sim_state.h"
+#include "sim_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         struct cellar_result result = {0};
         uint32_t txn = sim_plan_txn(plan, coordinator->index, index);
         if (sim_plan_dropped(plan, txn)) continue;
+        sim_walk(state, coordinator, index);
         struct fabric_ep *ep = coordinator->worker->ep;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
         int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);
