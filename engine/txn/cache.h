@@ -73,6 +73,7 @@ struct cache_object {
     bool misled;     /* an entry of its bucket led to another record, or to one that was deleted meanwhile */
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
+    bool refused;   /* an insert that found its key present, with its bucket locked */
     uint8_t rounds; /* fetch rounds taken, bounded */
     /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
     struct local_object *local;    /* pinned; NULL while it is in sole use */

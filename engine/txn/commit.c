@@ -341,7 +341,7 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
     if (wait && crest_durable(co, txn)) rc = txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (rc == -CELLAR_ERR_RETRY) return rc;
     const struct observer *observer = txn->home->observer;
-    if (observer && txn->home->local) observer->fetched(observer->arg, txn);
+    if (observer && txn->home->local) observer->serialized(observer->arg, txn);
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     if (rc == 0) txn_ended(txn, code, 0);
@@ -374,7 +374,7 @@ static int publish(struct coro *co, struct txn *txn)
     if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     const struct observer *observer = txn->home->observer;
-    if (rc == 0 && observer && txn->home->local) observer->fetched(observer->arg, txn);
+    if (rc == 0 && observer && txn->home->local) observer->serialized(observer->arg, txn);
     if (rc == 0 && ts) {
         if (observer) observer->logging(observer->arg, txn, ts);
         txn->home->ts_last = ts; /* at once: while this one waits for its log, others of the worker choose theirs */

@@ -347,6 +347,7 @@ static enum verdict insert_judge(struct txn *txn, struct cache_object *object)
     }
     /* Present, and stays so: its delete would need the bucket that is ours. */
     object->addr.bits = 0;
+    object->refused = true;
     txn_error(txn, -CELLAR_ERR_EXISTS);
     return VERDICT_DONE;
 }

@@ -246,7 +246,7 @@ int cellar_fetch(struct cellar_txn *public_txn)
     if (txn->error) return txn->error;
     int rc = txn_fetch(txn->co, txn);
     const struct observer *observer = txn->home->observer;
-    if (observer && !txn->doomed && !txn->home->local) observer->fetched(observer->arg, txn);
+    if (observer && !txn->doomed) observer->fetched(observer->arg, txn);
     return rc;
 }
 
