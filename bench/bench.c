@@ -130,9 +130,8 @@ static int measure(struct run *run, struct cellar_error *error)
     struct simulation_counts before = {0}, after = {0};
     uint64_t number = 0; /* asked for before what is asked is recorded */
     int code = together(run) ? processes_run(&run->processes, &number, error) : 0;
-    if (code == 0) code = recording_begin(&run->recording, settings, run->db, run->watch, &run->outcome.history, error);
+    if (code == 0) code = recording_begin(&run->recording, settings, run->db, run->watch, number, &run->outcome.history, error);
     if (code < 0) return code;
-    run->recording.run = number;
     run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();

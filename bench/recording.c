@@ -6,6 +6,7 @@
 #include "fabric_sim_faults.h"
 #include "history_check.h"
 #include "history_file.h"
+#include "history_journal.h"
 #include "history_logs.h"
 #include "style.h"
 
@@ -43,7 +44,7 @@ int recording_accept(const struct settings *settings, const struct machine *mach
 }
 
 int recording_begin(struct recording *recording, const struct settings *settings, struct cellar *db,
-                    struct watch *watch, struct outcome_history *outcome, struct cellar_error *error)
+                    struct watch *watch, uint64_t run, struct outcome_history *outcome, struct cellar_error *error)
 {
     *recording = (struct recording){.settings = settings, .watch = watch, .outcome = outcome};
     if (!settings->history) return 0;
@@ -51,7 +52,16 @@ int recording_begin(struct recording *recording, const struct settings *settings
     history_clock_fn clock = settings->sim             ? fabric_sim_true_ns
                              : settings->processes > 1 ? fabric_shm_machine_ns
                                                        : NULL;
-    return history_recorder_open(db, clock, settings->history_max, &recording->recorder, error);
+    if ((size_t)snprintf(recording->journal, sizeof recording->journal, "%s" HISTORY_JOURNAL_SUFFIX,
+                         settings->history) >= sizeof recording->journal)
+        return err_set(error, CELLAR_ERR_INVALID, "%.120s: the name is too long", settings->history);
+    bool parted = settings->processes > 1;
+    const struct history_recorder_file file = {.path = recording->journal,
+                                               .part = settings->process,
+                                               .parts = parted ? settings->processes : 0,
+                                               .run = run};
+    recording->run = run;
+    return history_recorder_open(db, clock, settings->history_max, &file, &recording->recorder, error);
 }
 
 void recording_end(struct recording *recording)

@@ -15,6 +15,7 @@ struct recording {
     struct watch *watch;
     struct history_recorder *recorder; /* NULL: nothing is recorded */
     struct history history;
+    char journal[4096]; /* where what is recorded is kept until the history is written, or the process dies */
     struct outcome_history *outcome; /* filled in */
     uint64_t run;                    /* of several processes: the number of their run */
 };
@@ -24,7 +25,8 @@ NODISCARD int recording_accept(const struct settings *settings, const struct mac
                                struct cellar_error *error);
 /* Begins, with the database loaded and at rest. */
 NODISCARD int recording_begin(struct recording *recording, const struct settings *settings, struct cellar *db,
-                              struct watch *watch, struct outcome_history *outcome, struct cellar_error *error);
+                              struct watch *watch, uint64_t run, struct outcome_history *outcome,
+                              struct cellar_error *error);
 /* The run is over: nothing more is recorded. */
 void recording_end(struct recording *recording);
 /*

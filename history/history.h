@@ -75,6 +75,8 @@ struct history {
     struct history_final *loaded;
     uint64_t loaded_count, loaded_capacity;
     bool has_loaded;    /* what is not among these was not there */
+    bool final_partial; /* of the finals: a process that died has left none, so some may be missing */
+    bool unfinished;    /* what a process left that died while it recorded */
     bool torn;          /* what ended last is missing: the file broke off, */
     uint64_t torn_line; /* in this line or behind it */
     bool no_epochs;  /* versions are told by their TS alone, EN 0: in mode crest not every version comes to the pool */

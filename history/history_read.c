@@ -4,6 +4,7 @@
  * format can add some.
  */
 #include "history_file.h"
+#include "history_journal.h"
 #include "history_line.h"
 #include "layout.h"
 
@@ -551,6 +552,12 @@ int history_read_watched(struct history *history, const char *path, uint64_t *by
 
     reader.file = fopen(path, "r");
     if (!reader.file) return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s", path, strerror(errno));
+    uint64_t begin = 0;
+    if (fread(&begin, 1, sizeof begin, reader.file) == sizeof begin && history_journal_is(&begin, sizeof begin)) {
+        fclose(reader.file);
+        return history_journal_read(history, path, error);
+    }
+    rewind(reader.file);
     reader.buffer = malloc(reader.capacity);
     reader.checksum = XXH3_createState();
     if (reader.buffer && reader.checksum) {

@@ -10,15 +10,24 @@
 
 struct history_recorder;
 
+/* A journal on disk, so that what was recorded outlives the process (history_journal.h); and which part of a run it is. */
+struct history_recorder_file {
+    const char *path;
+    uint32_t part, parts;
+    uint64_t run;
+};
+
 /* The time of an attempt's begin and end: one clock for all workers. NULL: fabric_now_ns. */
 typedef uint64_t (*history_clock_fn)(const struct fabric_ep *ep);
 
 /*
  * Watches the database from now on (it must be at rest). `txns_max` bounds memory: once so many were seen, history_recorder_full says so, and
- * whoever runs must end the run. What still ends until then is recorded too: a history with holes would be worth nothing.
+ * whoever runs must end the run. What still ends until then is recorded too: a history with holes would be worth nothing. `file` NULL: in memory; else it
+ * is gone again when the recorder is.
  */
 NODISCARD int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max,
-                                    struct history_recorder **out, struct cellar_error *error);
+                                    const struct history_recorder_file *file, struct history_recorder **out,
+                                    struct cellar_error *error);
 /* Attempts that are aborted are kept too, with what they had read, and count among txns_max. Before any transaction. */
 void history_recorder_keep_aborted(struct history_recorder *recorder);
 /* txns_max or more were seen, or memory ran out: the run must end. From any thread. */

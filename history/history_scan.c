@@ -31,6 +31,11 @@ static const struct history_access *access_of(const struct scan *scan, const str
     return history_items_access(scan->items, visit->entry);
 }
 
+static bool finals_complete(const struct scan *scan)
+{
+    return scan->items->history->has_final && !scan->items->history->final_partial;
+}
+
 /* Of a state of the pool too. */
 static uint64_t digest_of(const struct scan *scan, const struct history_visit *visit)
 {
@@ -384,7 +389,7 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
             break;
         }
     }
-    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final &&
+    if (!at_rest && scan->below && scan->items->settled && finals_complete(scan) &&
         write_kind(scan, scan->below) != HISTORY_DELETE && !perhaps_deleted(scan))
         found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
 }
@@ -501,7 +506,7 @@ static void scan_presence(struct scan *scan)
             break;
         }
     }
-    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final)
+    if (!at_rest && scan->below && scan->items->settled && finals_complete(scan))
         found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
 }
 

@@ -1,4 +1,4 @@
-/* history_snapshot.c - one array of words: of each record its key, table and number of cells, then two words a cell; and a hash of them. */
+/* history_snapshot.c - of each record its key, table and number of cells, then two words a cell, in chunks of a journal; and a hash of them. */
 #include "history_snapshot.h"
 
 #include "history_digest.h"
@@ -16,19 +16,13 @@ struct record_state {
     struct cell_state states[];
 };
 
-#define CHUNK_WORDS (1u << 15)
-#define RECORD_WORDS(cells) ((uint32_t)(sizeof(struct record_state) / 8 + (cells) * sizeof(struct cell_state) / 8))
-
-struct chunk {
-    struct chunk *next;
-    uint32_t used;
-    uint64_t words[CHUNK_WORDS];
-};
+#define RECORD_BYTES(cells) (sizeof(struct record_state) + (cells) * sizeof(struct cell_state))
 
 struct history_snapshot {
     uint64_t versions;
     struct cellar_error *error;
-    struct chunk *chunks;
+    struct history_journal *journal;
+    struct history_chunk *chunks;
     const struct record_state **slots; /* of the hash; at least twice as many as records */
     uint64_t slot_count, count;
 };
@@ -63,17 +57,14 @@ static int grow(struct history_snapshot *snapshot)
 
 static struct record_state *record_room(struct history_snapshot *snapshot, uint32_t cells)
 {
-    struct chunk *chunk = snapshot->chunks;
-    if (!chunk || chunk->used + RECORD_WORDS(cells) > CHUNK_WORDS) {
-        chunk = malloc(sizeof *chunk);
+    struct history_chunk *chunk = snapshot->chunks;
+    if (!chunk || chunk->bytes - chunk->used < RECORD_BYTES(cells)) {
+        chunk = history_journal_chunk(snapshot->journal, HISTORY_CHUNK_LOADED, RECORD_BYTES(cells));
         if (!chunk) return NULL;
         chunk->next = snapshot->chunks;
-        chunk->used = 0;
         snapshot->chunks = chunk;
     }
-    void *room = &chunk->words[chunk->used];
-    chunk->used += RECORD_WORDS(cells);
-    return room;
+    return (void *)((uint8_t *)chunk->data + chunk->used);
 }
 
 static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image)
@@ -93,6 +84,7 @@ static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_
     for (uint32_t cell = 0; cell < schema->cell_count; cell++)
         record->states[cell] = (struct cell_state){record_version(schema, image, cell) & snapshot->versions,
                                                    history_digest_cell(schema, image, cell)};
+    history_journal_used(snapshot->chunks, snapshot->chunks->used + RECORD_BYTES(schema->cell_count));
     *slot_of(snapshot, table->id, header->key) = record; /* of two with one key the audit complains */
     snapshot->count++;
     return 0;
@@ -104,15 +96,16 @@ static int pool_walk(struct coro *co, struct coordinator *coordinator, void *arg
     return loader_slots(co, coordinator->worker->loader, slot_seen, snapshot, snapshot->error);
 }
 
-int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t versions, struct history_snapshot **out,
-                          struct cellar_error *error)
+int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t versions,
+                          struct history_journal *journal, struct history_snapshot **out, struct cellar_error *error)
 {
     struct cellar_error unused;
     struct history_snapshot *snapshot = calloc(1, sizeof *snapshot);
     int rc = snapshot ? 0 : -CELLAR_ERR_NOMEM;
 
     *out = snapshot;
-    if (rc == 0) *snapshot = (struct history_snapshot){.versions = versions, .error = error ? error : &unused};
+    if (rc == 0) *snapshot = (struct history_snapshot){
+            .versions = versions, .journal = journal, .error = error ? error : &unused};
     if (rc == 0) rc = grow(snapshot);
     if (rc == 0) rc = db_run_on(db, coordinator, pool_walk, snapshot);
     if (rc == 0) return 0;
@@ -155,13 +148,30 @@ int history_snapshot_add(const struct history_snapshot *snapshot, struct history
     return rc;
 }
 
+int history_snapshot_read(const uint64_t *words, uint64_t bytes, const struct history_touched *touched,
+                          struct history *history)
+{
+    const uint8_t *at = (const uint8_t *)words, *end = at + bytes;
+    int rc = 0;
+
+    while (rc == 0 && (uint64_t)(end - at) >= sizeof(struct record_state)) {
+        const struct record_state *record = (const void *)at;
+        if (record->cells > CELLAR_CELLS_MAX || RECORD_BYTES(record->cells) > (uint64_t)(end - at))
+            return -CELLAR_ERR_CORRUPT;
+        const struct history_touched_record *found = history_touched_find(touched, record->table_id, record->key);
+        if (found) rc = record_add(found, record, history);
+        at += RECORD_BYTES(record->cells);
+    }
+    return rc;
+}
+
 void history_snapshot_free(struct history_snapshot *snapshot)
 {
     if (!snapshot) return;
     while (snapshot->chunks) {
-        struct chunk *done = snapshot->chunks;
+        struct history_chunk *done = snapshot->chunks;
         snapshot->chunks = done->next;
-        free(done);
+        history_journal_release(snapshot->journal, done);
     }
     free(snapshot->slots);
     free(snapshot);

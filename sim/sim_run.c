@@ -183,7 +183,7 @@ static int fill(struct sim_state *state)
     int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
     if (code == 0) code = cellar_run(state->db, fill_client, state);
     if (code == 0)
-        code = history_recorder_open(state->db, fabric_sim_true_ns, TXNS_RECORDED_MAX, &state->recorder, state->error);
+        code = history_recorder_open(state->db, fabric_sim_true_ns, TXNS_RECORDED_MAX, NULL, &state->recorder, state->error);
     return code;
 }
 

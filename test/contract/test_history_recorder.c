@@ -199,7 +199,7 @@ static void record(struct recorded *recorded, const struct api_variant *variant,
     api_open_with(&recorded->api, variant, config);
     api_load(&recorded->api, 0, 10);
     MUST(&recorded->api.error,
-         history_recorder_open(recorded->api.db, NULL, txns_max, &recorded->recorder, &recorded->api.error));
+         history_recorder_open(recorded->api.db, NULL, txns_max, NULL, &recorded->recorder, &recorded->api.error));
 }
 
 static void stop(struct recorded *recorded)
