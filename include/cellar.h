@@ -163,12 +163,17 @@ struct cellar_config {
     /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their ADDRESS[:PORT] */
     const char *memnodes;
     const char
-        *secret_path;   /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
-    uint64_t log_bytes; /* redo-log segment of each coordinator (128 KiB) */
-    uint64_t rtt_ns;    /* shm: delay each completion by this much (0) */
-    uint64_t lease_ns;  /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
-    const char *hot;    /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
-    uint64_t seed;      /* everything random follows from it (1) */
+        *secret_path; /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
+    /*
+     * Redo-log segment of each coordinator (128 KiB). A pool that is full still has one of 64 KiB for the first coordinator of each compute node: with
+     * coros 1 and that it can be opened, to replace a memory node or to make room.
+     */
+    uint64_t log_bytes;
+    bool existing;     /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
+    uint64_t rtt_ns;   /* shm: delay each completion by this much (0) */
+    uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    const char *hot;   /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
+    uint64_t seed;     /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */
     void *log_arg;

@@ -126,6 +126,8 @@ static int run(struct rescue *rescue, struct cellar_error *error)
                                          .cn_index = rescue->memnodes ? rescue->cn : 0,
                                          .replicas = rescue->replicas,
                                          .coros = 1,
+                                         .log_bytes = 64 << 10, /* a full pool has room for that */
+                                         .existing = true,
                                          .log = log_line,
                                          .log_arg = rescue};
     code = cellar_open(&config, &db, error);

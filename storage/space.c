@@ -326,6 +326,8 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
                                .owner_coordinator = coordinator};
     bool before = batch_bulk_enter(space->ep);
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+    if (rc == -CELLAR_ERR_FULL && coordinator == 0 && chunks == 1)
+        rc = catalog_spare_take(co, space->ep, space->catalog, space->cn, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
         return err_set(error, (enum cellar_error_code)(-rc), "a log segment of %llu bytes on memory node %u: %s",

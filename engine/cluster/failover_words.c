@@ -89,7 +89,7 @@ int failover_chunks_rebuild(struct failover *failover)
     while (rc == 0 && more) {
         more = heap_walk_next(run->co, &walk, run->error);
         if (more < 0 && !recover_patience(run, more, &tries, &refusals)) rc = more;
-        if (more > 0) end = walk.chunk;
+        if (more > 0 && walk.chunk <= run->catalog->chunk_count) end = walk.chunk; /* else it is a spare */
     }
     if (PLANT(failover_chunks_lost)) end = 0;
     return rc ? rc : word_set(failover, next, 0, end);

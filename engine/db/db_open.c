@@ -101,6 +101,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct catalog_shape shape = {.mn_count = db->fabric->mn_count,
                                   .replicas = db->config.replicas,
                                   .cn_count = db->fabric->cn_count,
+                                  .existing = db->config.existing,
                                   .versions = mode_of(db->config.cc)->versions,
                                   .locks_bytes =
                                       twopl_table_bytes(&db->config, db->fabric->mn_bytes / (db->config.replicas + 1)),
