@@ -166,6 +166,14 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
     return rc;
 }
 
+int db_examine(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    worker->db->member = member_builtin(worker->db->catalog);
+    const struct recover_home home = home_of(worker, &coordinator->task);
+    return recover_examine(co, &home, error);
+}
+
 /* All compute nodes of this process, as the configuration is now. */
 static int configuration_follow(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {

@@ -8,6 +8,7 @@
  * INV-RECOVER-4: a change is redone only under the dead node's tag, and only over versions that are not newer.
  * INV-RECOVER-5: no tag is cleared before all that counts is redone, and all that does not count is erased.
  * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before.
+ * INV-RECOVER-10: all that is to be redone has been tried, without a write, before the first write: a recovery that is refused has changed nothing.
  * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does any more.
  */
 #pragma once
@@ -60,6 +61,12 @@ enum recover_how {
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);
+
+/*
+ * A pool that nobody has open, and that somebody did not close: can all be recovered that is left? Only reads (INV-RECOVER-10). CORRUPT with what
+ * cannot be: words of members, tags that name none, logs, what they are to redo.
+ */
+NODISCARD int recover_examine(struct coro *co, const struct recover_home *home, struct cellar_error *error);
 
 /* A transaction, as cellar_result names it. */
 struct recover_name {
