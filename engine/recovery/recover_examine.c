@@ -82,7 +82,9 @@ static int log_check(struct examine *examine, uint32_t cn)
     run->claim = examine->members[cn];
     int rc = recover_gather(run);
     if (rc == 0 && run->log.alien)
-        rc = corrupt(run, "a log holds entries of another coordinator, or of a later life; of compute node", cn);
+        rc = err_set(
+            run->error, CELLAR_ERR_CORRUPT,
+            "the log of compute node %u is damaged: it holds entries of another coordinator, or of a later life", cn);
     if (rc == 0 && is_dirty(examine, cn)) rc = recover_try(run);
     recover_forget(run);
     return rc;
