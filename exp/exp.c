@@ -334,8 +334,8 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
     exp->missed = open_memstream(&missed, &bytes[1]);
     int code = exp->page && exp->missed ? run_kinds(exp, kind, error)
                                         : err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
-    bool failed = (exp->page && fclose(exp->page)) | (exp->missed && fclose(exp->missed));
-    if (code == 0 && failed) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
+    bool page_failed = exp->page && fclose(exp->page), missed_failed = exp->missed && fclose(exp->missed);
+    if (code == 0 && (page_failed || missed_failed)) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
     if (code == 0) code = write_page(exp, sections, missed, error);
     if (code == 0) json_object_set_new(exp->json, "counts", counts_json(exp));
     if (code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
