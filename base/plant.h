@@ -70,6 +70,8 @@
     X(log_lost_aborted, "a log WRITE of unknown outcome counts as not run")                                            \
     X(insert_unlogged, "an insert is not in the log entry")                                                            \
     /* index and space */                                                                                              \
+    X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
+    X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \
     X(chain_head_only, "a key is absent when the head of its chain lacks it")                                          \

@@ -19,8 +19,9 @@
 
 #define CHUNK_BYTES (256u << 10)
 #define TAKEN_ABSENT (1u << 31) /* in lane->taken, above the bits of all cells */
+#define TAKEN_PRESENT (1u << 30)
 
-_Static_assert(CELLAR_CELLS_MAX < 31, "a bit of its own");
+_Static_assert(CELLAR_CELLS_MAX < 30, "bits of their own");
 
 /* Transactions of one coordinator, one behind the other: a history_txn and its accesses. */
 struct chunk {
@@ -123,15 +124,32 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
     }
 }
 
+/* Found there, and nothing else was asked for: by the version of the witness. Each insert and delete up to its TS has been seen, and no later one. */
+static void presence_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object)
+{
+    uint32_t witness = (uint32_t)__builtin_ctz(object->implied_cells);
+    uint64_t version = record_version(&object->table->schema, object->image, witness);
+    access_add(recorder, lane,
+               (struct history_access){.kind = HISTORY_READ,
+                                       .cell = HISTORY_PRESENCE,
+                                       .table_id = object->table->id,
+                                       .key = object->key,
+                                       .version = version & LAYOUT_TS_MAX});
+}
+
 /* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
 static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn,
                         const struct cache_object *object, uint32_t *taken)
 {
     if (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT) {
         uint32_t declared = object->local ? object->ref_cells : object->read_cells | object->write_cells;
-        uint32_t cells = object->fetched_cells & declared & ~*taken;
+        uint32_t seen = object->fetched_cells & declared, cells = seen & ~(uint32_t)object->implied_cells & ~*taken;
         cells_read(recorder, lane, object, cells);
         *taken |= cells;
+        if ((seen & object->implied_cells) && !(*taken & TAKEN_PRESENT)) {
+            presence_read(recorder, lane, object);
+            *taken |= TAKEN_PRESENT;
+        }
     }
     if (object->state == CACHE_ABSENT && !(*taken & TAKEN_ABSENT)) {
         *taken |= TAKEN_ABSENT;

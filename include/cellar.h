@@ -250,8 +250,12 @@ CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
 
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
-#define CELLAR_ALL ((cellar_cells)~0u)
-/* The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. 0 and an error if one is unknown. */
+#define CELLAR_ALL ((cellar_cells)(~0u >> 1))
+#define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
+/*
+ * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if one is unknown, or if there are none: alone or
+ * joined with other cells, CELLAR_ALL included, cellar_access refuses it with INVALID.
+ */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
 /* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
 int cellar_column_of(const struct cellar_table *table, const char *column);
@@ -285,6 +289,8 @@ enum cellar_access_flags {
 
 /*
  * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be read).
+ * No cells at all ask whether the record is there: as serializable as any read, and in the way of those who write the cell of the table's
+ * first column, which is read for it, but not of who writes others. Its values cannot be had then.
  * Returns a reference (>= 0), valid until the procedure returns, or a negative code.
  */
 CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,

@@ -54,11 +54,11 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
         size_t bytes = strcspn(at, ", \t\n");
         if (!bytes) break;
         int column = schema_column_find(&table->schema, at, (uint32_t)bytes);
-        if (column < 0) return 0;
+        if (column < 0) return CELLAR_CELLS_UNKNOWN;
         cells |= 1u << table->schema.columns[column].cell;
         at += bytes;
     }
-    return cells;
+    return cells ? cells : CELLAR_CELLS_UNKNOWN;
 }
 
 /* ---- procedures ---- */

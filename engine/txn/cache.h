@@ -73,7 +73,8 @@ struct cache_object {
     bool misled;     /* an entry of its bucket led to another record, or to one that was deleted meanwhile */
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
-    uint8_t rounds; /* fetch rounds taken, bounded */
+    uint8_t rounds;        /* fetch rounds taken, bounded */
+    uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (txn.c) */
     /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
     struct local_object *local;    /* pinned; NULL while it is in sole use */
     struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */

@@ -150,7 +150,8 @@ FETCH_INLINE enum fetch_verdict fetch_unlocked_judge(struct txn *txn, struct cac
 {
     const struct schema *schema = &object->table->schema;
     uint32_t ours = object->locked_cells | (rules->tagged ? rules->tagged(object) : 0);
-    uint32_t unlocked = txn_lock_cells(txn, object, object->fetching_cells) & ~ours;
+    uint32_t cells = object->fetching_cells & ~(PLANT(existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    uint32_t unlocked = txn_lock_cells(txn, object, cells) & ~ours;
     if (!unlocked) return FETCH_DONE;
     uint64_t mask = txn_lock_mask(schema, unlocked);
     bool locked = header->lock & mask & ~object->held;

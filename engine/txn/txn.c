@@ -137,6 +137,16 @@ static inline int image_make(struct txn *txn, struct cache_object *object)
     return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
 }
 
+/*
+ * INV-TXN-1: that a record is there is read like a value. Of an access that names no cell, and deletes nothing, the witness is read; what locks,
+ * checks, versions and dependencies are to one cell they are to it (storage/schema.h).
+ */
+static inline void imply_witness(struct cache_object *object)
+{
+    if ((object->read_cells | object->write_cells) || object->kind != CACHE_ACCESS) return;
+    object->read_cells = object->implied_cells = SCHEMA_WITNESS;
+}
+
 int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
                   cellar_cells write, uint32_t flags)
 {
@@ -153,8 +163,8 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
         return txn_error(txn, -CELLAR_ERR_INVALID);
     /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
     bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
-    if (!made && (whole || ((read | write) & (object->read_cells | object->write_cells))))
-        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
+    uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    if (!made && (whole || ((read | write) & declared))) return txn_error(txn, -CELLAR_ERR_DUPLICATE);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -162,10 +172,12 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     object->optional = flags & CELLAR_OPTIONAL;
     object->read_cells |= read;
     object->write_cells |= write;
+    object->implied_cells &= (uint8_t) ~(read | write);
     if (flags & CELLAR_DELETE) {
         object->kind = CACHE_DELETE;
         txn->index_count++;
     }
+    imply_witness(object);
     if (object->state != CACHE_ABSENT) block_add(txn, object);
     return ref;
 }
@@ -188,7 +200,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     object->kind = CACHE_INSERT;
     txn->index_count++;
     object->state = CACHE_DECLARED;
-    object->read_cells = 0;
+    object->read_cells = object->implied_cells = 0;
     object->write_cells = object->written_cells = table->schema.all_cells;
     object->bucket = object->scan_bucket = -1;
     object->addr.bits = 0;
@@ -245,7 +257,8 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
     if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
-    if (!(object->fetched_cells >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
+    if (!(readable >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
     record_column_get(schema, object->image, number, value);
     return 0;
 }
@@ -305,7 +318,8 @@ int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
-    record_row_get(&object->table->schema, object->image, object->fetched_cells, row);
+    uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
+    record_row_get(&object->table->schema, object->image, readable, row);
     return 0;
 }
 

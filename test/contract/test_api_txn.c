@@ -474,6 +474,45 @@ static void a_fetch_says_that_its_snapshot_is_gone(void **state)
     api_close(&api);
 }
 
+/* ---- whether a record is there ---- */
+
+/* Asks for keys 3 and 20, then for cells of key 3, and changes it. */
+static int ask(struct cellar_txn *txn, struct api_call *call)
+{
+    struct look *args = (struct look *)call;
+    int there = cellar_access(txn, call->items, 3, 0, 0, 0), absent;
+    TRY(there);
+    absent = cellar_access(txn, call->items, 20, 0, 0, CELLAR_OPTIONAL);
+    TRY(absent);
+    TRY(cellar_fetch(txn));
+    args->found = cellar_found(txn, there) && !cellar_found(txn, absent);
+    memset(&args->item, 0xee, sizeof args->item);
+    TRY(cellar_get_row(txn, there, &args->item)); /* no cell was declared: nothing */
+    args->found = args->found && args->item.a == 0xeeeeeeeeeeeeeeeeull;
+    TRY(cellar_access(txn, call->items, 3, 0, 0, 0));
+    there = cellar_access(txn, call->items, 3, CELL_A, CELL_A | CELL_B, 0);
+    TRY(there);
+    TRY(cellar_fetch(txn));
+    TRY(cellar_get(txn, there, ITEM_A, &args->item.a));
+    return cellar_put(txn, there, ITEM_A, &ones);
+}
+
+static void presence_is_asked_for_without_cells(void **state)
+{
+    struct api api;
+    struct look args;
+    struct item wanted = item_of(3);
+    api_open(&api, *state);
+    api_load(&api, 0, 10);
+    assert_code(api_run(&api, ask, &args), 0);
+    assert_true(args.found);
+    assert_int_equal(args.item.a, wanted.a);
+    wanted.a = ones;
+    assert_item(&api, 3, &wanted);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -487,6 +526,7 @@ int main(int argc, char **argv)
         API_TEST(many_blocks_put_the_same_records),
         API_TEST(a_slot_used_again_is_another_version),
         API_TEST(a_fetch_says_that_its_snapshot_is_gone),
+        API_TEST(presence_is_asked_for_without_cells),
     };
     return api_main("api_txn", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -133,9 +133,10 @@ static __attribute__((noinline)) bool object_current(struct txn *txn, struct cac
     bool all = true;
 
     local_lock(home->local, local, home->ep);
-    for (uint32_t cells = object->ref_cells; cells && all; cells &= cells - 1)
+    uint32_t refs = object->ref_cells & ~(PLANT(crest_existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    for (uint32_t cells = refs; cells && all; cells &= cells - 1)
         all = cell_current(txn, object, (uint32_t)__builtin_ctz(cells));
-    object->check_cells = object->ref_cells & ~local->held_cells;
+    object->check_cells = refs & ~local->held_cells;
     bool older = local->base_ns < txn->oldest_ns && !PLANT(crest_base_age_ignored);
     if (object->check_cells && older) txn->oldest_ns = local->base_ns;
     object->addr = local->addr;
@@ -153,6 +154,13 @@ static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *
     return 0;
 }
 
+/* Of what is in sole use all that is not locked is left to the pool's check. */
+static inline uint32_t sole_check_cells(const struct cache_object *object)
+{
+    uint32_t passed = PLANT(existence_unchecked) ? object->implied_cells : 0;
+    return object->fetched_cells & ~object->locked_cells & ~passed;
+}
+
 /*
  * Nobody else has, or waits for, any of it: so it stays until it was applied. Nobody asks for this transaction's status, and what was read is
  * current here.
@@ -163,7 +171,7 @@ static bool stays_alone(struct txn *txn)
     if (!txn->alone) return false;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        object->check_cells = object->fetched_cells & ~object->locked_cells;
+        object->check_cells = sole_check_cells(object);
         txn->check_count += object->check_cells != 0;
     }
     return true;
@@ -187,7 +195,7 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
         }
         /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
         if (object->sole)
-            object->check_cells = object->fetched_cells & ~object->locked_cells;
+            object->check_cells = sole_check_cells(object);
         else if (object->ref_cells && !object_current(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
