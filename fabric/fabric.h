@@ -140,7 +140,13 @@ struct fabric_counters {
     uint64_t batches; /* calls of fabric_post */
 };
 
-/* An endpoint: made by fabric_endpoint_open, used by one worker thread only. Backends embed it as their first member. */
+/*
+ * Who has an endpoint's helm, and uses it: one thread at a time. It is its worker's thread's; where the backend can, that lets go of it while it sleeps in
+ * idle() with `lends` set. Then a thread from outside may borrow it, drive the worker for a moment, and give it back.
+ */
+enum fabric_helm { FABRIC_HELM_WORKER, FABRIC_HELM_FREE, FABRIC_HELM_BORROWED };
+
+/* An endpoint: made by fabric_endpoint_open, used by who has its helm only. Backends embed it as their first member. */
 struct fabric_ep {
     /* read-only for callers */
     const struct fabric_ops *ops;
@@ -158,7 +164,19 @@ struct fabric_ep {
     void (*preempt)(struct fabric_ep *ep);
     /* set by the caller, from any thread: who stands in for a memory node that is away (fabric_route.h); NULL: nobody has to */
     const struct fabric_route *_Atomic route;
+    /* set by the worker before it idles: nothing of it is under way that a thread from outside would be held up by */
+    bool lends;
+    uint32_t in_flight; /* batches that were posted and not reaped; kept by backends that lend */
+    /* atomically, from any thread */
+    uint32_t helm; /* enum fabric_helm, and FABRIC_WAITED: the worker's thread wants it back */
+    uint32_t rung; /* counts the wakes */
 };
+
+/*
+ * In a word that threads outside any worker wait for, beside the count in its other bits: somebody sleeps until the count is 0. Whoever counts down
+ * (fabric_done) then wakes just those. The word may be gone as soon as its count is 0.
+ */
+#define FABRIC_WAITED (1u << 31)
 
 typedef void (*fabric_worker_fn)(void *arg);
 
@@ -194,11 +212,12 @@ struct fabric_ops {
     int (*control)(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error);
     /* Starts fn(arg), the main loop of the worker that owns ep: a thread in shm, a coroutine in sim. */
     int (*spawn)(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_fn fn, void *arg);
-    /* From outside any worker: blocks until *word == 0 (32 bits, atomically read). sim runs the cluster meanwhile, and
-       returns -INDETERMINATE if nothing is left to happen while *word != 0. */
-    int (*wait)(struct fabric *fabric, uint32_t *word);
-    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's); a thread in wait() looks at its word again. */
-    void (*wake)(struct fabric *fabric, struct fabric_ep *ep);
+    /* From outside any worker: blocks until the count in *word, which is brought down by fabric_done, is 0; -DEADLINE after timeout_ns
+       (UINT64_MAX: never). sim runs the cluster meanwhile, and returns -INDETERMINATE if nothing is left to happen. */
+    int (*wait)(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns);
+    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's). Wakes those who wait for `word` (NULL: none),
+       of which nothing but its place is used, nor of the fabric: both may be gone. */
+    void (*wake)(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
     /* Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL. */
     struct fabric_wait *(*poll)(struct fabric_ep *ep);
@@ -290,8 +309,55 @@ static inline struct fabric_wait *fabric_poll(struct fabric_ep *ep) { return ep-
 static inline void fabric_idle(struct fabric_ep *ep, uint64_t until_ns) { ep->ops->idle(ep, until_ns); }
 static inline uint64_t fabric_now_ns(struct fabric_ep *ep) { return ep->ops->now_ns(ep); }
 static inline uint64_t fabric_random(struct fabric_ep *ep) { return prng_next(&ep->prng); }
-/* See the table: makes an endpoint's idle, or a thread in wait, look again. */
-static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep) { fabric->ops->wake(fabric, ep); }
+/* Makes the endpoint's idle return, now or at its next call; while its helm is borrowed, who has that looks before the worker sleeps on. */
+static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep)
+{
+    __atomic_fetch_add(&ep->rung, 1, __ATOMIC_SEQ_CST);
+    uint32_t helm = __atomic_load_n(&ep->helm, __ATOMIC_SEQ_CST);
+    if ((helm & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED) return;
+    fabric->ops->wake(fabric, ep, NULL);
+}
+/* One less of what a thread in wait() counts; at 0 the word, and all that hangs on it, may be gone. */
+static inline void fabric_done(struct fabric *fabric, uint32_t *word)
+{
+    const struct fabric_ops *ops = fabric->ops;
+    if (__atomic_sub_fetch(word, 1, __ATOMIC_SEQ_CST) == FABRIC_WAITED) ops->wake(fabric, NULL, word);
+}
+/* The count in a word of wait(). */
+static inline uint32_t fabric_count_left(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) & ~FABRIC_WAITED;
+}
+
+/* ---- the helm (fabric.c); and a lock for a few instructions, 0: free ---- */
+
+/* Backends, in idle: lets go of it before the sleep (who changes something for the worker from then on wakes it), and has it again after. */
+static inline void fabric_helm_lend(struct fabric_ep *ep)
+{
+    __atomic_store_n(&ep->helm, FABRIC_HELM_FREE, __ATOMIC_SEQ_CST);
+}
+void fabric_helm_take(struct fabric_ep *ep);
+/* From any thread: true, and the worker is the caller's to drive until fabric_helm_return. */
+static inline bool fabric_helm_borrow(struct fabric_ep *ep)
+{
+    uint32_t free = FABRIC_HELM_FREE;
+    return __atomic_load_n(&ep->helm, __ATOMIC_RELAXED) == FABRIC_HELM_FREE &&
+           __atomic_compare_exchange_n(&ep->helm, &free, FABRIC_HELM_BORROWED, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+static inline bool fabric_helm_is_borrowed(const struct fabric_ep *ep)
+{
+    return (__atomic_load_n(&ep->helm, __ATOMIC_RELAXED) & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED;
+}
+/* Gives it back. `more`: there is something to do for the worker's thread. `seen`: ep->rung before the caller looked for the last time. */
+void fabric_helm_return(struct fabric_ep *ep, bool more, uint32_t seen);
+
+void fabric_lock(struct fabric *fabric, uint32_t *lock);
+static inline void fabric_unlock(struct fabric *fabric, uint32_t *lock)
+{
+    const struct fabric_ops *ops = fabric->ops;
+    if (__atomic_exchange_n(lock, 0, __ATOMIC_SEQ_CST) & FABRIC_WAITED) ops->wake(fabric, NULL, lock);
+}
 static inline void fabric_close(struct fabric *fabric)
 {
     if (fabric) fabric->ops->close(fabric);

@@ -4,6 +4,7 @@
  *   fabric_shm.c          open, control, spawn, wait, wake, idle, poll, close
  *   fabric_shm_exec.c     post: the operations themselves; the hot path
  *   fabric_shm_mailbox.c  messages: stacks of buffers in memory shared by all compute nodes
+ *   fabric_shm_word.c     threads that wait for a count to be 0
  *   fabric_shm_memory.c   mapping: anonymous, pool file, received descriptors
  *   fabric_shm_clock.c    nanoseconds, from the time-stamp counter where that can be trusted
  *   fabric_shm_attach.c   a compute-node process and its memory-node processes
@@ -145,8 +146,6 @@ struct fabric_shm {
     uint64_t life;          /* which one they are; 0: it was not said yet */
     bool attached;          /* the regions belong to memory-node processes */
     uint64_t opening;       /* random: tells memory nodes one that comes back from another one of the same process */
-    uint32_t wait_event;    /* futex: what threads in wait() sleep on */
-    uint32_t waiters;
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
     int pool_fd; /* -1 without a pool file */
     int sockets

@@ -181,14 +181,20 @@ static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worke
     return 0;
 }
 
-static int sim_wait(struct fabric *fabric, uint32_t *word)
+/* With a chooser nothing happens unless chosen, and no time is over before all has happened. */
+static int sim_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
     struct fabric_sim *sim = sim_of(fabric);
     uint64_t steps_end = sim->config.steps_max ? sim->steps + sim->config.steps_max : UINT64_MAX;
+    uint64_t until_ns = timeout_ns < UINT64_MAX - sim->now_ns ? sim->now_ns + timeout_ns : UINT64_MAX;
     must(!sim->running);
     sim->quiet_steps = 0;
     sim->gave_up = NULL;
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) {
+    while (fabric_count_left(word) != 0) {
+        if (until_ns != UINT64_MAX && !sim->config.choose && !fabric_sim_events_before(sim, until_ns)) {
+            sim->now_ns = until_ns;
+            return -CELLAR_ERR_DEADLINE;
+        }
         bool quiet = sim->quiet_steps > QUIET_STEPS_MAX && sim->in_flight == 0;
         if (sim->steps >= steps_end)
             sim->gave_up = "events go on without end";
@@ -201,11 +207,11 @@ static int sim_wait(struct fabric *fabric, uint32_t *word)
     return 0;
 }
 
-static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
+static void sim_wake(struct fabric *fabric, struct fabric_ep *base, uint32_t *word)
 {
-    if (!base) return; /* wait() looks at its word after every event */
+    (void)word; /* wait() looks at it after each event anyhow */
+    if (!base) return;
     struct fabric_sim_ep *ep = ep_of(base);
-    if (!ep) return; /* wait looks at its word after each event anyhow */
     ep->woken = true;
     fabric_sim_events_ready(sim_of(fabric), ep, fabric_sim_cpu_caller_ns(sim_of(fabric)));
 }

@@ -2,6 +2,7 @@
  * fabric_verbs.c - opening, endpoints, threads, sleeping and waking. Operations: fabric_verbs_post.c; connections: fabric_verbs_link.c.
  */
 #include "fabric_verbs_internal.h"
+#include "fabric_shm_word.h"
 #include "must.h"
 
 #include <errno.h>
@@ -66,14 +67,10 @@ static int verbs_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worke
     return 0;
 }
 
-static int verbs_wait(struct fabric *fabric, uint32_t *word)
+static int verbs_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
-    struct fabric_verbs *verbs = verbs_of(fabric);
-
-    pthread_mutex_lock(&verbs->wait_lock);
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) pthread_cond_wait(&verbs->wait_changed, &verbs->wait_lock);
-    pthread_mutex_unlock(&verbs->wait_lock);
-    return 0;
+    (void)fabric;
+    return fabric_shm_word_wait(word, timeout_ns);
 }
 
 void fabric_verbs_ring(struct fabric_verbs_ep *vep, bool links)
@@ -85,14 +82,11 @@ void fabric_verbs_ring(struct fabric_verbs_ep *vep, bool links)
     (void)!write(vep->event_fd, &one, sizeof one); /* full: it is awake for that */
 }
 
-static void verbs_wake(struct fabric *fabric, struct fabric_ep *ep)
+static void verbs_wake(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word)
 {
-    struct fabric_verbs *verbs = verbs_of(fabric);
-
+    (void)fabric;
     if (ep) fabric_verbs_ring(vep_of(ep), false);
-    pthread_mutex_lock(&verbs->wait_lock);
-    pthread_cond_broadcast(&verbs->wait_changed);
-    pthread_mutex_unlock(&verbs->wait_lock);
+    if (word) fabric_shm_word_wake(word);
 }
 
 /* ---- idling ---- */
@@ -360,11 +354,9 @@ static void verbs_close(struct fabric *fabric)
     if (verbs->pd) ibv_dealloc_pd(verbs->pd);
     free(verbs->scratch);
     pthread_mutex_destroy(&verbs->lock);
-    pthread_mutex_destroy(&verbs->wait_lock);
     pthread_mutex_destroy(&verbs->directory_lock);
     pthread_mutex_destroy(&verbs->local.lock);
     pthread_cond_destroy(&verbs->changed);
-    pthread_cond_destroy(&verbs->wait_changed);
     free(verbs);
 }
 
@@ -487,11 +479,9 @@ static struct fabric_verbs *make_fabric(const struct fabric_verbs_config *config
     verbs->stop_fd = -1;
     verbs->broken_last = &verbs->broken;
     pthread_mutex_init(&verbs->lock, NULL);
-    pthread_mutex_init(&verbs->wait_lock, NULL);
     pthread_mutex_init(&verbs->directory_lock, NULL);
     pthread_mutex_init(&verbs->local.lock, NULL);
     pthread_cond_init(&verbs->changed, NULL);
-    pthread_cond_init(&verbs->wait_changed, NULL);
     return verbs;
 }
 

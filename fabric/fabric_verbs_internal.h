@@ -264,9 +264,6 @@ struct fabric_verbs {
     struct rdma_event_channel *events;
     struct rdma_cm_id *listen_id;
     uint16_t port;
-    /* threads in wait() */
-    pthread_mutex_t wait_lock;
-    pthread_cond_t wait_changed;
 };
 
 /* fabric_verbs_post.c */

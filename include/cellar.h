@@ -313,18 +313,20 @@ CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 struct cellar_call_options {
-    uint64_t timeout_ns;    /* 0: none. After it no new attempt starts and the call ends with DEADLINE */
-    const uint32_t *cancel; /* NULL, or a word that another thread sets to non-zero: the call ends with CANCELLED */
+    /* 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call ends with DEADLINE. */
+    uint64_t timeout_ns;
+    /* NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with CANCELLED (in a queue within 1 ms). */
+    const uint32_t *cancel;
 };
 
 struct cellar_result {
     int code;            /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
     uint32_t attempts;   /* 1 when it committed at once */
-    uint64_t latency_ns; /* from the first attempt to the acknowledgement */
+    uint64_t latency_ns; /* from the call to the acknowledgement */
     uint64_t txn_id[2];  /* (compute node, coordinator, incarnation), sequence */
 };
 
-/* Runs a procedure from any thread and waits for it; `args` is the caller's and used until the return. Returns result->code. */
+/* Runs a procedure from any thread, on this one or on a worker's, and waits for it; `args` is the caller's and used until the return. Returns result->code. */
 CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
 

@@ -90,7 +90,7 @@ static int run_phase(struct sim_state *state, db_fn client)
         requests[i].target = &worker->coordinators[i % db->config.coros];
         worker_submit(worker, &requests[i]);
     }
-    int code = state->fabric->ops->wait(state->fabric, &pending);
+    int code = state->fabric->ops->wait(state->fabric, &pending, UINT64_MAX);
     state->choosing = false;
     if (code == 0) {
         free(requests);

@@ -373,7 +373,7 @@ static const char *run_clients(struct lab *lab)
     for (uint32_t i = 0; i < lab->client_count; i++) submit(lab, &requests[i], i, run_client, &pending);
     for (uint32_t i = 0; i < spares; i++)
         submit(lab, &requests[lab->client_count + i], (lab->db->config.cns - spares + i) * per_cn, run_spare, &pending);
-    int code = lab->fabric->ops->wait(lab->fabric, &pending);
+    int code = lab->fabric->ops->wait(lab->fabric, &pending, UINT64_MAX);
     lab->armed = false;
     for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
         if (lab->db->nodes[cn].agent.report.stop_ns > lab->report->halt_ns)

@@ -47,14 +47,12 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
     sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
 }
 
-/* May a new attempt start? While the database closes, none does: whoever closes waits for attempts, not for calls that cannot get through. */
-static int call_allowed(const struct cellar *db, const struct cellar_call_options *options, uint64_t now_ns,
-                        uint64_t begin_ns)
+int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns)
 {
     if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return -CELLAR_ERR_CLOSED;
     if (!options) return 0;
     if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
-    if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
+    if (options->timeout_ns && gone_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
     return 0;
 }
 
@@ -120,18 +118,21 @@ static bool cache_outgrown(const struct txn *txn)
 }
 
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                     const struct cellar_call_options *options, struct cellar_result *result)
+                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = &coordinator->txn;
     uint32_t node_failures = 0, outgrown = 0;
-    uint64_t begin_ns = 0;
     struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
     txn->hurried = 0;
     *result = (struct cellar_result){0};
-    if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
+    uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
+    if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
+        result->latency_ns = gone_ns;
+        return result->code;
+    }
     for (;;) {
         result->attempts++;
         result->code = attempt(co, coordinator, proc, args, result->attempts);
@@ -152,7 +153,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             txn->hurried++;
         else
             back_off(co, coordinator, options, result->attempts, begin_ns);
-        int rc = call_allowed(worker->db, options, fabric_now_ns(worker->ep), begin_ns);
+        int rc = coordinator_allows(worker->db, options, fabric_now_ns(worker->ep) - begin_ns);
         if (rc) {
             result->code = rc;
             break;
@@ -164,7 +165,6 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    if (coordinator->calls % YIELD_EVERY == 0) sched_yield_task(co, &worker->sched, &coordinator->task);
     return result->code;
 }
 
@@ -185,10 +185,11 @@ void coordinator_main(struct coro *co, void *arg)
         if (request->fn)
             request->rc = request->fn(co, coordinator, request->arg);
         else
-            coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->result);
+            coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->begin_ns,
+                             request->result);
+        counter_add(&worker->busy, (uint64_t)-1);
         /* From here on the request may be gone: it lives on the stack of whoever waits for `pending`. */
-        __atomic_sub_fetch(request->pending, 1, __ATOMIC_SEQ_CST);
-        fabric_wake(worker->db->fabric, worker->ep);
+        fabric_done(worker->db->fabric, request->pending);
     }
 }
 
@@ -217,7 +218,11 @@ void cellar_session_yield(struct cellar_session *session)
 int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
-    return coordinator_exec(session->co, session->coordinator, proc, args, options, result);
+    struct coordinator *coordinator = session->coordinator;
+    int code = coordinator_exec(session->co, coordinator, proc, args, options, 0, result);
+    if (coordinator->calls % YIELD_EVERY == 0)
+        sched_yield_task(session->co, &coordinator->worker->sched, &coordinator->task);
+    return code;
 }
 
 /*

@@ -3,8 +3,10 @@
  *
  * A *worker* is one thread of a compute node (a coroutine in sim): an endpoint, a scheduler, an address cache, its share of
  * memory-node space, and `coros` coordinators. A *coordinator* is a coroutine that serves requests, one at a time: a procedure
- * call, or a function to run. Requests come from any thread through the worker's inbox (a lock-free stack) and live on their
- * caller's stack until `pending` is 0.
+ * call, or a function to run. Requests come from any thread and live on their caller's stack until `pending` is 0.
+ *
+ * A worker without work lends its endpoint's helm (fabric.h): then the thread that calls runs its call itself, on one of that worker's
+ * coordinators, and wakes nobody. Otherwise the request waits in the worker's queue.
  */
 #pragma once
 
@@ -24,15 +26,17 @@ struct coordinator;
 typedef int (*db_fn)(struct coro *co, struct coordinator *coordinator, void *arg);
 
 struct db_request {
-    struct db_request *next;
-    struct coordinator *target; /* NULL: any of the worker's */
-    db_fn fn;                   /* a function to run; NULL: the call below */
+    struct db_request *next, *before; /* in its worker's queue */
+    bool queued;                      /* it is there; under the queue's lock */
+    struct coordinator *target;       /* NULL: any of the worker's */
+    db_fn fn;                         /* a function to run; NULL: the call below */
     void *arg;
     const struct cellar_proc *proc;
     const struct cellar_call_options *options;
     struct cellar_result *result;
+    uint64_t begin_ns; /* of a call: when it was submitted, by its worker's clock */
     int rc;            /* of fn */
-    uint32_t *pending; /* decremented when served */
+    uint32_t *pending; /* fabric_done when served */
 };
 
 struct worker {
@@ -46,11 +50,16 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
-    struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
-    struct sched_task *parked;              /* coordinators without a request */
-    struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
-    _Atomic(struct db_request *) inbox;
+    struct agent *agent;       /* of its compute node's first worker; NULL: it is another one */
+    struct sched_task *parked; /* coordinators without a request */
+    uint64_t until_ns;         /* its thread sleeps no longer than until then */
     atomic_bool stop;
+    /* atomically, from any thread */
+    uint32_t calls;      /* from outside, by threads whose first choice it is: closing waits for them */
+    uint64_t busy;       /* coordinators with a request; written by who has the helm */
+    uint32_t queued;     /* requests in the queue */
+    uint32_t queue_lock; /* guards the queue, and changes of `queued` */
+    struct db_request *queue, *queue_last;
     bool started;
 };
 
@@ -89,9 +98,6 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    atomic_uint next_worker;        /* round robin of calls */
-    uint32_t calls;                 /* running, from outside; atomically */
-    atomic_uint leaving;            /* callers that are about to be gone */
     uint32_t running;               /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
@@ -123,9 +129,11 @@ NODISCARD int db_fabric_open(const struct cellar_config *config, struct fabric *
 
 /* The body of a coordinator's coroutine: serves requests until the worker stops. */
 void coordinator_main(struct coro *co, void *coordinator);
-/* One call: attempts until it ends. */
+/* One call: attempts until it ends. begin_ns: when it was submitted; 0: now. */
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                     const struct cellar_call_options *options, struct cellar_result *result);
+                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result);
+/* May it start, or start again? 0, CLOSED, CANCELLED or DEADLINE. While the database closes nothing starts: whoever closes waits for attempts. */
+int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
 
 /* ---- db_recover.c ---- */
 
@@ -166,5 +174,17 @@ NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint3
 
 /* Submits a request; from any thread. */
 void worker_submit(struct worker *worker, struct db_request *request);
+/* Takes one back that nobody has begun to serve; false: too late. */
+bool worker_withdraw(struct worker *worker, struct db_request *request);
+/*
+ * The calling thread serves a call itself, if the worker lends its helm and has a coordinator for it; else false. It may return before the
+ * call has ended: then the worker's thread goes on with it.
+ */
+bool worker_serve(struct worker *worker, struct db_request *request);
+/* Requests that it has; a glance. */
+static inline uint32_t worker_load(const struct worker *worker)
+{
+    return __atomic_load_n(&worker->queued, __ATOMIC_RELAXED) + (uint32_t)counter_read(&worker->busy);
+}
 /* The main loop: until `stop` is set and all requests are served. */
 void worker_main(void *worker);

@@ -158,8 +158,7 @@ static void worker_thread(void *arg)
     struct cellar *db = worker->db;
 
     worker_main(worker);
-    __atomic_sub_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
-    fabric_wake(db->fabric, NULL);
+    fabric_done(db->fabric, &db->running);
 }
 
 static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *error)
@@ -170,7 +169,6 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     worker->index = index;
     worker->node = &db->nodes[index / db->config.threads];
     worker->cn = worker->node->cn;
-    worker->queue_tail = &worker->queue;
     int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
     if (rc) return rc;
     db->eps[index] = worker->ep;
@@ -408,9 +406,7 @@ void cellar_close(struct cellar *db)
 {
     if (!db) return;
     atomic_store(&db->closing, true);
-    db_wait(db, &db->calls);
-    while (atomic_load(&db->leaving))
-        ;
+    for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
     vigils_stop(db);
     int rc = db_run_on(db, 0, db_leave, db);
     if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));

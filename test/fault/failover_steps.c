@@ -51,7 +51,7 @@ void failover_steps_run(struct failover_steps *steps, db_fn fn)
         requests[i].target = &steps->db->workers[i].coordinators[0];
         worker_submit(&steps->db->workers[i], &requests[i]);
     }
-    assert_int_equal(steps->fabric->ops->wait(steps->fabric, &pending), 0);
+    assert_int_equal(steps->fabric->ops->wait(steps->fabric, &pending, UINT64_MAX), 0);
     steps->armed = false;
     if (steps->wrong) fail_msg("%s", steps->wrong);
 }

@@ -342,7 +342,7 @@ static bool ends_well(void (*script)(struct coro *co, struct node *node), fabric
     sim.steps_max = STEPS_MAX;
     assert_int_equal(fabric_sim_open(&sim, &cluster.fabric, &error), 0);
     for (uint32_t cn = 0; cn < NODES; cn++) node_open(&cluster, cn);
-    bool well = cluster.fabric->ops->wait(cluster.fabric, &cluster.running) == 0 && !cluster.wrong;
+    bool well = cluster.fabric->ops->wait(cluster.fabric, &cluster.running, UINT64_MAX) == 0 && !cluster.wrong;
     for (uint32_t i = 0; i < NODES && well && !cluster.lame; i++) well = is_free(&cluster, i);
     fabric_close(cluster.fabric); /* coroutines inside others end first */
     for (uint32_t cn = 0; cn < NODES; cn++) node_close(&cluster.nodes[cn]);
