@@ -345,6 +345,11 @@ static inline bool fabric_helm_borrow(struct fabric_ep *ep)
            __atomic_compare_exchange_n(&ep->helm, &free, FABRIC_HELM_BORROWED, false, __ATOMIC_SEQ_CST,
                                        __ATOMIC_SEQ_CST);
 }
+/* At a glance. */
+static inline bool fabric_helm_is_free(const struct fabric_ep *ep)
+{
+    return __atomic_load_n(&ep->helm, __ATOMIC_RELAXED) == FABRIC_HELM_FREE;
+}
 static inline bool fabric_helm_is_borrowed(const struct fabric_ep *ep)
 {
     return (__atomic_load_n(&ep->helm, __ATOMIC_RELAXED) & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED;

@@ -69,7 +69,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
         rc = txn->error;
     if (rc > 0 ||
         (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
-        rc = -CELLAR_ERR_INVALID;
+        rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
     return txn_fail(co, txn, rc);
 }
 
@@ -117,6 +117,34 @@ static bool cache_outgrown(const struct txn *txn)
     return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn);
 }
 
+/* What a call that did not commit ended for, where its procedure's doing does not tell. */
+static struct cellar_detail detail_of(const struct txn *txn, int code, const struct cellar_call_options *options)
+{
+    if (code == txn->error) return txn->detail;
+    if (code == -CELLAR_ERR_DEADLINE)
+        return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
+    if (code == -CELLAR_ERR_UNREACHABLE)
+        return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
+    if (code == -CELLAR_ERR_TOO_LARGE) return (struct cellar_detail){.why = CELLAR_WHY_RECORD_CACHE, .column = -1};
+    return (struct cellar_detail){.column = -1};
+}
+
+static __attribute__((cold, noinline)) int ended_badly(const struct txn *txn, const struct cellar_call_options *options,
+                                                       struct cellar_result *result)
+{
+    result->detail = detail_of(txn, result->code, options);
+    return result->code;
+}
+
+struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns)
+{
+    struct cellar_result result = {.code = code, .latency_ns = gone_ns, .detail = {.column = -1}};
+    if (code != -CELLAR_ERR_DEADLINE) return result;
+    result.detail.why = CELLAR_WHY_TIMEOUT;
+    result.detail.limit = options->timeout_ns;
+    return result;
+}
+
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
@@ -127,10 +155,10 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 
     coordinator->calls++;
     txn->hurried = 0;
-    *result = (struct cellar_result){0};
+    result->attempts = 0;
     uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
     if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
-        result->latency_ns = gone_ns;
+        *result = coordinator_refused(options, result->code, gone_ns);
         return result->code;
     }
     for (;;) {
@@ -165,7 +193,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    return result->code;
+    return result->code ? ended_badly(txn, options, result) : 0;
 }
 
 void coordinator_main(struct coro *co, void *arg)
@@ -189,7 +217,10 @@ void coordinator_main(struct coro *co, void *arg)
                              request->result);
         counter_add(&worker->busy, (uint64_t)-1);
         /* From here on the request may be gone: it lives on the stack of whoever waits for `pending`. */
-        fabric_done(worker->db->fabric, request->pending);
+        if (request->ended)
+            request->ended(request);
+        else
+            fabric_done(worker->db->fabric, request->pending);
     }
 }
 

@@ -61,24 +61,23 @@ static struct worker *worker_of_thread(struct cellar *db)
     return &db->workers[(uint64_t)hash * db->worker_count >> 32];
 }
 
-static void call_end(struct cellar *db, struct worker *first) { fabric_done(db->fabric, &first->calls); }
+void db_call_end(struct cellar *db, struct worker *first) { fabric_done(db->fabric, &first->calls); }
 
-/* Counts a call from outside in, at the caller's first choice; NULL when the database is closing. */
-static struct worker *call_begin(struct cellar *db)
+struct worker *db_call_begin(struct cellar *db)
 {
     struct worker *first = worker_of_thread(db);
     __atomic_add_fetch(&first->calls, 1, __ATOMIC_SEQ_CST);
     if (!atomic_load(&db->closing)) return first;
-    call_end(db, first);
+    db_call_end(db, first);
     return NULL;
 }
 
 int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error)
 {
-    struct worker *first = call_begin(db);
+    struct worker *first = db_call_begin(db);
     if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
     int rc = db_run_on(db, coordinator, fn, arg);
-    call_end(db, first);
+    db_call_end(db, first);
     return rc;
 }
 
@@ -121,10 +120,10 @@ static struct worker *least_loaded(struct cellar *db, struct worker *first)
     return least;
 }
 
-/* How long to wait for it before another look at what may end it in the queue. */
-static uint64_t look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns)
+uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns)
 {
-    uint64_t step_ns = options->timeout_ns ? options->timeout_ns - gone_ns : UINT64_MAX;
+    uint64_t step_ns = UINT64_MAX;
+    if (options->timeout_ns) step_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : UINT64_MAX;
     return options->cancel && step_ns > CANCEL_LOOK_NS ? CANCEL_LOOK_NS : step_ns;
 }
 
@@ -137,11 +136,11 @@ static void call_await(struct cellar *db, struct worker *worker, struct db_reque
         uint64_t gone_ns = fabric_now_ns(worker->ep) - request->begin_ns;
         int code = coordinator_allows(db, options, gone_ns);
         if (code && worker_withdraw(worker, request)) {
-            *request->result = (struct cellar_result){.code = code, .latency_ns = gone_ns};
+            *request->result = coordinator_refused(options, code, gone_ns);
             return;
         }
         if (code) break; /* it is being served, and ends with its attempt */
-        waits = db->fabric->ops->wait(db->fabric, request->pending, look_again_ns(options, gone_ns));
+        waits = db->fabric->ops->wait(db->fabric, request->pending, db_look_again_ns(options, gone_ns));
         must(waits == 0 || waits == -CELLAR_ERR_DEADLINE); /* else a wake-up was lost */
     }
     db_wait(db, request->pending);
@@ -151,7 +150,7 @@ int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
-    struct worker *by, *first = call_begin(db);
+    struct worker *by, *first = db_call_begin(db);
     uint32_t pending = 1;
     struct db_request request = {
         .arg = args, .proc = proc, .options = options, .result = result ? result : &unused, .pending = &pending};
@@ -167,7 +166,7 @@ int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
     }
     if (fabric_count_left(&pending)) call_await(db, by, &request);
     int code = request.result->code;
-    call_end(db, first);
+    db_call_end(db, first);
     return code;
 }
 
@@ -187,13 +186,13 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
 {
     struct client client = {fn, arg};
     uint32_t pending = db->coordinator_count;
-    struct worker *first = call_begin(db);
+    struct worker *first = db_call_begin(db);
     int rc = 0;
 
     if (!first) return -CELLAR_ERR_CLOSED;
     struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
     if (!requests) {
-        call_end(db, first);
+        db_call_end(db, first);
         return -CELLAR_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < db->coordinator_count; i++) {
@@ -205,6 +204,6 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
     db_wait(db, &pending);
     for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++) rc = requests[i].rc < 0 ? requests[i].rc : 0;
     free(requests);
-    call_end(db, first);
+    db_call_end(db, first);
     return rc;
 }

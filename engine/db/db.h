@@ -34,9 +34,10 @@ struct db_request {
     const struct cellar_proc *proc;
     const struct cellar_call_options *options;
     struct cellar_result *result;
-    uint64_t begin_ns; /* of a call: when it was submitted, by its worker's clock */
-    int rc;            /* of fn */
-    uint32_t *pending; /* fabric_done when served */
+    uint64_t begin_ns;                         /* of a call: when it was submitted, by its worker's clock */
+    int rc;                                    /* of fn */
+    uint32_t *pending;                         /* fabric_done when served */
+    void (*ended)(struct db_request *request); /* or this, by who has served it; NULL: pending */
 };
 
 struct worker {
@@ -98,6 +99,8 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
+    struct cellar_queue *queues;    /* open ones; */
+    uint32_t queues_lock;           /* guards the list */
     uint32_t running;               /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
@@ -112,6 +115,11 @@ struct fabric *db_fabric(struct cellar *db);
 void db_wait(struct cellar *db, uint32_t *pending);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
+/* Counts a call from outside in, at the caller's first choice; NULL when the database is closing. Closing waits for db_call_end. */
+struct worker *db_call_begin(struct cellar *db);
+void db_call_end(struct cellar *db, struct worker *first);
+/* How long to wait for a call that has gone on for gone_ns, before another look at what may end it in the queue. */
+uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
 /* The same as a call from outside: refused with CLOSED when the database is closing. */
@@ -134,6 +142,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result);
 /* May it start, or start again? 0, CLOSED, CANCELLED or DEADLINE. While the database closes nothing starts: whoever closes waits for attempts. */
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
+/* The result of a call that was refused so, after gone_ns. */
+struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);
 
 /* ---- db_recover.c ---- */
 
@@ -169,6 +179,11 @@ void db_halts_serve(struct cellar *db);
 NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
+
+/* ---- db_queue.c ---- */
+
+/* Of completion queues that are still open; no call is in flight. */
+void db_queues_free(struct cellar *db);
 
 /* ---- worker.c ---- */
 

@@ -327,6 +327,7 @@ static void close_all(struct cellar *db)
         if (db->workers[i].ep) fabric_endpoint_close(db->workers[i].ep);
     if (db->owns_fabric) fabric_close(db->fabric);
     for (uint32_t i = 0; i < db->worker_count; i++) worker_free(&db->workers[i]);
+    db_queues_free(db);
     while (db->procs) {
         struct cellar_proc *proc = db->procs;
         db->procs = proc->next;

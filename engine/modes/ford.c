@@ -133,11 +133,11 @@ static bool log_rides(const struct txn *txn)
 static int log_add(struct coro *co, struct txn *txn, uint64_t *ts)
 {
     *ts = txn_ts_choose(txn);
-    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, -CELLAR_ERR_FULL);
+    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     if (*ts == 0) return 0;
     txn->home->ts_last = *ts; /* whatever becomes of this attempt: INV-FORD-3 */
     struct logseg_entry entry;
-    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, *ts, txn->log.sequence);
 }
 
@@ -152,7 +152,9 @@ static int log_await(struct coro *co, struct txn *txn)
 static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
 {
     int rc = 0;
-    if (txn->index_count) rc = buckets_keep(txn) ? txn_index_change(co, txn) : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (txn->index_count)
+        rc = buckets_keep(txn) ? txn_index_change(co, txn)
+                               : txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
     if (rc == 0) rc = log_add(co, txn, ts);
     if (rc == 0 && !log_rides(txn) && !PLANT(ford_log_unawaited)) rc = log_await(co, txn);
     return rc;

@@ -191,7 +191,8 @@ static int undo_round(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++)
-        if (object->undo_cells && !undo_post(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (object->undo_cells && !undo_post(co, txn, object))
+            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     txn->undo_count = 0;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;

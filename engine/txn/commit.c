@@ -52,7 +52,7 @@ static bool snapshot_suffices(const struct txn *txn)
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -282,7 +282,7 @@ int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, 
     const struct catalog *catalog = txn->home->catalog;
     struct fabric_addr at;
     int rc = logseg_entry_finish(&txn->log, entry, ts, watermark, &at);
-    if (rc) return txn_error(txn, rc);
+    if (rc) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : catalog->replicas); i++)
         txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(catalog, at, i), entry->buffer, entry->bytes);
     txn->log_watermark = watermark;
@@ -293,7 +293,8 @@ int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
-    if (!txn_log_changes(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!txn_log_changes(txn, &entry))
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, ts, txn->log.sequence);
 }
 
@@ -371,7 +372,7 @@ int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struc
     const struct observer *observer = txn->home->observer;
     int rc = txn->index_count ? txn_index_change(co, txn) : 0;
     *ts = rc == 0 ? txn_ts_choose(txn) : 0;
-    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
+    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
     if (rc == 0 && observer && txn->home->mode->shares) observer->fetched(observer->arg, txn);
     if (rc || *ts == 0) return rc;
@@ -418,7 +419,8 @@ int txn_commit_own(struct coro *co, struct txn *txn) { return txn_commit_checked
 int txn_commit(struct coro *co, struct txn *txn)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
+    if (txn->block_count && !txn->error)
+        txn_error_of(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
     return txn->home->mode->commit(co, txn);

@@ -51,7 +51,8 @@ static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *ob
     object->bucket = cache_bucket_held(&txn->cache, addr);
     if (object->bucket < 0) {
         object->bucket = cache_bucket_new(&txn->cache, addr, true);
-        if (object->bucket < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (object->bucket < 0)
+            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX, object);
         struct cache_bucket *bucket = txn_bucket(txn, object->bucket);
         if (lock && !PLANT(insert_unlocked)) {
             cache_bucket_locks(&txn->cache);
@@ -97,9 +98,10 @@ static int chains_read(struct coro *co, struct txn *txn, uint32_t first)
             uint64_t offset = index_next(part->image);
             if (!offset || (PLANT(chain_head_only) && part->head && !part->held)) continue;
             struct fabric_addr addr = fabric_addr_of(fabric_addr_node(part->addr), offset);
-            if (!catalog_in_heap(catalog, addr, sizeof *part->image)) return txn_error(txn, -CELLAR_ERR_CORRUPT);
+            if (!catalog_in_heap(catalog, addr, sizeof *part->image))
+                return txn_error(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_INDEX, 0);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX);
             part->next = next;
             txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, txn_bucket(txn, next)->image, sizeof *part->image);
         }
@@ -138,7 +140,7 @@ static enum fetch_verdict key_absent(struct coro *co, struct txn *txn, struct ca
         struct space_slot slot;
         int rc = space_slot_take(co, txn->home->space, object->table, fabric_addr_node(bucket->addr), &slot);
         if (rc) {
-            txn_space_error(co, txn, rc);
+            txn_space_error(co, txn, rc, object);
             return FETCH_ERROR;
         }
         object->addr = slot.addr;
@@ -165,7 +167,7 @@ static enum fetch_verdict key_absent(struct coro *co, struct txn *txn, struct ca
         }
     }
     object->state = CACHE_ABSENT;
-    if (!object->optional) txn_error(txn, -CELLAR_ERR_NOT_FOUND);
+    if (!object->optional) txn_error_of(txn, -CELLAR_ERR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
     return FETCH_DONE;
 }
 
@@ -248,7 +250,7 @@ enum fetch_verdict fetch_insert_judge(struct txn *txn, struct cache_object *obje
     }
     /* Present, and stays so: its delete would need the bucket that is ours. */
     object->addr.bits = 0;
-    txn_error(txn, -CELLAR_ERR_EXISTS);
+    txn_error_of(txn, -CELLAR_ERR_EXISTS, CELLAR_WHY_CODE, 0, object);
     return FETCH_DONE;
 }
 

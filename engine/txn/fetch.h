@@ -100,10 +100,11 @@ FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cach
                                                : (object->read_cells | object->write_cells) & ~object->fetched_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetch_elsewhere(txn, object))
-        return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
 
     object->locking_cells = lock;
-    if (rules->read_before && !rules->read_before(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (rules->read_before && !rules->read_before(co, txn, object))
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     if (PLANT(lock_behind_read)) fetch_record_read(co, txn, object, object->fetching_cells);
     if (lock) {
         const struct schema *schema = &object->table->schema;

@@ -74,10 +74,37 @@ void txn_phase_end(struct txn *txn, enum cellar_phase phase)
     txn->phase_start_ns = now;
 }
 
-int txn_error(struct txn *txn, int code)
+static int note(struct txn *txn, int code, struct cellar_detail detail)
 {
+    if (!txn->error) txn->detail = detail;
     if (!txn->error) txn->error = code;
     return code;
+}
+
+int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit)
+{
+    return note(txn, code, (struct cellar_detail){.why = why, .column = -1, .limit = limit});
+}
+
+int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit, const struct cache_object *object)
+{
+    return note(
+        txn, code,
+        (struct cellar_detail){.why = why, .column = -1, .table = object->table, .key = object->key, .limit = limit});
+}
+
+int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
+{
+    return note(txn, code,
+                (struct cellar_detail){.why = why, .column = column, .table = object->table, .key = object->key});
+}
+
+/* Of a record that was not pinned. */
+static __attribute__((cold, noinline)) int error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+                                                    const struct cellar_table *table, uint64_t key)
+{
+    return note(txn, code,
+                (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key, .limit = limit});
 }
 
 /* ---- the batch ---- */
@@ -117,24 +144,26 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
 static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
-    if (ref < 0 || (*made && ++txn->record_count > txn->records_max)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
+        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->records_max, table, key);
     return ref;
 }
 
 static inline int count_write(struct txn *txn, const struct cache_object *object)
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
-    if (first && ++txn->write_count > txn->writes_max) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (first && ++txn->write_count > txn->writes_max)
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, txn->writes_max, object);
     return 0;
 }
 
 static inline int image_make(struct txn *txn, struct cache_object *object)
 {
     if (!object->image) object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
-    return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    return object->image ? 0 : txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
 }
 
 /*
@@ -160,11 +189,12 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     read = read == CELLAR_ALL ? all : read;
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
-        return txn_error(txn, -CELLAR_ERR_INVALID);
+        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
     /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
     bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
     uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
-    if (!made && (whole || ((read | write) & declared))) return txn_error(txn, -CELLAR_ERR_DUPLICATE);
+    if (!made && (whole || ((read | write) & declared)))
+        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -192,9 +222,8 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
-        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
-    object->write_cells = 0;
-    int rc = count_write(txn, object);
+        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+    int rc = count_write(txn, object); /* once, if what was looked for was to be written */
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
     object->kind = CACHE_INSERT;
@@ -237,15 +266,28 @@ static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
         return NULL;
     }
     if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */
-        *rc = txn_error(txn, -CELLAR_ERR_INVALID);
+        *rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_REFERENCE, (uint64_t)(int64_t)ref);
         return NULL;
     }
     struct cache_object *object = txn_object(txn, ref);
     if (object->state != CACHE_PRESENT) {
-        *rc = txn_error(txn, object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNDECLARED);
+        int code = object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNFETCHED;
+        *rc = txn_error_of(txn, code, CELLAR_WHY_CODE, 0, object);
         return NULL;
     }
     return object;
+}
+
+/* A cell that is not there: declared in a block that was not fetched yet, or not so. */
+static __attribute__((cold, noinline)) int column_refused(struct txn *txn, const struct cache_object *object,
+                                                          int column, bool put)
+{
+    uint32_t cell = 1u << object->table->schema.columns[column].cell;
+    uint32_t read = object->read_cells & ~(uint32_t)object->implied_cells;
+    uint32_t declared = put ? object->write_cells : read | object->write_cells;
+    if (declared & cell) return txn_error_column(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_CODE, object, column);
+    return txn_error_column(txn, -CELLAR_ERR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object,
+                            column);
 }
 
 int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
@@ -256,9 +298,10 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
-    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
+    if (number >= schema->column_count) /* or negative */
+        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
     uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
-    if (!(readable >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!(readable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, false);
     record_column_get(schema, object->image, number, value);
     return 0;
 }
@@ -268,7 +311,8 @@ int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
     const struct schema *schema = &object->table->schema;
     if (object->kind != CACHE_ACCESS) return 0;
     if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
-    if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!object->slot_image)
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         memcpy(object->slot_image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
@@ -306,9 +350,10 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
-    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
+    if (number >= schema->column_count) /* or negative */
+        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
     uint32_t writable = object->write_cells & object->fetched_cells;
-    if (!(writable >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!(writable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, true);
     return put_prepares(txn, object) ? put_prepared(txn, object, number, value) : put_column(object, number, value);
 }
 
@@ -330,7 +375,7 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
-    if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!cells) return txn_error_of(txn, -CELLAR_ERR_UNDECLARED, CELLAR_WHY_NOTHING_WRITTEN, 0, object);
     rc = put_prepares(txn, object) ? txn->home->mode->put(txn, object, cells) : 0;
     if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
@@ -396,10 +441,11 @@ void txn_release(struct coro *co, struct txn *txn)
         txn_release_own(co, txn);
 }
 
-int txn_space_error(struct coro *co, struct txn *txn, int code)
+int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object)
 {
     bool unanswered = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
-    return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : txn_error(txn, code);
+    return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED)
+                      : txn_error_of(txn, code, CELLAR_WHY_POOL, txn->home->catalog->mn_bytes, object);
 }
 
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)

@@ -90,8 +90,9 @@ struct txn {
     uint64_t begin_ns;
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
-    int error;            /* first error of the procedure's doing: the call's outcome once the reads are validated */
-    bool unsettled;       /* a lock's reply was lost: txn_release must settle */
+    int error; /* first error of the procedure's doing: the call's outcome once the reads are validated; */
+    struct cellar_detail detail; /* what it is about */
+    bool unsettled;              /* a lock's reply was lost: txn_release must settle */
     uint64_t lost_nodes;  /* a bit each: they refuse for good what is being applied again; backups there are left out */
     struct vigil_met met; /* the tag of another compute node that ended it */
     bool doomed;          /* aborted already: every call says RETRY */
@@ -206,10 +207,14 @@ void txn_release(struct coro *co, struct txn *txn);
 /* Adds the operation that clears the object's tags, or the bucket's. */
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
-/* Notes the first error of the procedure's doing, and returns it. */
-__attribute__((cold)) int txn_error(struct txn *txn, int code);
-/* Memory-node space was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
-int txn_space_error(struct coro *co, struct txn *txn, int code);
+/* Notes the first error of the procedure's doing and what it is about, and returns it: of a transaction, of a record (object may be NULL), of a column. */
+__attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
+__attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+                                       const struct cache_object *object);
+__attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum cellar_why why,
+                                           const struct cache_object *object, int column);
+/* Memory-node space for this object was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
+int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object);
 
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);

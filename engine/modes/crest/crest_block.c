@@ -369,7 +369,7 @@ static int refs_make(struct txn *txn)
         if (object->refs || object->sole || !crest_is_shared(object)) continue;
         uint64_t bytes = object->table->schema.cell_count * sizeof *object->refs;
         object->refs = cache_alloc(&txn->cache, bytes);
-        if (!object->refs) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (!object->refs) return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
         memset(object->refs, 0, bytes);
     }
     return 0;

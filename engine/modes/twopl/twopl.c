@@ -222,12 +222,13 @@ static int enter(struct coro *co, struct txn *txn)
     struct twopl_set *set = &txn->twopl;
     if (is_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (PLANT(twopl_released_early)) leave(co, txn);
-    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
     for (uint32_t i = 0; i < set->wanted.count; i++)
         if (list_find(&set->held, set->wanted.wants[i].lock)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
     for (uint32_t i = 0; i < set->wanted.count; i++) {
         const struct twopl_want *want = &set->wanted.wants[i];
-        if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (set->held.count == TWOPL_LOCKS_MAX)
+            return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
         int code = ask(co, txn, want, patience_ns(set, late));
         if (code) return refused(co, txn, code, late);
