@@ -13,7 +13,7 @@ static const struct {
     int code;
     const char *text;
 } wrongs[] = {
-    {CELLAR_OK, "ok"},
+    {CELLAR_OK, "success"},
     {CELLAR_ERR_NOT_FOUND, "no record has this key: table items, key 1000"},
     {CELLAR_ERR_EXISTS, "a record or object of this key or name exists already: table items, key 4"},
     {CELLAR_ERR_UNDECLARED, "the procedure touched a cell it had not declared: table items, key 3, column b: "
