@@ -275,7 +275,7 @@ static bool happens(struct lab *lab)
             continue;
         }
         lab->still = 1;
-        if (wrong(lab, "event", lab->next, lab->fabric->ops->wait(lab->fabric, &lab->still))) return false;
+        if (wrong(lab, "event", lab->next, lab->fabric->ops->wait(lab->fabric, &lab->still, UINT64_MAX))) return false;
     }
     for (uint32_t cn = 0; cn < CNS; cn++)
         if (!come(lab, cn)) return false;
@@ -305,12 +305,12 @@ static bool run(struct lab *lab)
     if (!happens(lab)) return false;
     lab->still = 1;
     lab->then = lab->ops;
-    if (wrong(lab, "the last", 0, lab->fabric->ops->wait(lab->fabric, &lab->still))) return false;
+    if (wrong(lab, "the last", 0, lab->fabric->ops->wait(lab->fabric, &lab->still, UINT64_MAX))) return false;
     lab->stop = true;
     for (uint32_t cn = 0; cn < CNS; cn++)
         for (uint32_t i = 0; i < lab->count[cn]; i++)
             if (wrong(lab, "clients of compute node", cn,
-                      lab->fabric->ops->wait(lab->fabric, &lab->lives[cn][i].pending)))
+                      lab->fabric->ops->wait(lab->fabric, &lab->lives[cn][i].pending, UINT64_MAX)))
                 return false;
     if (!all_well(lab)) return false;
     lab->armed = false;
