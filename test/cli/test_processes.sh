@@ -51,7 +51,7 @@ together() {
         grep -q '"consistent": true' "$folder/$name$i.json" || fail "$name$i: not consistent"
         grep -q "\"process\": $i," "$folder/$name$i.json" && grep -q "\"processes\": $count," "$folder/$name$i.json" ||
             fail "$name$i: not number $i of $count"
-        grep -q '"committed": 0,' "$folder/$name$i.json" && fail "$name$i has done nothing"
+        grep -q '^  "committed": 0,' "$folder/$name$i.json" && fail "$name$i has done nothing"
         grep -q "number $i of $count that ran together" "$folder/$name$i.out" || fail "$name$i: its report does not say what it was"
         [ $i -eq 0 ] || grep -q '"checked by process 0": "ok"' "$folder/$name$i.json" || fail "$name$i: no verdict of process 0"
     done
