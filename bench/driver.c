@@ -105,7 +105,10 @@ int driver_load(struct driver *driver, struct cellar_error *error)
 /* Only the owner writes, so that a plain store is enough for readers of other threads. */
 static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 
-/* A call that began in the window: all its attempts count, whenever it ended; it is a transaction of the window if it ended there. */
+/*
+ * A call that began in the window: all its attempts count, whenever it ended; it is a transaction of the window if it
+ * ended there.
+ */
 static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result, bool within)
 {
     struct driver_type *stat = &slot->types[type];

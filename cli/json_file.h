@@ -5,7 +5,10 @@
 
 struct json_t;
 
-/* Can it be written there? Asked before a long run, whose report would be lost; NULL and "-" can. Leaves no file behind. INVALID if not. */
+/*
+ * Can a report be written to that path? A command asks before a long run, whose report would be lost. INVALID if not;
+ * NULL and "-" can be written to. Leaves no file there.
+ */
 NODISCARD int json_file_check(const char *path, struct cellar_error *error);
 /* Writes it; "-" is standard output. SYSTEM when that fails. */
 NODISCARD int json_file_write(const struct json_t *root, const char *path, struct cellar_error *error);

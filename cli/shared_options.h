@@ -1,6 +1,7 @@
 /*
- * shared_options.h - options that `bench`, `bench lock` and others have in common, each once: its name, help, kind and bounds. A row of a
- * table says where the field is (a byte offset, as struct option_def has it) and the default, in words.
+ * shared_options.h - options that `bench`, `bench lock` and others have in common, each once: its name, help, kind and
+ * bounds. A row of a table says where the field is (a byte offset, as struct option_def has it) and the default, in
+ * words.
  */
 #pragma once
 

@@ -1,15 +1,18 @@
 /*
- * exp_data.h - what papers have published and what is wanted, as data: exp/data/NAME.json, built into the program and checked whenever it is read.
+ * exp_data.h - published figures and targets as data: exp/data/NAME.json, built into the program, and checked whenever
+ * it is read.
  *
  *     {"about": text, "reasons": {key: text, ...},
- *      "charts": {chart: {"source": text, "points": [[x, y], ...]}, ...},        published points, for charts of that name; or left out
+ *      "charts": {chart: {"source": text, "points": [[x, y], ...]}, ...},   published points for charts of that name;
+ *                                                                           or left out
  *      "figures": [figure, ...]}
  *
  * A figure is an object of
  *     study, figure, unit            the study, the figure's name in it, and what its numbers count
  *     published, band, source        a paper's number, the ratios ours may have to it, and where it stands; or else
  *     at_least | at_most             a target of ours
- *     is, sweep, metric, of, over, x how it is made of a sweep's points (exp_sweep.h); left out where code does that (exp_nic.c)
+ *     is, sweep, metric, of, over, x how it is made of a sweep's points (exp_sweep.h); left out where code does that
+ *                                    (exp_nic.c)
  *     reason                         the key of the cause, if it is missed
  *     was {quick, full, slack}       what it came to when it was last recorded, and how much of that it may move by
  *     known [low, high]              ... or, of a figure that was not, between which ratios it lies
@@ -63,7 +66,7 @@ void exp_data_close(struct exp_data *data);
 const struct exp_data_figure *exp_data_find(const struct exp_data *data, const char *study, const char *figure);
 const struct exp_data_chart *exp_data_chart(const struct exp_data *data, const char *name);
 
-/* Sets what that figure was in the file at `path`, which must hold it; the other lines stay as they are. For exp --record. */
+/* For exp --record: sets `was` of that figure in the file at `path`, which must hold it; other lines stay. */
 struct exp_data_value {
     const char *study, *figure;
     double value;

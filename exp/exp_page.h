@@ -4,7 +4,10 @@
 #include "exp.h"
 #include "exp_report.h"
 
-/* What all sections came to, and what all figures are made with. `command`: of the whole page; `missed`: what exp_page_missed has written. */
+/*
+ * What all sections came to, and what all figures are made with. `command`: of the whole page; `missed`: what
+ * exp_page_missed has written.
+ */
 void exp_page_begin(const char *command, bool quick, const struct exp_report_counts *counts, const char *missed,
                     FILE *out);
 /* Notes a missed target for the top of the page. */

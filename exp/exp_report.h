@@ -1,4 +1,7 @@
-/* exp_report.h - figures of the model beside published ones: ratio, band, verdict; for people, as CSV, JSON, and a table in Markdown. */
+/*
+ * exp_report.h - figures of the model beside published ones: ratio, band, verdict; for people, as CSV, as JSON, and as
+ * a table in Markdown.
+ */
 #pragma once
 
 #include "style.h"
@@ -30,7 +33,10 @@ struct exp_report {
     uint32_t count;
 };
 
-/* Published figures are within their band, outside for a cause that is given, or outside; targets are reached or missed, whatever the cause. */
+/*
+ * Published figures are within their band, outside for a cause that is given, or outside; targets are reached or
+ * missed, whatever the cause.
+ */
 enum exp_report_verdict {
     EXP_REPORT_WITHIN,
     EXP_REPORT_KNOWN,
@@ -53,7 +59,7 @@ enum exp_report_verdict exp_report_judge(const struct exp_report_row *row);
 /* Is it another value than was recorded? That says nothing of its band. */
 bool exp_report_moved(const struct exp_report_row *row);
 const char *exp_report_verdict_name(enum exp_report_verdict verdict);
-/* The number, from 1, of the note with the cause of a figure that is outside or missed: equal ones share one. 0: it has none. */
+/* The number, from 1, of the note with the cause of a figure outside or missed; equal causes share one. 0: no cause. */
 uint32_t exp_report_note(const struct exp_report *report, uint32_t index);
 /* Writes three or four significant digits and the unit into `text`, EXP_REPORT_VALUE_BYTES, and returns it. */
 const char *exp_report_value(char *text, double value, const char *unit);
@@ -64,6 +70,9 @@ uint32_t exp_report_targets(const struct exp_report_counts *counts);
 
 void exp_report_print(const struct exp_report *report, FILE *out, const struct style *style);
 void exp_report_csv(const struct exp_report *report, FILE *out);
-/* A new object: `figures`, and how many are `within`, `known`, `outside`, `reached`, `missed`, `moved`; NULL without memory. */
+/*
+ * A new object: `figures`, and how many are `within`, `known`, `outside`, `reached`, `missed`, `moved`; NULL without
+ * memory.
+ */
 struct json_t *exp_report_json(const struct exp_report *report);
 void exp_report_markdown(const struct exp_report *report, FILE *out);

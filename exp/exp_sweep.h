@@ -1,11 +1,12 @@
 /*
  * exp_sweep.h - published figures made again on the simulator, as tables:
  *
- *     study -> sweeps: a figure's runs, each a command line of `cellar bench`  -> points, run in several processes -> CSV
- *           -> charts: one metric of a sweep                                   -> SVG, in the page
- *           -> claims: figures of exp/data that name a sweep, as numbers       -> a report: published, or wanted, beside ours
+ *     study -> sweeps: a figure's runs, each a command line of `cellar bench` -> points, run in parallel -> CSV
+ *           -> charts: one metric of a sweep                                  -> SVG, in the page
+ *           -> claims: figures of exp/data that name a sweep, as numbers      -> a report: published or wanted, ours
  *
- * Another sweep is another row, another claim another line of exp/data. What a command line is, and what is measured of its run, says the family (exp_locks.c, exp_txn.c).
+ * Another sweep is another row; another claim is another line of exp/data. The family (exp_locks.c, exp_txn.c) says
+ * what a command line is, and what is measured of its run.
  */
 #pragma once
 
@@ -67,7 +68,10 @@ struct exp_sweep_chart {
     uint32_t count; /* of stacked metrics; 0: one */
 };
 
-/* A number, made from a metric of one or two series of a sweep: a is the figure's `of`, b its `over`. The names of `is` stand beside. */
+/*
+ * A number, made from a metric of one or two series of a sweep: a is the figure's `of`, b its `over`. The names of `is`
+ * stand beside.
+ */
 enum exp_sweep_kind {
     EXP_SWEEP_AT,          /* "at": a at x */
     EXP_SWEEP_RATIO_AT,    /* "ratio at": a / b at x */

@@ -1,6 +1,6 @@
 #!/bin/bash
-# From a bare Debian machine to a checked TPC-C run: installs what is missing, builds all that `cmake --install build` puts in place, runs
-# two warehouses at full size.
+# From a bare Debian machine to a checked TPC-C run: installs what is missing, builds all that `cmake --install build`
+# puts in place, runs two warehouses at full size.
 # Options are passed on to `cellar bench tpcc`.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
-# embed.cmake - writes OUT, a C file with the bytes of each of FILES (a list): the table exp_data_texts of exp/exp_data.h.
+# embed.cmake - writes OUT, a C file with the bytes of each of FILES (a list): the table exp_data_texts of
+# exp/exp_data.h.
 set(text "#include \"exp_data.h\"\n\n#include <stddef.h>\n")
 set(rows)
 foreach(file ${FILES})

@@ -1,4 +1,7 @@
-/* test_open_twice.c - one pool opened twice by one process: refused in one line where the two would be the same compute nodes; the first goes on. */
+/*
+ * test_open_twice.c - one pool opened twice by one process: refused in one line where the two would be the same compute
+ * nodes; the first goes on.
+ */
 #include "cellar.h"
 #include "contract_shm.h"
 

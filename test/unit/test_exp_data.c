@@ -1,4 +1,7 @@
-/* test_exp_data.c - published figures as data: what is built in can be read, each mistake gets one line, and recording changes one line. */
+/*
+ * test_exp_data.c - published figures as data: what is built in can be read, each mistake gets one line, and recording
+ * changes one line.
+ */
 #include "exp_data.h"
 
 #include <setjmp.h>
