@@ -2,7 +2,34 @@
 #include "err.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+/* Control characters, those that UTF-8 has beyond ASCII's among them, become \xNN: a message is one line, whatever file name it cites. */
+static void escape(char *text, size_t bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    char out[sizeof((struct cellar_error *)0)->text];
+    size_t used = 0;
+    for (size_t i = 0; text[i]; i++) {
+        unsigned char c = (unsigned char)text[i], next = (unsigned char)text[i + 1];
+        bool control = c < ' ' || c == 0x7f, wide = c == 0xc2 && next >= 0x80 && next < 0xa0;
+        if (used + 5 > bytes) break;
+        if (control || wide) {
+            out[used++] = '\\';
+            out[used++] = 'x';
+            c = wide ? next : c;
+            out[used++] = digits[c >> 4];
+            out[used++] = digits[c & 15];
+            i += wide;
+        } else {
+            out[used++] = text[i];
+        }
+    }
+    out[used] = 0;
+    memcpy(text, out, used + 1);
+}
 
 int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...)
 {
@@ -12,6 +39,11 @@ int err_set(struct cellar_error *error, enum cellar_error_code code, const char 
         va_start(args, format);
         vsnprintf(error->text, sizeof(error->text), format, args);
         va_end(args);
+        for (const char *c = error->text; *c; c++)
+            if ((unsigned char)*c < ' ' || *c == 0x7f || (unsigned char)*c == 0xc2) {
+                escape(error->text, sizeof error->text);
+                break;
+            }
     }
     return -(int)code;
 }

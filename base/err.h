@@ -8,5 +8,5 @@
 
 #define NODISCARD CELLAR_NODISCARD
 
-/* Fills *error (NULL is allowed) and returns -code: `return err_set(error, CELLAR_ERR_INVALID, "...", ...)`. */
+/* Fills *error (NULL is allowed), control characters escaped, and returns -code: `return err_set(error, CELLAR_ERR_INVALID, "...", ...)`. */
 int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...) CELLAR_PRINTF(3, 4);

@@ -40,6 +40,9 @@
     X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+    X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
+    X(agent_unanswered_waits, "who reaches no memory node any more stands still until one answers")                    \
+    X(view_own_uncounted, "a compute node counts who is dead without its own word")                                    \
     X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
     X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
@@ -69,6 +72,8 @@
     X(log_lost_aborted, "a log WRITE of unknown outcome counts as not run")                                            \
     X(insert_unlogged, "an insert is not in the log entry")                                                            \
     /* index and space */                                                                                              \
+    X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
+    X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \
     X(chain_head_only, "a key is absent when the head of its chain lacks it")                                          \
@@ -197,6 +202,11 @@
     /* locks of the lock layer */                                                                                      \
     /* lock servers and switches */                                                                                    \
     X(rpc_reader_unasked, "a lock server grants readers whoever holds")                                                \
+    X(fence_any_life, "who is fenced for an earlier life's death is whoever has that index now")                       \
+    X(recover_claim_dead_kept, "who holds a claim is taken for alive as long as its word says so")                     \
+    X(recover_own_refused, "an earlier life of an own index is recovered by nobody but who is asked for it")           \
+    X(failover_ack_inherited, "who opens the pool says for its earlier life that it stands still")                     \
+    X(failover_own_unredone, "who leads a change takes an earlier life of its own index for itself")                   \
     X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
     X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
@@ -255,6 +265,7 @@
     X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
     X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
     X(declock_leads_for_ever, "who leads a reset waits for it beyond his deadline")                                    \
+    X(declock_name_inherited, "nobody leads a reset that an earlier life of a living compute node had begun")          \
     X(declock_lead_dropped, "a reset that its leader could not end has his name, and nobody goes on with it")          \
     X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
     X(declock_stopped_insists, "a compute node that has stopped sends a grant until it has arrived")                   \

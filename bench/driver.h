@@ -10,8 +10,8 @@
 #include "workload.h"
 
 struct driver_type {
-    uint64_t committed,
-        aborted; /* transactions that ended in the measured window; aborted attempts of all calls that began in it */
+    /* transactions that ended in the measured window; aborted attempts of all calls that began in it */
+    uint64_t committed, aborted;
     struct hist latency_ns;
 };
 

@@ -17,10 +17,10 @@ struct outcome_table {
 
 /* Of --history. */
 struct outcome_history {
-    uint64_t txns, outcomes[3]; /* by enum history_outcome */
-    uint64_t accesses, bytes;   /* bytes of the file */
-    bool full;                  /* --history-max was reached, which ended the run */
-    bool judging, judged;       /* not when this is one part of several */
+    uint64_t txns, outcomes[HISTORY_OUTCOMES]; /* by enum history_outcome */
+    uint64_t accesses, bytes;                  /* bytes of the file */
+    bool full;                                 /* --history-max was reached, which ended the run */
+    bool judging, judged;                      /* not when this is one part of several */
     struct history_verdict verdict;
     double write_s, judge_s;
 };

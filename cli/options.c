@@ -4,9 +4,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int invalid_value(const struct option_def *def, const char *value, const char *wanted,
                          struct cellar_error *error)
@@ -162,6 +164,42 @@ static int parse_one(const struct options *options, int count, char *const *argu
     return parse_value(def, value, (char *)into + def->offset, error);
 }
 
+/* What takes a file takes FILE, or several: FILE[,FILE...]. */
+static const char *file_given(const struct options *options, uint64_t given, const void *from, uint32_t at)
+{
+    const struct option_def *def = &options->defs[at];
+    bool file = def->kind == OPTION_TEXT && def->argument && !strncmp(def->argument, "FILE", 4);
+    return file && given >> at & 1 ? *(const char *const *)((const char *)from + def->offset) : NULL;
+}
+
+static bool same_file(const char *a, size_t a_bytes, const char *b)
+{
+    struct stat of_a, of_b;
+    char path[PATH_MAX];
+    if (strlen(b) == a_bytes && !memcmp(a, b, a_bytes)) return true;
+    if (a_bytes >= sizeof path) return false;
+    memcpy(path, a, a_bytes);
+    path[a_bytes] = 0;
+    return stat(path, &of_a) == 0 && stat(b, &of_b) == 0 && S_ISREG(of_a.st_mode) && of_a.st_dev == of_b.st_dev &&
+           of_a.st_ino == of_b.st_ino;
+}
+
+/* No file can be two things: the later one would overwrite the earlier. */
+static int files_differ(const struct options *options, uint64_t given, const void *from, struct cellar_error *error)
+{
+    for (uint32_t i = 0; i < options->count; i++) {
+        const char *list = file_given(options, given, from, i);
+        for (uint32_t j = 0; list && j < options->count; j++) {
+            const char *one = j != i ? file_given(options, given, from, j) : NULL;
+            for (const char *part = list; one && part; part = strchr(part, ',') ? strchr(part, ',') + 1 : NULL)
+                if (same_file(part, strcspn(part, ","), one) || !strcmp(list, one))
+                    return err_set(error, CELLAR_ERR_INVALID, "--%s and --%s cannot both go to '%.60s'",
+                                   options->defs[i].name, options->defs[j].name, one);
+        }
+    }
+    return 0;
+}
+
 int options_parse(const struct options *options, int count, char *const *arguments, void *into, uint64_t *given,
                   struct cellar_error *error)
 {
@@ -173,7 +211,7 @@ int options_parse(const struct options *options, int count, char *const *argumen
         int code = parse_one(options, count, arguments, &at, into, given, error);
         if (code < 0) return code;
     }
-    return 0;
+    return files_differ(options, *given, into, error);
 }
 
 bool options_given(const struct options *options, uint64_t given, const char *name)

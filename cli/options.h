@@ -45,7 +45,7 @@ struct options {
 
 /*
  * Parses `count` arguments ("--name value" or "--name=value") into the struct `into`. Sets the bit of each option that was given
- * in *given. Returns 0, OPTIONS_HELP when --help is among them, or INVALID.
+ * in *given. Returns 0, OPTIONS_HELP when --help is among them, or INVALID. Options whose argument is FILE must name different files.
  */
 NODISCARD int options_parse(const struct options *options, int count, char *const *arguments, void *into,
                             uint64_t *given, struct cellar_error *error);

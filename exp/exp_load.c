@@ -201,7 +201,7 @@ static int run(struct exp_load *load, struct cellar_error *error)
     if (code == 0) code = allocate(load, error);
     for (uint32_t i = 0; code == 0 && i < load->config->threads; i++) code = start_thread(load, i, error);
     if (code < 0) return code;
-    code = load->fabric->ops->wait(load->fabric, &load->running);
+    code = load->fabric->ops->wait(load->fabric, &load->running, UINT64_MAX);
     if (code < 0) return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
     if (load->failed) return err_set(error, CELLAR_ERR_INVALID, "%u operations of clients failed", load->failed);
     return 0;

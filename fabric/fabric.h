@@ -140,7 +140,13 @@ struct fabric_counters {
     uint64_t batches; /* calls of fabric_post */
 };
 
-/* An endpoint: made by fabric_endpoint_open, used by one worker thread only. Backends embed it as their first member. */
+/*
+ * Who has an endpoint's helm, and uses it: one thread at a time. It is its worker's thread's; where the backend can, that lets go of it while it sleeps in
+ * idle() with `lends` set. Then a thread from outside may borrow it, drive the worker for a moment, and give it back.
+ */
+enum fabric_helm { FABRIC_HELM_WORKER, FABRIC_HELM_FREE, FABRIC_HELM_BORROWED };
+
+/* An endpoint: made by fabric_endpoint_open, used by who has its helm only. Backends embed it as their first member. */
 struct fabric_ep {
     /* read-only for callers */
     const struct fabric_ops *ops;
@@ -158,7 +164,19 @@ struct fabric_ep {
     void (*preempt)(struct fabric_ep *ep);
     /* set by the caller, from any thread: who stands in for a memory node that is away (fabric_route.h); NULL: nobody has to */
     const struct fabric_route *_Atomic route;
+    /* set by the worker before it idles: nothing of it is under way that a thread from outside would be held up by */
+    bool lends;
+    uint32_t in_flight; /* batches that were posted and not reaped; kept by backends that lend */
+    /* atomically, from any thread */
+    uint32_t helm; /* enum fabric_helm, and FABRIC_WAITED: the worker's thread wants it back */
+    uint32_t rung; /* counts the wakes */
 };
+
+/*
+ * In a word that threads outside any worker wait for, beside the count in its other bits: somebody sleeps until the count is 0. Whoever counts down
+ * (fabric_done) then wakes just those. The word may be gone as soon as its count is 0.
+ */
+#define FABRIC_WAITED (1u << 31)
 
 typedef void (*fabric_worker_fn)(void *arg);
 
@@ -167,7 +185,9 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
     FABRIC_FORGET_LOCAL, /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
-    FABRIC_FENCE_CN,     /* cn: from its return on no operation of that CN is executed; only_dead: EXISTS if it lives */
+    FABRIC_CN_LIFE, /* cn, life: that CN of this process is this life from now on; said before others can hear of it */
+    FABRIC_FENCE_CN, /* cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if it
+                            lives. A later life, and a process that has not said yet which one it is, is not concerned; 0: each is */
     FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
     FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
     FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH if it was
@@ -178,10 +198,13 @@ struct fabric_control {
     enum fabric_control_kind kind;
     bool only_dead, blank;
     uint32_t cn, worker, node;
+    uint64_t life; /* grows with each process that has that index (members.h: its incarnation); 0: none, or any */
     void *base;
     uint64_t bytes;
     struct fabric_ep *ep;
 };
+/* INV-FABRIC-12. Is that life, 0 if it was not said, one that a fence of `fence` concerns? */
+bool fabric_fence_concerns(uint64_t fence, uint64_t life);
 
 /* The backend's table: the whole seam. Keep in call order. */
 struct fabric_ops {
@@ -189,11 +212,12 @@ struct fabric_ops {
     int (*control)(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error);
     /* Starts fn(arg), the main loop of the worker that owns ep: a thread in shm, a coroutine in sim. */
     int (*spawn)(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_fn fn, void *arg);
-    /* From outside any worker: blocks until *word == 0 (32 bits, atomically read). sim runs the cluster meanwhile, and
-       returns -INDETERMINATE if nothing is left to happen while *word != 0. */
-    int (*wait)(struct fabric *fabric, uint32_t *word);
-    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's); a thread in wait() looks at its word again. */
-    void (*wake)(struct fabric *fabric, struct fabric_ep *ep);
+    /* From outside any worker: blocks until the count in *word, which is brought down by fabric_done, is 0; -DEADLINE after timeout_ns
+       (UINT64_MAX: never). sim runs the cluster meanwhile, and returns -INDETERMINATE if nothing is left to happen. */
+    int (*wait)(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns);
+    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's). Wakes those who wait for `word` (NULL: none),
+       of which nothing but its place is used, nor of the fabric: both may be gone. */
+    void (*wake)(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
     /* Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL. */
     struct fabric_wait *(*poll)(struct fabric_ep *ep);
@@ -285,8 +309,60 @@ static inline struct fabric_wait *fabric_poll(struct fabric_ep *ep) { return ep-
 static inline void fabric_idle(struct fabric_ep *ep, uint64_t until_ns) { ep->ops->idle(ep, until_ns); }
 static inline uint64_t fabric_now_ns(struct fabric_ep *ep) { return ep->ops->now_ns(ep); }
 static inline uint64_t fabric_random(struct fabric_ep *ep) { return prng_next(&ep->prng); }
-/* See the table: makes an endpoint's idle, or a thread in wait, look again. */
-static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep) { fabric->ops->wake(fabric, ep); }
+/* Makes the endpoint's idle return, now or at its next call; while its helm is borrowed, who has that looks before the worker sleeps on. */
+static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep)
+{
+    __atomic_fetch_add(&ep->rung, 1, __ATOMIC_SEQ_CST);
+    uint32_t helm = __atomic_load_n(&ep->helm, __ATOMIC_SEQ_CST);
+    if ((helm & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED) return;
+    fabric->ops->wake(fabric, ep, NULL);
+}
+/* One less of what a thread in wait() counts; at 0 the word, and all that hangs on it, may be gone. */
+static inline void fabric_done(struct fabric *fabric, uint32_t *word)
+{
+    const struct fabric_ops *ops = fabric->ops;
+    if (__atomic_sub_fetch(word, 1, __ATOMIC_SEQ_CST) == FABRIC_WAITED) ops->wake(fabric, NULL, word);
+}
+/* The count in a word of wait(). */
+static inline uint32_t fabric_count_left(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_ACQUIRE) & ~FABRIC_WAITED;
+}
+
+/* ---- the helm (fabric.c); and a lock for a few instructions, 0: free ---- */
+
+/* Backends, in idle: lets go of it before the sleep (who changes something for the worker from then on wakes it), and has it again after. */
+static inline void fabric_helm_lend(struct fabric_ep *ep)
+{
+    __atomic_store_n(&ep->helm, FABRIC_HELM_FREE, __ATOMIC_SEQ_CST);
+}
+void fabric_helm_take(struct fabric_ep *ep);
+/* From any thread: true, and the worker is the caller's to drive until fabric_helm_return. */
+static inline bool fabric_helm_borrow(struct fabric_ep *ep)
+{
+    uint32_t free = FABRIC_HELM_FREE;
+    return __atomic_load_n(&ep->helm, __ATOMIC_RELAXED) == FABRIC_HELM_FREE &&
+           __atomic_compare_exchange_n(&ep->helm, &free, FABRIC_HELM_BORROWED, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+/* At a glance. */
+static inline bool fabric_helm_is_free(const struct fabric_ep *ep)
+{
+    return __atomic_load_n(&ep->helm, __ATOMIC_RELAXED) == FABRIC_HELM_FREE;
+}
+static inline bool fabric_helm_is_borrowed(const struct fabric_ep *ep)
+{
+    return (__atomic_load_n(&ep->helm, __ATOMIC_RELAXED) & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED;
+}
+/* Gives it back. `more`: there is something to do for the worker's thread. `seen`: ep->rung before the caller looked for the last time. */
+void fabric_helm_return(struct fabric_ep *ep, bool more, uint32_t seen);
+
+void fabric_lock(struct fabric *fabric, uint32_t *lock);
+static inline void fabric_unlock(struct fabric *fabric, uint32_t *lock)
+{
+    const struct fabric_ops *ops = fabric->ops;
+    if (__atomic_exchange_n(lock, 0, __ATOMIC_SEQ_CST) & FABRIC_WAITED) ops->wake(fabric, NULL, lock);
+}
 static inline void fabric_close(struct fabric *fabric)
 {
     if (fabric) fabric->ops->close(fabric);

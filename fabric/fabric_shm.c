@@ -2,6 +2,7 @@
  * fabric_shm.c - the embedded backend: opening, endpoints, threads, sleeping and waking. Operations: fabric_shm_exec.c.
  */
 #include "fabric_shm_internal.h"
+#include "fabric_shm_word.h"
 #include "must.h"
 
 #include <errno.h>
@@ -157,17 +158,22 @@ static int sync_pool(struct fabric_shm *shm, struct cellar_error *error)
     return err_set(error, CELLAR_ERR_SYSTEM, "cannot flush the pool file: %s", strerror(errno));
 }
 
-static int fence_cn(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error)
+/* Of the process's own indexes only a life before this one is surely over. */
+static int fence_cn(struct fabric_shm *shm, const struct fabric_control *control, struct cellar_error *error)
 {
+    uint32_t cn = control->cn;
+
     if (cn >= shm->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        shm->fabric.cn_count);
-    if (!shm->attached || cn - shm->cn_first < shm->cns)
+    bool own = !shm->attached || cn - shm->cn_first < shm->cns;
+    if (own && !fabric_fence_concerns(control->life, shm->life)) return 0;
+    if (own)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "compute node %u is threads of this very process and cannot be fenced "
                        "alone; give each compute node a process of its own",
                        cn);
-    return fabric_shm_fence(shm, cn, only_dead, error);
+    return fabric_shm_fence(shm, control, error);
 }
 
 static int shm_control(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error)
@@ -183,8 +189,12 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
     case FABRIC_REGISTER_LOCAL: /* all local memory can be copied from and to */
     case FABRIC_FORGET_LOCAL:
         return 0;
+    case FABRIC_CN_LIFE:
+        if (shm->attached) return fabric_shm_life(shm, control->life, error);
+        shm->life = control->life;
+        return 0;
     case FABRIC_FENCE_CN:
-        return fence_cn(shm, control->cn, control->only_dead, error);
+        return fence_cn(shm, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
@@ -248,30 +258,17 @@ static int shm_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_
 
 /* ---- waiting from outside ---- */
 
-static int shm_wait(struct fabric *fabric, uint32_t *word)
+static int shm_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
-    struct fabric_shm *shm = shm_of(fabric);
-    uint64_t spin_until = fabric_shm_clock_ns(&shm->clock) + FABRIC_SHM_SPIN_NS;
-
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0 && fabric_shm_clock_ns(&shm->clock) < spin_until) relax();
-    __atomic_fetch_add(&shm->waiters, 1, __ATOMIC_SEQ_CST);
-    for (;;) {
-        uint32_t event = __atomic_load_n(&shm->wait_event, __ATOMIC_SEQ_CST);
-        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0) break;
-        fabric_shm_futex_wait(&shm->wait_event, event, UINT64_MAX);
-    }
-    __atomic_fetch_sub(&shm->waiters, 1, __ATOMIC_SEQ_CST);
-    return 0;
+    (void)fabric;
+    return fabric_shm_word_wait(word, timeout_ns);
 }
 
-/* INV-FABRIC-6. The event changes before anybody looks for waiters: whoever read it before looks at its word again, or does not sleep. */
-static void shm_wake(struct fabric *fabric, struct fabric_ep *ep)
+static void shm_wake(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word)
 {
-    struct fabric_shm *shm = shm_of(fabric);
-
+    (void)fabric;
     if (ep) fabric_shm_ring(sep_of(ep)->mailbox);
-    __atomic_fetch_add(&shm->wait_event, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&shm->waiters, __ATOMIC_SEQ_CST) != 0) fabric_shm_futex_wake(&shm->wait_event, INT32_MAX);
+    if (word) fabric_shm_word_wake(word);
 }
 
 /* ---- polling and idling ---- */
@@ -295,6 +292,7 @@ static struct fabric_wait *complete_delayed(struct fabric_shm *shm, struct fabri
         }
         sep->delayed_head++;
     }
+    sep->ep.in_flight = sep->delayed_tail - sep->delayed_head;
     return first;
 }
 
@@ -318,16 +316,26 @@ static bool take_event(struct fabric_shm_ep *sep)
     return fabric_shm_has_messages(sep);
 }
 
-/* INV-FABRIC-6. Says that it sleeps, then looks once more: whoever comes later sees `sleeping` and rings. */
+/*
+ * INV-FABRIC-6. Says that it sleeps, then looks once more: whoever comes later sees `sleeping` and rings. Only then is the helm lent: what a borrower leaves
+ * to be done it rings for, too.
+ */
 static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
 {
     __atomic_store_n(&sep->mailbox->sleeping, 1, __ATOMIC_SEQ_CST);
     bool event = take_event(sep);
-    if (!event) fabric_shm_futex_wait(&sep->mailbox->doorbell, sep->doorbell_seen, timeout_ns);
+    if (!event) {
+        uint32_t seen = sep->doorbell_seen;
+        bool lends = sep->ep.lends;
+        if (lends) fabric_helm_lend(&sep->ep);
+        fabric_shm_futex_wait(&sep->mailbox->doorbell, seen, timeout_ns);
+        if (lends) fabric_helm_take(&sep->ep);
+    }
     __atomic_store_n(&sep->mailbox->sleeping, 0, __ATOMIC_SEQ_CST);
     return event;
 }
 
+/* It spins a little before it sleeps, but not while callers might do the work themselves. */
 static void shm_idle(struct fabric_ep *ep, uint64_t until_ns)
 {
     struct fabric_shm_ep *sep = sep_of(ep);
@@ -337,7 +345,7 @@ static void shm_idle(struct fabric_ep *ep, uint64_t until_ns)
         uint64_t due_ns = sep->delayed[sep->delayed_head % FABRIC_SHM_DELAYED_BATCHES].due_ns;
         if (due_ns < until_ns) until_ns = due_ns;
     }
-    uint64_t now_ns = fabric_shm_clock_ns(clock), spin_until_ns = now_ns + FABRIC_SHM_SPIN_NS;
+    uint64_t now_ns = fabric_shm_clock_ns(clock), spin_until_ns = ep->lends ? now_ns : now_ns + FABRIC_SHM_SPIN_NS;
     for (; now_ns < until_ns && !take_event(sep); now_ns = fabric_shm_clock_ns(clock)) {
         if (now_ns < spin_until_ns || until_ns - now_ns < SLEEP_MIN_NS) {
             relax();

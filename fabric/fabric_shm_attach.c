@@ -287,7 +287,7 @@ static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *
 {
     const char *path = shm->socket_paths[node];
     struct fabric_shm_message_wire message = {
-        .kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening};
+        .kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening, .life = shm->life};
     struct fabric_shm_mapping region;
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);
@@ -323,22 +323,48 @@ int fabric_shm_reattach(struct fabric_shm *shm, uint32_t node, struct cellar_err
     return code ? code : watched;
 }
 
-/* ---- fencing ---- */
+/* ---- lives, and fencing ---- */
+
+static int ask_apart(const char *path, struct fabric_shm_message_wire message, enum fabric_shm_wire_kind wanted,
+                     bool *asked, struct cellar_error *error)
+{
+    int socket_fd = -1, code = connect_to(path, &socket_fd, error);
+
+    *asked = code == 0;
+    if (code != 0) return code;
+    code = ask(socket_fd, path, &message, wanted, NULL, error);
+    close(socket_fd);
+    return code;
+}
+
+/* Whoever does not take it is not attached to: gone, or a fresh one in a lost one's place, which is told when this process attaches to it. */
+int fabric_shm_life(struct fabric_shm *shm, uint64_t life, struct cellar_error *error)
+{
+    const struct fabric_shm_message_wire message = {
+        .kind = FABRIC_SHM_LIFE, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening, .life = life};
+    struct cellar_error why = {0};
+    uint32_t told = 0;
+    bool asked;
+
+    for (uint32_t i = 0; i < shm->fabric.mn_count; i++)
+        told += ask_apart(shm->socket_paths[i], message, FABRIC_SHM_LIVING, &asked, &why) == 0;
+    shm->life = life;
+    return told > 0 ? 0 : err_set(error, why.code, "%s", why.text);
+}
 
 /* Every memory node is asked, as a process may be attached to some of them only; the first does the killing. */
-int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error)
+int fabric_shm_fence(struct fabric_shm *shm, const struct fabric_control *control, struct cellar_error *error)
 {
+    const struct fabric_shm_message_wire message = {
+        .kind = FABRIC_SHM_FENCE, .cn = control->cn, .cns = control->only_dead, .life = control->life};
     uint32_t fenced = 0;
+    bool asked;
 
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
-        struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_FENCE, .cn = cn, .cns = only_dead};
-        int socket_fd = -1, code = connect_to(shm->socket_paths[i], &socket_fd, error);
-        if (code != 0) continue; /* it watches nobody any more */
-        code = ask(socket_fd, shm->socket_paths[i], &message, FABRIC_SHM_FENCED, NULL, error);
-        close(socket_fd);
-        if (code != 0) return code;
-        fenced++;
+        int code = ask_apart(shm->socket_paths[i], message, FABRIC_SHM_FENCED, &asked, error);
+        if (asked && code != 0) return code;
+        fenced += asked; /* else it watches nobody any more */
     }
     if (fenced > 0) return 0;
-    return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node is alive to fence compute node %u", cn);
+    return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node is alive to fence compute node %u", control->cn);
 }

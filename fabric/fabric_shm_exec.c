@@ -366,6 +366,7 @@ static __attribute__((noinline)) void complete_later(struct fabric_shm_ep *sep, 
     wait->pending += count;
     sep->delayed[sep->delayed_tail++ % FABRIC_SHM_DELAYED_BATCHES] =
         (struct fabric_shm_delayed){.due_ns = due_ns, .wait = wait, .ops = ops, .count = count, .failed = failed};
+    sep->ep.in_flight = sep->delayed_tail - sep->delayed_head;
 }
 
 void fabric_shm_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait)

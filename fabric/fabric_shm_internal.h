@@ -4,6 +4,7 @@
  *   fabric_shm.c          open, control, spawn, wait, wake, idle, poll, close
  *   fabric_shm_exec.c     post: the operations themselves; the hot path
  *   fabric_shm_mailbox.c  messages: stacks of buffers in memory shared by all compute nodes
+ *   fabric_shm_word.c     threads that wait for a count to be 0
  *   fabric_shm_memory.c   mapping: anonymous, pool file, received descriptors
  *   fabric_shm_clock.c    nanoseconds, from the time-stamp counter where that can be trusted
  *   fabric_shm_attach.c   a compute-node process and its memory-node processes
@@ -142,10 +143,9 @@ struct fabric_shm {
     struct fabric_shm_mailboxes mailboxes;
     uint64_t rtt_ns;
     uint32_t cn_first, cns; /* compute nodes that this process may open endpoints of */
+    uint64_t life;          /* which one they are; 0: it was not said yet */
     bool attached;          /* the regions belong to memory-node processes */
     uint64_t opening;       /* random: tells memory nodes one that comes back from another one of the same process */
-    uint32_t wait_event;    /* futex: what threads in wait() sleep on */
-    uint32_t waiters;
     struct fabric_shm_mapping regions[FABRIC_NODES_MAX];
     int pool_fd; /* -1 without a pool file */
     int sockets
@@ -193,7 +193,10 @@ NODISCARD int fabric_shm_watch(struct fabric_shm *shm, struct cellar_error *erro
 void fabric_shm_watch_end(struct fabric_shm *shm);
 /* Says good-bye and hangs up; nothing may be mapped any more, since our compute-node indexes are free from then on. */
 void fabric_shm_detach(struct fabric_shm *shm);
-NODISCARD int fabric_shm_fence(struct fabric_shm *shm, uint32_t cn, bool only_dead, struct cellar_error *error);
+NODISCARD int fabric_shm_fence(struct fabric_shm *shm, const struct fabric_control *control,
+                               struct cellar_error *error);
+/* All compute nodes of this process are that life from now on. */
+NODISCARD int fabric_shm_life(struct fabric_shm *shm, uint64_t life, struct cellar_error *error);
 
 void fabric_shm_futex_wake(uint32_t *word, uint32_t count);
 /* Returns when woken, when *word != seen, after timeout_ns (UINT64_MAX: never), or for no reason. */

@@ -40,6 +40,7 @@ struct connection {
     pid_t pid;
     uint32_t cn, cns; /* cns 0: not attached */
     uint64_t opening; /* of its process, which may have several */
+    uint64_t life;    /* which one these are; 0: it has not said so yet */
     bool told_fresh;  /* it is the one to format the region */
     uint64_t since_ns;
 };
@@ -243,15 +244,38 @@ static void attach(struct memnode *memnode, struct connection *connection,
     connection->cn = request->cn;
     connection->cns = request->cns;
     connection->opening = request->opening;
+    connection->life = request->life;
     hand_out(memnode, connection);
 }
 
-/* INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. */
+/* Before anybody can read of that life in the pool. */
+static void begin_life(struct memnode *memnode, struct connection *connection,
+                       const struct fabric_shm_message_wire *request)
+{
+    struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_LIVING};
+    struct connection *owner = find_cn(memnode, request->cn, request->cns);
+
+    if (!owner || owner->pid != connection->pid || owner->opening != request->opening || owner->cn != request->cn ||
+        owner->cns != request->cns) {
+        refuse(memnode, connection, CELLAR_ERR_INVALID, "compute nodes %u and up, %u of them, are not that process",
+               request->cn, request->cns);
+        return;
+    }
+    owner->life = request->life;
+    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* who does not take it says it again */
+    drop(memnode, connection);
+}
+
+/*
+ * INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. INV-FABRIC-12: an
+ * index is given away only when the process that had it is gone, so a later life's owner need not be killed for an earlier one.
+ */
 static void fence(struct memnode *memnode, struct connection *connection, const struct fabric_shm_message_wire *request)
 {
     struct fabric_shm_message_wire reply = {.kind = FABRIC_SHM_FENCED};
     struct connection *victim = find_cn(memnode, request->cn, 1);
 
+    if (victim && !fabric_fence_concerns(request->life, victim->life)) victim = NULL;
     if (victim && victim->pid == connection->pid) {
         refuse(memnode, connection, CELLAR_ERR_UNSUPPORTED, "compute node %u belongs to the process that asks",
                request->cn);
@@ -334,6 +358,8 @@ static bool serve(struct memnode *memnode, struct connection *connection)
         attach(memnode, connection, &request);
     } else if (request.kind == FABRIC_SHM_FENCE) {
         fence(memnode, connection, &request);
+    } else if (request.kind == FABRIC_SHM_LIFE) {
+        begin_life(memnode, connection, &request);
     } else if (brought && fds[0] >= 0) {
         adopt(memnode, fds[0]);
     } else if (request.kind == FABRIC_SHM_DETACH && connection->cns > 0) {

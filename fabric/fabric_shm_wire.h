@@ -8,8 +8,10 @@
  *   (the connection stays open: its hang-up tells either side that the other is gone)
  *   MAILBOXES, with a descriptor   ->  the mailbox segment that this pool's compute nodes use: to be handed out from now on
  *   DETACH                         ->  before an orderly hang-up
- *   FENCE cn                       ->  on a connection of its own
- *                                  <-  FENCED, when that process is dead; or REFUSED code, text
+ *   LIFE cn, cns, life             ->  on a connection of its own: which life its indexes are from now on
+ *                                  <-  LIVING; or REFUSED code, text
+ *   FENCE cn, life                 ->  on a connection of its own
+ *                                  <-  FENCED, when that process is dead, or of a later life; or REFUSED code, text
  */
 #pragma once
 
@@ -19,7 +21,7 @@
 #include <sys/un.h>
 
 #define FABRIC_SHM_WIRE_MAGIC 0x6d687343u /* "Cshm" */
-#define FABRIC_SHM_WIRE_VERSION 4         /* changes with this file and with the mailbox segment's layout */
+#define FABRIC_SHM_WIRE_VERSION 5         /* changes with this file and with the mailbox segment's layout */
 #define FABRIC_SHM_WIRE_FDS 2             /* the region; and the mailbox segment, where one is known */
 
 enum fabric_shm_wire_kind {
@@ -30,6 +32,8 @@ enum fabric_shm_wire_kind {
     FABRIC_SHM_DETACH,
     FABRIC_SHM_REFUSED,
     FABRIC_SHM_MAILBOXES,
+    FABRIC_SHM_LIFE,
+    FABRIC_SHM_LIVING,
 };
 
 struct fabric_shm_message_wire {
@@ -43,8 +47,9 @@ struct fabric_shm_message_wire {
     uint32_t adopted; /* ATTACHED: 1: the mailbox segment is one that a compute node has brought */
     uint64_t bytes;   /*  40..47 */
     uint64_t seed;    /*  48..55  equal on all memory nodes of one pool */
-    uint64_t opening; /*  56..63  ATTACH: which opening of that process it is, random */
-    char text[192];   /*  64..255 REFUSED */
+    uint64_t opening; /*  56..63  ATTACH, LIFE: which opening of that process it is, random */
+    uint64_t life;    /*  64..71  LIFE; ATTACH: that it is already, else 0; FENCE: the last one, 0: any */
+    char text[184];   /*  72..255 REFUSED */
 };
 _Static_assert(sizeof(struct fabric_shm_message_wire) == 256, "a fixed size");
 

@@ -181,14 +181,20 @@ static int sim_spawn(struct fabric *fabric, struct fabric_ep *base, fabric_worke
     return 0;
 }
 
-static int sim_wait(struct fabric *fabric, uint32_t *word)
+/* With a chooser nothing happens unless chosen, and no time is over before all has happened. */
+static int sim_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
     struct fabric_sim *sim = sim_of(fabric);
     uint64_t steps_end = sim->config.steps_max ? sim->steps + sim->config.steps_max : UINT64_MAX;
+    uint64_t until_ns = timeout_ns < UINT64_MAX - sim->now_ns ? sim->now_ns + timeout_ns : UINT64_MAX;
     must(!sim->running);
     sim->quiet_steps = 0;
     sim->gave_up = NULL;
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) {
+    while (fabric_count_left(word) != 0) {
+        if (until_ns != UINT64_MAX && !sim->config.choose && !fabric_sim_events_before(sim, until_ns)) {
+            sim->now_ns = until_ns;
+            return -CELLAR_ERR_DEADLINE;
+        }
         bool quiet = sim->quiet_steps > QUIET_STEPS_MAX && sim->in_flight == 0;
         if (sim->steps >= steps_end)
             sim->gave_up = "events go on without end";
@@ -201,11 +207,11 @@ static int sim_wait(struct fabric *fabric, uint32_t *word)
     return 0;
 }
 
-static void sim_wake(struct fabric *fabric, struct fabric_ep *base)
+static void sim_wake(struct fabric *fabric, struct fabric_ep *base, uint32_t *word)
 {
-    if (!base) return; /* wait() looks at its word after every event */
+    (void)word; /* wait() looks at it after each event anyhow */
+    if (!base) return;
     struct fabric_sim_ep *ep = ep_of(base);
-    if (!ep) return; /* wait looks at its word after each event anyhow */
     ep->woken = true;
     fabric_sim_events_ready(sim_of(fabric), ep, fabric_sim_cpu_caller_ns(sim_of(fabric)));
 }
@@ -224,9 +230,11 @@ static int endpoint_open(struct fabric_sim *sim, struct fabric_control *control,
                        control->worker, control->cn);
     }
     if (sim->ep_count == sim->ep_capacity) {
-        sim->ep_capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
-        sim->eps = realloc(sim->eps, sim->ep_capacity * sizeof(struct fabric_sim_ep *));
-        must(sim->eps);
+        uint32_t capacity = sim->ep_capacity ? sim->ep_capacity * 2 : 16;
+        struct fabric_sim_ep **eps = realloc(sim->eps, capacity * sizeof(struct fabric_sim_ep *));
+        if (!eps) return err_set(error, CELLAR_ERR_NOMEM, "no memory for another endpoint");
+        sim->eps = eps;
+        sim->ep_capacity = capacity;
     }
     struct fabric_sim_ep *ep = calloc(1, sizeof *ep);
     if (ep) ep->conns = calloc(sim->fabric.mn_count, sizeof *ep->conns);
@@ -333,13 +341,15 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
         return register_local(sim, control);
     case FABRIC_FORGET_LOCAL:
         return forget_local(sim, control);
+    case FABRIC_CN_LIFE:
+        if (control->cn >= fabric->cn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
+        sim->inject.cns[control->cn].life = control->life;
+        return 0;
     case FABRIC_FENCE_CN:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
-        if (control->only_dead && !fabric_sim_inject_cn_lost(&sim->inject, control->cn))
-            return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is alive", control->cn);
-        fabric_sim_inject_lose_cn(sim, control->cn);
-        return 0;
+        return fabric_sim_inject_fence(sim, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);

@@ -82,6 +82,7 @@ struct fabric_sim_ep {
     uint32_t index;
     const struct fabric_sim_profile *costs; /* of its CPU: a switch has none */
     bool is_switch, is_hub;
+    bool over; /* of an earlier life: its compute node's index was used again since */
     uint64_t clock_ns, clock_rest_ps;
     uint32_t pending; /* operations posted and not reaped */
     uint64_t batch;   /* counts the posts */
@@ -159,6 +160,12 @@ struct fabric_sim {
     struct fabric_sim_local *locals; /* sorted, apart */
     uint32_t local_count;
 };
+
+/* Does nothing of this endpoint execute any more? */
+static inline bool fabric_sim_ep_lost(const struct fabric_sim *sim, const struct fabric_sim_ep *ep)
+{
+    return ep->over || fabric_sim_inject_cn_lost(&sim->inject, ep->ep.cn);
+}
 
 static inline void fabric_sim_queue_append(struct fabric_sim_queue *queue, struct fabric_sim_event *event)
 {

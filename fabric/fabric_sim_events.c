@@ -196,7 +196,7 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
                                const struct fabric_op *op)
 {
     struct fabric_sim_ep *receiver = sim->eps[to];
-    if (!receiver) return -CELLAR_ERR_UNREACHABLE;
+    if (!receiver || receiver->over) return -CELLAR_ERR_UNREACHABLE;
     struct fabric_ep *ep = &receiver->ep;
     if (ep->inbox_tail - ep->inbox_head == FABRIC_INBOX_MESSAGES) return -CELLAR_ERR_FULL;
     struct fabric_message *message = &ep->inbox[ep->inbox_tail % FABRIC_INBOX_MESSAGES];
@@ -211,7 +211,7 @@ static int32_t deliver_message(struct fabric_sim *sim, const struct fabric_ep *f
 /* 0 when the operation may execute. */
 static int32_t admit(const struct fabric_sim *sim, const struct fabric_ep *ep, const struct fabric_op *op)
 {
-    if (fabric_sim_inject_cn_lost(&sim->inject, ep->cn)) return -CELLAR_ERR_FENCED;
+    if (fabric_sim_ep_lost(sim, (const struct fabric_sim_ep *)ep)) return -CELLAR_ERR_FENCED;
     if (op->kind == FABRIC_SEND) return 0;
     return fabric_sim_inject_node_gone(sim, ep->cn, fabric_addr_node(op->addr)) ? -CELLAR_ERR_UNREACHABLE : 0;
 }
@@ -232,7 +232,7 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     uint64_t index = sim->ops_executed++;
     event->started = true;
     if (sim->config.fault) fault = sim->config.fault(sim->config.fault_arg, index, &event->ep->ep, event->op);
-    if (fault == FABRIC_SIM_CRASH_BEFORE) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
+    if (fault == FABRIC_SIM_CRASH_BEFORE && !event->ep->over) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
     if (fault == FABRIC_SIM_CRASH_AMID || fault == FABRIC_SIM_CRASH_AFTER)
         event->crash_pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : event->pieces;
     int32_t status = admit_event(sim, event);
@@ -290,7 +290,7 @@ static void execute(struct fabric_sim *sim, struct fabric_sim_event *event)
     }
     trace(sim, TRACE_EXECUTE, op, event->ep->index, result ^ (uint64_t)(uint32_t)event->status);
     event->pieces_done++;
-    if (event->pieces_done == event->crash_pieces) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
+    if (event->pieces_done == event->crash_pieces && !event->ep->over) fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
     if (sim->inject.used && event->pieces > 1) fabric_sim_inject_line(sim, event);
     if (event->status != 0 || event->pieces_done == event->pieces) {
         finish(sim, event);
@@ -304,7 +304,7 @@ void fabric_sim_events_complete(struct fabric_sim *sim, struct fabric_sim_event 
     struct fabric_sim_ep *ep = event->ep;
     sim->quiet_steps = 0;
     fabric_sim_queue_remove(&ep->undelivered, event);
-    if (event->conn && fabric_sim_inject_cn_lost(&sim->inject, ep->ep.cn)) event->status = -CELLAR_ERR_FENCED;
+    if (event->conn && fabric_sim_ep_lost(sim, ep)) event->status = -CELLAR_ERR_FENCED;
     trace(sim, TRACE_COMPLETE, event->op, ep->index, event->time_ns << 8 ^ (uint32_t)event->status);
     fabric_sim_queue_append(&ep->done, event);
     sim->in_flight--;
@@ -330,7 +330,7 @@ static void advance(struct fabric_sim *sim, struct fabric_sim_event *event)
 struct fabric_sim_ep *fabric_sim_events_receiver(const struct fabric_sim *sim, struct fabric_addr addr)
 {
     for (uint32_t i = 0; i < sim->ep_count; i++) {
-        if (sim->eps[i] && sim->eps[i]->addr.bits == addr.bits) return sim->eps[i];
+        if (sim->eps[i] && !sim->eps[i]->over && sim->eps[i]->addr.bits == addr.bits) return sim->eps[i];
     }
     return NULL;
 }

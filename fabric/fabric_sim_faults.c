@@ -39,8 +39,8 @@ static bool rate_read(const char *text, double *rate)
     return *end == 0 && *rate >= 0 && *rate <= 1;
 }
 
-/* One NAME=RATE, or "none". */
-static int read_item(char *item, struct fabric_sim_faults *faults, struct cellar_error *error)
+/* One NAME=RATE, or "none". `given`: a bit for each that the text has named so far, and one for all. */
+static int read_item(char *item, uint64_t *given, struct fabric_sim_faults *faults, struct cellar_error *error)
 {
     char *equals = strchr(item, '=');
     double rate = 0;
@@ -54,20 +54,28 @@ static int read_item(char *item, struct fabric_sim_faults *faults, struct cellar
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS && !known; kind++) known = !strcmp(item, names[kind]);
     if (!known) return refuse(error, "no fault is called", item);
     if (equals && !rate_read(equals + 1, &rate)) return refuse(error, "no rate from 0 to 1:", equals + 1);
-    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
-        if (all || !strcmp(item, names[kind])) faults->rate[kind] = rate;
+    uint64_t bits = all ? 1ull << FABRIC_SIM_FAULT_KINDS : 0;
+    for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++) {
+        if (!all && strcmp(item, names[kind]) != 0) continue;
+        faults->rate[kind] = rate;
+        if (!all) bits |= 1ull << kind;
+    }
+    /* One after all of them is the exception; all after one would leave that one without meaning. */
+    if (*given & bits || (all && *given)) return refuse(error, "a rate is given twice, the second time by", item);
+    *given |= bits;
     return 0;
 }
 
 int fabric_sim_faults_parse(const char *text, struct fabric_sim_faults *faults, struct cellar_error *error)
 {
+    uint64_t given = 0;
     memset(faults->rate, 0, sizeof faults->rate);
     for (;;) {
         char item[WORD_BYTES];
         size_t length = strcspn(text, ",");
         snprintf(item, sizeof item, "%.*s", (int)(length < sizeof item ? length : sizeof item - 1), text);
         if (length >= sizeof item) return refuse(error, "no fault is called", item);
-        int code = read_item(item, faults, error);
+        int code = read_item(item, &given, faults, error);
         if (code < 0) return code;
         if (text[length] == 0) return 0;
         text += length + 1;

@@ -52,7 +52,7 @@ int fabric_sim_inject_open(struct fabric_sim *sim, struct cellar_error *error)
     };
     if (!inject->cns || !inject->ways || !inject->peer_ns || !inject->dropped)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the faults of %u nodes", sim->fabric.cn_count);
-    for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = UINT64_MAX;
+    for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = inject->cns[cn].first_lost_ns = UINT64_MAX;
     if (faults->dropped_count)
         memcpy(inject->dropped, faults->dropped, faults->dropped_count * sizeof *inject->dropped);
     kinds_init(sim);
@@ -140,7 +140,18 @@ void fabric_sim_inject_lose_cn(struct fabric_sim *sim, uint32_t cn)
 {
     struct fabric_sim_inject_cn *state = &sim->inject.cns[cn];
     if (state->lost_ns == UINT64_MAX) state->lost_ns = sim->now_ns;
+    if (state->first_lost_ns == UINT64_MAX) state->first_lost_ns = state->lost_ns;
     state->crash_lines = 0;
+}
+
+int fabric_sim_inject_fence(struct fabric_sim *sim, const struct fabric_control *control, struct cellar_error *error)
+{
+    const struct fabric_sim_inject_cn *state = &sim->inject.cns[control->cn];
+    if (!fabric_fence_concerns(control->life, state->life)) return 0;
+    if (control->only_dead && state->lost_ns == UINT64_MAX)
+        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is alive", control->cn);
+    fabric_sim_inject_lose_cn(sim, control->cn);
+    return 0;
 }
 
 bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn)
@@ -164,7 +175,7 @@ void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng 
 void fabric_sim_inject_line(struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
     uint32_t lines = sim->inject.cns[event->ep->ep.cn].crash_lines;
-    if (lines == 0 || event->op->kind != FABRIC_WRITE) return;
+    if (lines == 0 || event->op->kind != FABRIC_WRITE || event->ep->over) return;
     if (event->pieces_done == (lines < event->pieces ? lines : event->pieces - 1))
         fabric_sim_inject_lose_cn(sim, event->ep->ep.cn);
 }
@@ -209,7 +220,19 @@ void fabric_sim_heal(struct fabric *fabric)
 
 uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn)
 {
-    return ((const struct fabric_sim *)fabric)->inject.cns[cn].lost_ns;
+    return ((const struct fabric_sim *)fabric)->inject.cns[cn].first_lost_ns;
+}
+
+void fabric_sim_cn_again(struct fabric *fabric, uint32_t cn)
+{
+    struct fabric_sim *sim = (struct fabric_sim *)fabric;
+    struct fabric_sim_inject_cn *state = &sim->inject.cns[cn];
+    must(state->lost_ns != UINT64_MAX);
+    for (uint32_t i = 0; i < sim->ep_count; i++)
+        if (sim->eps[i] && sim->eps[i]->ep.cn == cn) sim->eps[i]->over = true;
+    state->lost_ns = UINT64_MAX;
+    state->life = state->pause_end_ns = 0;
+    state->crashed = false;
 }
 
 bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn)

@@ -23,7 +23,9 @@ struct fabric_sim_inject_kind {
 };
 
 struct fabric_sim_inject_cn {
-    uint64_t lost_ns; /* crashed or fenced since then; UINT64_MAX: no */
+    uint64_t lost_ns;       /* crashed or fenced since then; UINT64_MAX: no */
+    uint64_t first_lost_ns; /* of the first life that was; UINT64_MAX: none */
+    uint64_t life;          /* as it said; 0: it has not yet (INV-FABRIC-12) */
     bool crashed;
     uint32_t crash_lines; /* it will crash after so many lines of its next WRITE that has more; 0: no such plan */
     uint64_t pause_end_ns;
@@ -72,6 +74,9 @@ static inline struct fabric_sim_inject_way *fabric_sim_inject_way_of(const struc
 bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn);
 /* Dies. *prng: who notices late, and how late; NULL: everybody notices at once. */
 void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng *prng);
+/* FABRIC_FENCE_CN, of a compute node that there is. */
+NODISCARD int fabric_sim_inject_fence(struct fabric_sim *sim, const struct fabric_control *control,
+                                      struct cellar_error *error);
 /* From now on nothing of that compute node executes. */
 void fabric_sim_inject_lose_cn(struct fabric_sim *sim, uint32_t cn);
 

@@ -45,7 +45,7 @@ static uint64_t reply_blocked_ns(const struct fabric_sim *sim, const struct fabr
 /* Will it fail in any case? Then there is nothing to wait for. */
 static bool is_lost_cause(const struct fabric_sim *sim, const struct fabric_sim_event *event)
 {
-    if (fabric_sim_inject_cn_lost(&sim->inject, event->ep->ep.cn)) return true;
+    if (fabric_sim_ep_lost(sim, event->ep)) return true;
     return event->place >= event->leader->not_run_from ||
            (!is_message(event->conn) && fabric_sim_inject_node_gone(sim, event->ep->ep.cn, event->conn->node));
 }

@@ -2,6 +2,7 @@
  * fabric_verbs.c - opening, endpoints, threads, sleeping and waking. Operations: fabric_verbs_post.c; connections: fabric_verbs_link.c.
  */
 #include "fabric_verbs_internal.h"
+#include "fabric_shm_word.h"
 #include "must.h"
 
 #include <errno.h>
@@ -66,14 +67,10 @@ static int verbs_spawn(struct fabric *fabric, struct fabric_ep *ep, fabric_worke
     return 0;
 }
 
-static int verbs_wait(struct fabric *fabric, uint32_t *word)
+static int verbs_wait(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns)
 {
-    struct fabric_verbs *verbs = verbs_of(fabric);
-
-    pthread_mutex_lock(&verbs->wait_lock);
-    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != 0) pthread_cond_wait(&verbs->wait_changed, &verbs->wait_lock);
-    pthread_mutex_unlock(&verbs->wait_lock);
-    return 0;
+    (void)fabric;
+    return fabric_shm_word_wait(word, timeout_ns);
 }
 
 void fabric_verbs_ring(struct fabric_verbs_ep *vep, bool links)
@@ -85,14 +82,11 @@ void fabric_verbs_ring(struct fabric_verbs_ep *vep, bool links)
     (void)!write(vep->event_fd, &one, sizeof one); /* full: it is awake for that */
 }
 
-static void verbs_wake(struct fabric *fabric, struct fabric_ep *ep)
+static void verbs_wake(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word)
 {
-    struct fabric_verbs *verbs = verbs_of(fabric);
-
+    (void)fabric;
     if (ep) fabric_verbs_ring(vep_of(ep), false);
-    pthread_mutex_lock(&verbs->wait_lock);
-    pthread_cond_broadcast(&verbs->wait_changed);
-    pthread_mutex_unlock(&verbs->wait_lock);
+    if (word) fabric_shm_word_wake(word);
 }
 
 /* ---- idling ---- */
@@ -262,12 +256,14 @@ static void close_endpoint(struct fabric_verbs *verbs, struct fabric_verbs_ep *v
 
 /* ---- control ---- */
 
-static int fence_cn(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error)
+static int fence_cn(struct fabric_verbs *verbs, const struct fabric_control *control, struct cellar_error *error)
 {
+    uint32_t cn = control->cn;
+
     if (cn >= verbs->fabric.cn_count)
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        verbs->fabric.cn_count);
-    return fabric_verbs_fence(verbs, cn, only_dead, error);
+    return fabric_verbs_fence(verbs, control, error);
 }
 
 static int kill_node(struct fabric_verbs *verbs, uint32_t node, bool only_dead, struct cellar_error *error)
@@ -302,6 +298,7 @@ static int replace_node(struct fabric_verbs *verbs, uint32_t node, bool blank, s
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
     if (code == 0) code = check_shape(verbs, node, &reply, error);
     if (code == 0 && blank) code = check_blank(verbs, node, &reply, error);
+    if (code == 0) code = fabric_verbs_life_tell(verbs, &verbs->nodes[node], error);
     if (code != 0) return code;
     pthread_mutex_lock(&verbs->lock);
     memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted nobody of then */
@@ -324,8 +321,10 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
         return fabric_verbs_local_add(&verbs->local, verbs->pd, control->base, control->bytes, error);
     case FABRIC_FORGET_LOCAL:
         return fabric_verbs_local_forget(&verbs->local, control->base, control->bytes);
+    case FABRIC_CN_LIFE:
+        return fabric_verbs_life_begin(verbs, control->life, error);
     case FABRIC_FENCE_CN:
-        return fence_cn(verbs, control->cn, control->only_dead, error);
+        return fence_cn(verbs, control, error);
     case FABRIC_NODE_KILL:
         return kill_node(verbs, control->node, control->only_dead, error);
     case FABRIC_NODE_LEAVE: /* of a CN: all of this process leave it together */
@@ -355,11 +354,9 @@ static void verbs_close(struct fabric *fabric)
     if (verbs->pd) ibv_dealloc_pd(verbs->pd);
     free(verbs->scratch);
     pthread_mutex_destroy(&verbs->lock);
-    pthread_mutex_destroy(&verbs->wait_lock);
     pthread_mutex_destroy(&verbs->directory_lock);
     pthread_mutex_destroy(&verbs->local.lock);
     pthread_cond_destroy(&verbs->changed);
-    pthread_cond_destroy(&verbs->wait_changed);
     free(verbs);
 }
 
@@ -482,11 +479,9 @@ static struct fabric_verbs *make_fabric(const struct fabric_verbs_config *config
     verbs->stop_fd = -1;
     verbs->broken_last = &verbs->broken;
     pthread_mutex_init(&verbs->lock, NULL);
-    pthread_mutex_init(&verbs->wait_lock, NULL);
     pthread_mutex_init(&verbs->directory_lock, NULL);
     pthread_mutex_init(&verbs->local.lock, NULL);
     pthread_cond_init(&verbs->changed, NULL);
-    pthread_cond_init(&verbs->wait_changed, NULL);
     return verbs;
 }
 

@@ -223,6 +223,7 @@ struct fabric_verbs_node {
     uint32_t
         unfenced[256 /
                  32]; /* compute nodes fenced while it was AWAY: it must do so before it is THERE. Under the lock */
+    uint64_t unfenced_life[FABRIC_CNS_MAX]; /* which lives of these; likewise */
     struct fabric_verbs_cm attach;
     uint64_t directory;
     uint32_t directory_rkey;
@@ -235,6 +236,7 @@ struct fabric_verbs {
     struct fabric_verbs_judge judge; /* of those who send messages to this process */
     uint32_t fingerprint;
     uint64_t incarnation;
+    uint64_t life; /* atomic: as the pool counts them; 0: not said yet */
     uint32_t cn_first, cns;
     uint32_t fenced[256 / 32]; /* atomic: bits of own compute nodes that were declared dead */
     struct fabric_verbs_node nodes[FABRIC_NODES_MAX];
@@ -262,9 +264,6 @@ struct fabric_verbs {
     struct rdma_event_channel *events;
     struct rdma_cm_id *listen_id;
     uint16_t port;
-    /* threads in wait() */
-    pthread_mutex_t wait_lock;
-    pthread_cond_t wait_changed;
 };
 
 /* fabric_verbs_post.c */
@@ -294,7 +293,13 @@ void fabric_verbs_link_break(struct fabric_verbs_link *link);
 void fabric_verbs_links_withdraw(struct fabric_verbs_ep *vep);
 NODISCARD int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *node,
                                   struct fabric_verbs_reply_wire *reply, struct cellar_error *error);
-NODISCARD int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error);
+NODISCARD int fabric_verbs_fence(struct fabric_verbs *verbs, const struct fabric_control *control,
+                                 struct cellar_error *error);
+/* All compute nodes of this process are that life from now on. */
+NODISCARD int fabric_verbs_life_begin(struct fabric_verbs *verbs, uint64_t life, struct cellar_error *error);
+/* Tells a memory node that it has just attached to. */
+NODISCARD int fabric_verbs_life_tell(struct fabric_verbs *verbs, const struct fabric_verbs_node *node,
+                                     struct cellar_error *error);
 NODISCARD int fabric_verbs_linker_start(struct fabric_verbs *verbs, struct cellar_error *error);
 void fabric_verbs_linker_end(struct fabric_verbs *verbs);
 bool fabric_verbs_is_fenced(const struct fabric_verbs *verbs, uint32_t cn);

@@ -139,16 +139,14 @@ int fabric_verbs_attach(struct fabric_verbs *verbs, struct fabric_verbs_node *no
     return 0;
 }
 
-static int ask_fence(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn, uint8_t flags,
-                     struct cellar_error *error)
+/* Of FENCE and LIFE, which are answered by a rejection. */
+static int ask_apart(struct fabric_verbs *verbs, const struct fabric_verbs_node *node,
+                     struct fabric_verbs_request_wire request, struct cellar_error *error)
 {
-    struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
     struct fabric_verbs_target target = node->target;
     int code = -CELLAR_ERR_UNREACHABLE;
 
     target.given_up = &verbs->ending;
-    request.other = (uint8_t)cn;
-    request.flags = flags;
     for (int i = 0; i < NODE_TRIES && code == -CELLAR_ERR_UNREACHABLE; i++) {
         struct fabric_verbs_reply_wire reply;
         struct fabric_verbs_cm cm;
@@ -157,20 +155,62 @@ static int ask_fence(struct fabric_verbs *verbs, const struct fabric_verbs_node 
     return code;
 }
 
+static int ask_fence(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn, uint64_t life,
+                     bool only_dead, struct cellar_error *error)
+{
+    struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_FENCE);
+
+    request.other = (uint8_t)cn;
+    request.flags = only_dead ? FABRIC_VERBS_ONLY_DEAD : 0;
+    fabric_verbs_life_set(&request, life);
+    return ask_apart(verbs, node, request, error);
+}
+
+int fabric_verbs_life_tell(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, struct cellar_error *error)
+{
+    struct fabric_verbs_request_wire request = request_of(verbs, FABRIC_VERBS_LIFE);
+    uint64_t life = __atomic_load_n(&verbs->life, __ATOMIC_ACQUIRE);
+
+    if (life == 0) return 0;
+    request.other = (uint8_t)verbs->cns;
+    fabric_verbs_life_set(&request, life);
+    return ask_apart(verbs, node, request, error);
+}
+
+/* One that is away is told when it is back (come_back), before this process uses it. */
+int fabric_verbs_life_begin(struct fabric_verbs *verbs, uint64_t life, struct cellar_error *error)
+{
+    __atomic_store_n(&verbs->life, life, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < verbs->fabric.mn_count; i++) {
+        int code = fabric_verbs_presence(&verbs->nodes[i]) == FABRIC_VERBS_THERE
+                       ? fabric_verbs_life_tell(verbs, &verbs->nodes[i], error)
+                       : 0;
+        if (code == -CELLAR_ERR_UNREACHABLE) fabric_verbs_node_stop(verbs, i, FABRIC_VERBS_AWAY);
+        if (code != 0 && code != -CELLAR_ERR_UNREACHABLE) return code;
+    }
+    return 0;
+}
+
+/* Of two lives the later one: a fence concerns all before it, too. 0: whichever it is then. */
+static uint64_t later(uint64_t life, uint64_t other) { return life && other ? life > other ? life : other : 0; }
+
 /* INV-VERBS-8. It could not be asked: this process does not use it before it was. */
-static void fence_later(struct fabric_verbs *verbs, uint32_t index, uint32_t cn)
+static void fence_later(struct fabric_verbs *verbs, uint32_t index, uint32_t cn, uint64_t life)
 {
     struct fabric_verbs_node *node = &verbs->nodes[index];
 
     pthread_mutex_lock(&verbs->lock);
+    bool more = node->unfenced[cn / 32] >> cn % 32 & 1;
+    node->unfenced_life[cn] = more ? later(node->unfenced_life[cn], life) : life;
     node->unfenced[cn / 32] |= 1u << cn % 32;
     pthread_mutex_unlock(&verbs->lock);
     fabric_verbs_node_stop(verbs, index, FABRIC_VERBS_AWAY);
 }
 
 /* Every memory node is asked: each has queue pairs of its own to destroy. */
-int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, struct cellar_error *error)
+int fabric_verbs_fence(struct fabric_verbs *verbs, const struct fabric_control *control, struct cellar_error *error)
 {
+    uint32_t cn = control->cn;
     bool missed[FABRIC_NODES_MAX] = {false};
     uint32_t fenced = 0;
 
@@ -179,8 +219,7 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, 
         enum fabric_verbs_presence presence = fabric_verbs_presence(node);
         if (presence == FABRIC_VERBS_GONE) continue;
         int code = -CELLAR_ERR_UNREACHABLE;
-        if (presence == FABRIC_VERBS_THERE)
-            code = ask_fence(verbs, node, cn, only_dead ? FABRIC_VERBS_ONLY_DEAD : 0, error);
+        if (presence == FABRIC_VERBS_THERE) code = ask_fence(verbs, node, cn, control->life, control->only_dead, error);
         missed[i] = code == -CELLAR_ERR_UNREACHABLE; /* it serves nobody any more, or this process is cut off */
         if (code != 0 && !missed[i]) return code;
         fenced += code == 0;
@@ -188,8 +227,10 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, uint32_t cn, bool only_dead, 
     if (fenced == 0)
         return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node answers to fence compute node %u", cn);
     for (uint32_t i = 0; i < verbs->fabric.mn_count; i++)
-        if (missed[i]) fence_later(verbs, i, cn);
-    if (cn - verbs->cn_first < verbs->cns) fabric_verbs_set_fenced(verbs, cn);
+        if (missed[i]) fence_later(verbs, i, cn, control->life);
+    bool own = cn - verbs->cn_first < verbs->cns;
+    if (own && fabric_fence_concerns(control->life, __atomic_load_n(&verbs->life, __ATOMIC_ACQUIRE)))
+        fabric_verbs_set_fenced(verbs, cn);
     return 0;
 }
 
@@ -373,17 +414,22 @@ void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_no
 /* Whoever was fenced without it is fenced there first. Workers connect when they next have something for it. */
 static void come_back(struct fabric_verbs *verbs, struct fabric_verbs_node *node)
 {
+    int told = fabric_verbs_life_tell(verbs, node, NULL);
+    if (told == -CELLAR_ERR_FENCED)
+        for (uint32_t i = 0; i < verbs->cns; i++) fabric_verbs_set_fenced(verbs, verbs->cn_first + i);
+    if (told != 0) return;
     for (;;) {
         uint32_t cn = 0;
         pthread_mutex_lock(&verbs->lock);
         while (cn < FABRIC_CNS_MAX && !(node->unfenced[cn / 32] >> cn % 32 & 1)) cn++;
         bool all = cn == FABRIC_CNS_MAX;
+        uint64_t life = all ? 0 : node->unfenced_life[cn];
         if (all && node->presence == FABRIC_VERBS_AWAY)
             __atomic_store_n(&node->presence, FABRIC_VERBS_THERE, __ATOMIC_RELEASE);
         pthread_mutex_unlock(&verbs->lock);
-        if (all || ask_fence(verbs, node, cn, 0, NULL) != 0) return;
+        if (all || ask_fence(verbs, node, cn, life, false, NULL) != 0) return;
         pthread_mutex_lock(&verbs->lock);
-        node->unfenced[cn / 32] &= ~(1u << cn % 32);
+        if (node->unfenced_life[cn] == life) node->unfenced[cn / 32] &= ~(1u << cn % 32);
         pthread_mutex_unlock(&verbs->lock);
     }
 }

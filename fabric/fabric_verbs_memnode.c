@@ -28,6 +28,8 @@
 struct member {
     bool claimed, told_fresh;
     uint64_t incarnation; /* of its process */
+    uint64_t life;        /* as its process said; 0: it has not yet (INV-FABRIC-12) */
+    uint64_t fenced;      /* the last life that was: a process that comes back as one up to it is not let in */
     uint64_t ended;       /* of the last one that died or was fenced: it is not let in again */
     struct ibv_pd *pd;
     struct ibv_mr *mr, *directory_mr;
@@ -106,7 +108,8 @@ static void drop_member(struct memnode *memnode, uint32_t cn)
     if (member->pd) ibv_dealloc_pd(member->pd);
     memset(directory_of(memnode, cn), 0, sizeof(struct fabric_verbs_directory_wire));
     if (member->claimed) memnode->status.cns_attached--;
-    *member = (struct member){.ended = member->incarnation ? member->incarnation : member->ended};
+    *member =
+        (struct member){.ended = member->incarnation ? member->incarnation : member->ended, .fenced = member->fenced};
 }
 
 static int register_member(struct memnode *memnode, struct member *member)
@@ -270,6 +273,26 @@ static int connect_worker(struct memnode *memnode, struct rdma_cm_id *id,
     return accept_one(memnode, id, request, 0, reply);
 }
 
+/* Before anybody can read of that life in the pool. */
+static int begin_life(struct memnode *memnode, const struct fabric_verbs_request_wire *request,
+                      struct fabric_verbs_reply_wire *reply)
+{
+    uint32_t end = (uint32_t)request->cn + request->other;
+    int code = check_member(memnode, request, reply);
+
+    if (code != 0) return code;
+    if (end > memnode->config->cn_count) return refuse(reply, CELLAR_ERR_INVALID, "no such compute nodes");
+    for (uint32_t cn = request->cn; cn < end; cn++) {
+        struct member *member = &memnode->members[cn];
+        if (!member->claimed || member->incarnation != request->incarnation) continue;
+        member->life = fabric_verbs_life(request);
+        if (member->life > member->fenced) continue;
+        drop_member(memnode, cn);
+        code = refuse(reply, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+    }
+    return code;
+}
+
 static int fence(struct memnode *memnode, const struct fabric_verbs_request_wire *request,
                  struct fabric_verbs_reply_wire *reply)
 {
@@ -278,9 +301,12 @@ static int fence(struct memnode *memnode, const struct fabric_verbs_request_wire
 
     if (code != 0) return code;
     if (request->other >= memnode->config->cn_count) return refuse(reply, CELLAR_ERR_INVALID, "no such compute node");
-    if (victim->claimed && (request->flags & FABRIC_VERBS_ONLY_DEAD))
+    bool last = !(request->flags & FABRIC_VERBS_ONLY_DEAD) && fabric_verbs_life(request) > victim->fenced;
+    if (last) victim->fenced = fabric_verbs_life(request);
+    bool concerned = victim->claimed && fabric_fence_concerns(fabric_verbs_life(request), victim->life);
+    if (concerned && (request->flags & FABRIC_VERBS_ONLY_DEAD))
         return refuse(reply, CELLAR_ERR_EXISTS, "compute node %u is alive", request->other);
-    if (victim->claimed) {
+    if (concerned) {
         say(memnode, CELLAR_LOG_WARNING, "compute node %u was fenced at the request of compute node %u", request->other,
             request->cn);
         drop_member(memnode, request->other);
@@ -314,10 +340,13 @@ static bool answer(struct memnode *memnode, struct rdma_cm_id *id, const struct 
         code = connect_worker(memnode, id, request, &reply);
     else if (code == 0 && request->kind == FABRIC_VERBS_FENCE)
         code = fence(memnode, request, &reply);
+    else if (code == 0 && request->kind == FABRIC_VERBS_LIFE)
+        code = begin_life(memnode, request, &reply);
     else if (code == 0)
         code = refuse(&reply, CELLAR_ERR_INVALID, "not asked of memory nodes");
     if (code == 0) memnode->status.admitted++;
-    if (code == 0 && request->kind != FABRIC_VERBS_FENCE) return true;
+    bool stays = request->kind != FABRIC_VERBS_FENCE && request->kind != FABRIC_VERBS_LIFE;
+    if (code == 0 && stays) return true;
     if (code != 0) {
         memnode->status.refused++;
         bool asked =

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FABRIC_VERBS_WIRE_MAGIC 0x434c5601u /* "CLV" and the version of this file */
+#define FABRIC_VERBS_WIRE_MAGIC 0x434c5602u /* "CLV" and the version of this file */
 #define FABRIC_VERBS_SECRET_MAX 256
 #define FABRIC_VERBS_COOKIE_MS 5000 /* a cookie is good for so long, once */
 #define FABRIC_VERBS_TEXT_BYTES 48
@@ -24,6 +24,7 @@ enum fabric_verbs_kind {
     FABRIC_VERBS_ATTACH,    /* a process: accepted with the shape of the pool */
     FABRIC_VERBS_CONNECT,   /* a worker: accepted with the address and key of the region */
     FABRIC_VERBS_FENCE,     /* rejected with the result */
+    FABRIC_VERBS_LIFE,      /* a process: which life its compute nodes are from now on; rejected with the result */
     FABRIC_VERBS_MESSAGES,  /* from a worker to one of another compute node: accepted with its counter */
 };
 
@@ -40,10 +41,11 @@ enum fabric_verbs_flags {
 struct fabric_verbs_request_wire {
     uint32_t magic;   /*   0..3 */
     uint8_t kind, cn; /*   4..5   the asker's; ATTACH: the first it claims */
-    uint16_t worker;  /*   6..7   the asker's */
+    uint16_t worker;  /*   6..7   the asker's; FENCE, LIFE: the upper half of the life */
     uint8_t other,
-        flags;     /*   8..9   ATTACH: how many it claims; FENCE: the one to fence; MESSAGES: the receiver's cn */
-    uint16_t port; /*  10..11  ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker */
+        flags; /*   8..9   ATTACH, LIFE: how many it claims; FENCE: the one to fence; MESSAGES: the receiver's cn */
+    uint16_t
+        port; /*  10..11  ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker; FENCE, LIFE: the lower half */
     uint32_t fingerprint; /*  12..15  of the layouts, folded */
     uint64_t incarnation; /*  16..23  of the process, random */
     uint32_t nonce;       /*  24..27  random: no two requests are the same */
@@ -52,6 +54,17 @@ struct fabric_verbs_request_wire {
     uint8_t proof[16];    /*  40..55  HMAC under the secret of all before it */
 };
 _Static_assert(sizeof(struct fabric_verbs_request_wire) == 56, "the most that a request of rdma_cm carries");
+
+/* A life of FENCE or LIFE: incarnations have 28 bits (members.h). */
+static inline uint32_t fabric_verbs_life(const struct fabric_verbs_request_wire *request)
+{
+    return (uint32_t)request->worker << 16 | request->port;
+}
+static inline void fabric_verbs_life_set(struct fabric_verbs_request_wire *request, uint64_t life)
+{
+    request->worker = (uint16_t)(life >> 16);
+    request->port = (uint16_t)life;
+}
 
 struct fabric_verbs_reply_wire {
     uint32_t magic;           /*   0..3 */

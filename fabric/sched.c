@@ -23,6 +23,16 @@ void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *t
     coro_yield(co);
 }
 
+void sched_share_task(struct coro *co, struct sched *sched, struct sched_task *task, struct sched_share *share)
+{
+    uint64_t now_ns = fabric_now_ns(sched->ep);
+    bool less = share->begin_ns && now_ns - share->begin_ns < share->others_ns;
+    if (less && !PLANT(sched_share_ignored)) return;
+    sched_yield_task(co, sched, task);
+    share->begin_ns = fabric_now_ns(sched->ep);
+    share->others_ns = share->begin_ns - now_ns;
+}
+
 static void sleep_until(struct sched *sched, struct sched_task *task, uint64_t wake_ns)
 {
     task->wake_ns = wake_ns;

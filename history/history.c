@@ -38,23 +38,42 @@ int history_txn_add(struct history *history, const struct history_txn *txn, cons
     return 0;
 }
 
-int history_final_add(struct history *history, const struct history_final *final)
+static int state_add(struct history_final **states, uint64_t *count, uint64_t *capacity,
+                     const struct history_final *state)
 {
-    void *finals = grown(history->finals, history->final_count, 1, &history->final_capacity, sizeof *history->finals);
-    if (!finals) return -CELLAR_ERR_NOMEM;
-    history->finals = finals;
-    history->finals[history->final_count++] = *final;
+    void *larger = grown(*states, *count, 1, capacity, sizeof **states);
+    if (!larger) return -CELLAR_ERR_NOMEM;
+    *states = larger;
+    (*states)[(*count)++] = *state;
     return 0;
 }
 
-int history_table_add(struct history *history, uint32_t table_id, const char *name)
+int history_final_add(struct history *history, const struct history_final *final)
+{
+    return state_add(&history->finals, &history->final_count, &history->final_capacity, final);
+}
+
+int history_loaded_add(struct history *history, const struct history_final *loaded)
+{
+    return state_add(&history->loaded, &history->loaded_count, &history->loaded_capacity, loaded);
+}
+
+int history_table_add(struct history *history, uint32_t table_id, uint32_t cells, const char *name)
 {
     struct history_name *tables = realloc(history->tables, ((size_t)history->table_count + 1) * sizeof *tables);
     if (!tables) return -CELLAR_ERR_NOMEM;
     history->tables = tables;
     struct history_name *added = &tables[history->table_count++];
     added->table_id = table_id;
+    added->cells = cells;
     snprintf(added->name, sizeof added->name, "%s", name);
+    return 0;
+}
+
+uint32_t history_table_cells(const struct history *history, uint32_t table_id)
+{
+    for (uint32_t i = 0; i < history->table_count; i++)
+        if (history->tables[i].table_id == table_id) return history->tables[i].cells;
     return 0;
 }
 
@@ -71,6 +90,7 @@ void history_free(struct history *history)
     free(history->txns);
     free(history->accesses);
     free(history->finals);
+    free(history->loaded);
     free(history->tables);
     memset(history, 0, sizeof *history);
 }

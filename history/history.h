@@ -24,6 +24,7 @@ enum history_kind {
     HISTORY_ABSENT, /* cell HISTORY_PRESENCE; version: of the bucket chain */
     HISTORY_INSERT, /* cell HISTORY_PRESENCE; version: EN 0 and the TS. Its cells follow as WRITEs */
     HISTORY_DELETE, /* likewise; its cells follow as WRITEs with digest 0 */
+    HISTORY_RANGE, /* cell HISTORY_PRESENCE; key to `over`: no key between them was there, but those that it read; version as in ABSENT */
 };
 
 struct history_access {
@@ -39,7 +40,9 @@ enum history_outcome {
     HISTORY_COMMITTED, /* the caller was told so */
     HISTORY_FAILED, /* no effect, but its reads were validated: the caller was told an error of the procedure's doing */
     HISTORY_INDETERMINATE, /* had its effect or not: the caller does not know, or was lost with its node */
+    HISTORY_ABORTED, /* no effect, and nothing it read was validated: it is tried again, or given up. Not judged */
 };
+#define HISTORY_OUTCOMES 4
 
 struct history_txn {
     uint64_t id; /* unique; in order of recording */
@@ -51,7 +54,10 @@ struct history_txn {
     uint32_t outcome; /* enum history_outcome */
 };
 
-/* The pool at rest after the last transaction: one line for each item that the history wrote. */
+/*
+ * The pool at rest: of each item that the history wrote, after the last transaction, and of those that it read. Or of each item that was there
+ * before the first one and that the history read or wrote.
+ */
 struct history_final {
     uint32_t table_id;
     uint16_t cell; /* presence: version 0; digest 1: present, 0: absent */
@@ -65,7 +71,12 @@ struct history {
     uint64_t access_count, access_capacity;
     struct history_final *finals;
     uint64_t final_count, final_capacity;
-    bool has_final;  /* finals were read, and are complete */
+    bool has_final; /* finals were read, and are complete */
+    struct history_final *loaded;
+    uint64_t loaded_count, loaded_capacity;
+    bool has_loaded;    /* what is not among these was not there */
+    bool torn;          /* what ended last is missing: the file broke off, */
+    uint64_t torn_line; /* in this line or behind it */
     bool no_epochs;  /* versions are told by their TS alone, EN 0: in mode crest not every version comes to the pool */
     bool nodes_lost; /* compute nodes were lost: locks of theirs may hide items, and finals be half done */
     uint64_t clock_error_ns; /* begin and end come from clocks that may be so far apart; 0: from one clock */
@@ -73,6 +84,7 @@ struct history {
     uint64_t run;            /* parts: of which run, a number that no other has; 0: not known */
     struct history_name {
         uint32_t table_id;
+        uint32_t cells; /* of a record; 0: not known */
         char name[CELLAR_NAME_BYTES];
     } * tables;
     uint32_t table_count;
@@ -82,7 +94,10 @@ struct history {
 NODISCARD int history_txn_add(struct history *history, const struct history_txn *txn,
                               const struct history_access *accesses);
 NODISCARD int history_final_add(struct history *history, const struct history_final *final);
-NODISCARD int history_table_add(struct history *history, uint32_t table_id, const char *name);
+NODISCARD int history_loaded_add(struct history *history, const struct history_final *loaded);
+NODISCARD int history_table_add(struct history *history, uint32_t table_id, uint32_t cells, const char *name);
+/* The cells of the table's records; 0: not known. */
+uint32_t history_table_cells(const struct history *history, uint32_t table_id);
 /* The table's name, or "table N" written into `buffer`. */
 const char *history_table_name(const struct history *history, uint32_t table_id, char buffer[CELLAR_NAME_BYTES]);
 void history_free(struct history *history);

@@ -2,6 +2,7 @@
 #include "history_check.h"
 
 #include "history_graph.h"
+#include "history_range.h"
 #include "history_words.h"
 
 #include <stdlib.h>
@@ -43,7 +44,7 @@ static void take_finding(void *arg, const struct history_finding *finding)
 static int walk_records(struct check *check)
 {
     const struct history_sink sink = {.arg = check, .edge = take_edge, .finding = take_finding};
-    int rc = 0;
+    int rc = history_txns_scan(&check->items, &sink);
 
     for (uint32_t record = 0; record < check->items.record_count && !rc; record++)
         rc = history_scan_record(&check->items, record, &sink);
@@ -195,8 +196,8 @@ static int judge(struct check *check, const struct history *history, struct hist
     return -CELLAR_ERR_CORRUPT;
 }
 
-int history_check(const struct history *history, const struct history_check_options *options,
-                  struct history_verdict *verdict)
+static int check_single(const struct history *history, const struct history_check_options *options,
+                        struct history_verdict *verdict)
 {
     struct check check = {.options = options, .worst = {.kind = HISTORY_FOUND_NOTHING}};
 
@@ -208,5 +209,19 @@ int history_check(const struct history *history, const struct history_check_opti
     free(check.reasons);
     free(check.begin_ns);
     free(check.end_ns);
+    return rc;
+}
+
+int history_check(const struct history *history, const struct history_check_options *options,
+                  struct history_verdict *verdict)
+{
+    struct history single;
+
+    if (!history_range_any(history)) return check_single(history, options, verdict);
+    *verdict = (struct history_verdict){.kind = "ok"};
+    int rc = history_range_resolve(history, &single);
+    if (rc) return rc;
+    rc = check_single(&single, options, verdict);
+    history_free(&single);
     return rc;
 }

@@ -16,6 +16,10 @@
  *     version-twice   two transactions wrote the same version of an item
  *     version-gap     a version's predecessor is not the one its writer overwrote, or its EN is not one more
  *     value           a read returned other bytes than the version's writer wrote
+ *     own-read        a transaction read its own write, instead of what it overwrote: reads come before writes
+ *     timestamp       a write bears another timestamp than its transaction
+ *     partial         an insert or delete did not write all cells of its record
+ *     overlap         a coordinator ran two transactions at once
  *     absent          a key was found absent although it was there, or the reverse
  *     final           the pool at rest is not what the last versions say (a lost or an unexplained write)
  *

@@ -33,6 +33,7 @@ static int ranks_make(struct history_items *items)
         items->txn_of[rank] = ranked[rank].txn;
         items->parts[rank] = txn->outcome == HISTORY_COMMITTED ? HISTORY_CERTAIN
                              : txn->outcome == HISTORY_FAILED  ? HISTORY_READS
+                             : txn->outcome == HISTORY_ABORTED ? HISTORY_VOID
                                                                : HISTORY_LEFT_OUT;
         for (uint64_t i = 0; i < txn->count; i++) items->rank_of[txn->first + i] = rank;
     }
@@ -54,9 +55,9 @@ static void identity(const struct history_items *items, uint32_t entry, uint32_t
         *table_id = items->history->accesses[entry].table_id;
         *key = items->history->accesses[entry].key;
     } else {
-        const struct history_final *final = history_items_final(items, entry);
-        *table_id = final->table_id;
-        *key = final->key;
+        const struct history_final *state = history_items_state(items, entry);
+        *table_id = state->table_id;
+        *key = state->key;
     }
 }
 
@@ -163,13 +164,15 @@ static void uncertain_mark(struct history_items *items)
 int history_items_open(struct history_items *items, const struct history *history, bool settled)
 {
     uint64_t finals = history->has_final ? history->final_count : 0;
-    uint64_t entry_count = history->access_count + finals;
+    uint64_t loaded = history->has_loaded ? history->loaded_count : 0;
+    uint64_t entry_count = history->access_count + finals + loaded;
 
     *items = (struct history_items){.history = history, .settled = settled};
     if (history->txn_count > TXNS_MAX || history->access_count >= HISTORY_NONE || finals >= HISTORY_NONE ||
-        entry_count >= HISTORY_NONE)
+        loaded >= HISTORY_NONE || entry_count >= HISTORY_NONE)
         return -CELLAR_ERR_TOO_LARGE;
     items->txn_count = (uint32_t)history->txn_count;
+    items->final_count = (uint32_t)finals;
     items->txn_of = malloc((history->txn_count + 1) * sizeof *items->txn_of);
     items->parts = malloc(history->txn_count + 1);
     items->rank_of = malloc((history->access_count + 1) * sizeof *items->rank_of);
@@ -207,9 +210,15 @@ const struct history_access *history_items_access(const struct history_items *it
     return &items->history->accesses[entry];
 }
 
-const struct history_final *history_items_final(const struct history_items *items, uint32_t entry)
+bool history_items_is_access(const struct history_items *items, uint32_t entry)
 {
-    return &items->history->finals[entry - items->history->access_count];
+    return entry < items->history->access_count;
+}
+
+const struct history_final *history_items_state(const struct history_items *items, uint32_t entry)
+{
+    uint64_t at = entry - items->history->access_count;
+    return at < items->final_count ? &items->history->finals[at] : &items->history->loaded[at - items->final_count];
 }
 
 /* ---- visits ---- */
@@ -230,9 +239,12 @@ static bool visit_make(const struct history_items *items, uint32_t entry, struct
 {
     enum history_role role = HISTORY_READING;
 
-    if (entry >= items->history->access_count) {
-        *visit = (struct history_visit){.place = place_of(history_items_final(items, entry)->cell, LAYOUT_TS_MAX),
-                                        .rest = 0xffffull << LAYOUT_TS_BITS | (uint64_t)HISTORY_AT_REST << 32,
+    if (!history_items_is_access(items, entry)) {
+        uint16_t cell = history_items_state(items, entry)->cell;
+        bool final = entry - items->history->access_count < items->final_count;
+        *visit = (struct history_visit){.place = place_of(cell, final ? LAYOUT_TS_MAX : 0),
+                                        .rest = final ? 0xffffull << LAYOUT_TS_BITS | (uint64_t)HISTORY_AT_REST << 32
+                                                      : (uint64_t)HISTORY_LOADED << 32,
                                         .entry = entry};
         return true;
     }
@@ -241,7 +253,7 @@ static bool visit_make(const struct history_items *items, uint32_t entry, struct
     uint8_t part = items->parts[rank];
     if (is_write(access))
         role = part == HISTORY_CERTAIN || part == HISTORY_SEEN ? HISTORY_WRITES : HISTORY_MEANT;
-    else if (part == HISTORY_LEFT_OUT)
+    else if (part == HISTORY_LEFT_OUT || part == HISTORY_VOID)
         return false;
     uint64_t en = access->cell == HISTORY_PRESENCE ? 0 : layout_version_en(access->version);
     visit->place = place_of(access->cell, layout_version_ts(access->version));

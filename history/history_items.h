@@ -16,20 +16,21 @@ enum history_edge { HISTORY_WW, HISTORY_WR, HISTORY_RW, HISTORY_REALTIME };
 
 /* How a transaction takes part. */
 enum history_part {
+    HISTORY_VOID,     /* aborted: neither reads nor writes count */
     HISTORY_LEFT_OUT, /* indeterminate, and nobody saw a version of it */
     HISTORY_SEEN,     /* indeterminate, and somebody did */
     HISTORY_READS,    /* failed: what it read counts */
     HISTORY_CERTAIN,
 };
 
-/* In the order of visits of one version: who wrote it, who meant to, who read it. */
-enum history_role { HISTORY_WRITES, HISTORY_MEANT, HISTORY_READING, HISTORY_AT_REST };
+/* In the order of visits of one version: who wrote it, who meant to, who read it. What was loaded comes first, at TS 0. */
+enum history_role { HISTORY_LOADED, HISTORY_WRITES, HISTORY_MEANT, HISTORY_READING, HISTORY_AT_REST };
 
-/* One access or final, as the scan of a record meets it; sorted by `place`, then `rest`. */
+/* One access or state of the pool, as the scan of a record meets it; sorted by `place`, then `rest`. */
 struct history_visit {
     uint64_t place; /* cell, the presence first (16 bits) | TS (48 bits; all ones: the pool at rest) */
     uint64_t rest;  /* EN (16 bits) | role (16 bits) | rank (32 bits) */
-    uint32_t entry; /* an access; or, counted behind the accesses, a final */
+    uint32_t entry; /* an access; or, counted behind the accesses, a final; or, behind these, what was loaded */
 };
 
 static inline uint64_t history_visit_version(const struct history_visit *visit)
@@ -42,6 +43,10 @@ static inline enum history_role history_visit_role(const struct history_visit *v
 {
     return (enum history_role)(visit->rest >> 32 & 0xffff);
 }
+static inline bool history_visit_is_write(const struct history_visit *visit)
+{
+    return history_visit_role(visit) == HISTORY_WRITES || history_visit_role(visit) == HISTORY_MEANT;
+}
 static inline bool history_visit_is_presence(const struct history_visit *visit)
 {
     return visit->place >> LAYOUT_TS_BITS == 0;
@@ -50,7 +55,7 @@ static inline bool history_visit_is_presence(const struct history_visit *visit)
 struct history_items {
     const struct history *history;
     bool settled;
-    uint32_t txn_count, record_count;
+    uint32_t txn_count, record_count, final_count;
     uint64_t item_count;
     uint32_t *txn_of;             /* rank -> index in history->txns */
     uint8_t *parts;               /* rank -> enum history_part */
@@ -69,11 +74,15 @@ enum history_finding_kind {
     HISTORY_FOUND_UNWRITTEN,      /* a read what nobody wrote; b: what it should have seen */
     HISTORY_FOUND_FAILED,         /* a read what b, which failed, wrote */
     HISTORY_FOUND_VALUE,          /* a read other bytes than b wrote, or read */
+    HISTORY_FOUND_OWN,            /* a read what its own transaction wrote, b */
     HISTORY_FOUND_ABSENT,         /* a found no record; b shows that there was one */
     HISTORY_FOUND_PRESENT,        /* a found a record; b shows that there was none */
     HISTORY_FOUND_NO_CYCLE,       /* what is worse than a cycle ends here */
     HISTORY_FOUND_OVER,           /* a overwrote another version than the one below it, b */
     HISTORY_FOUND_EN,             /* a's version does not follow the one it overwrote */
+    HISTORY_FOUND_TS,             /* a's version has another timestamp than its transaction */
+    HISTORY_FOUND_PARTIAL,        /* a inserts or deletes a record, but does not write all its cells */
+    HISTORY_FOUND_OVERLAP,        /* a and b, transactions, ran at once on one coordinator */
     HISTORY_FOUND_FINAL_MISSING,  /* b is the last version, and the pool has none */
     HISTORY_FOUND_FINAL_VERSION,  /* the pool has a, and b is the last version */
     HISTORY_FOUND_FINAL_VALUE,    /* likewise, but the version is right and the bytes are not */
@@ -85,7 +94,7 @@ struct history_finding {
     enum history_finding_kind kind;
     uint32_t table_id;
     uint64_t key, place;
-    uint32_t a, b; /* entries, or HISTORY_NONE */
+    uint32_t a, b; /* entries, or HISTORY_NONE; of HISTORY_FOUND_OVERLAP ranks */
 };
 
 /* Who wants to know. */
@@ -104,9 +113,13 @@ NODISCARD int history_items_gather(struct history_items *items, uint32_t record,
 /* The transaction, or access, or final behind a number. */
 const struct history_txn *history_items_txn(const struct history_items *items, uint32_t rank);
 const struct history_access *history_items_access(const struct history_items *items, uint32_t entry);
-const struct history_final *history_items_final(const struct history_items *items, uint32_t entry);
+const struct history_final *history_items_state(const struct history_items *items, uint32_t entry);
+/* Is it an access? Else a final, or what was loaded. */
+bool history_items_is_access(const struct history_items *items, uint32_t entry);
 
 /* Decides which indeterminate transactions take part. NOMEM. */
 NODISCARD int history_scan_decide(struct history_items *items);
+/* Applies the rules to single transactions, and to those of one coordinator. NOMEM. */
+NODISCARD int history_txns_scan(const struct history_items *items, const struct history_sink *sink);
 /* Applies the rules to one record. NOMEM. */
 NODISCARD int history_scan_record(struct history_items *items, uint32_t record, const struct history_sink *sink);

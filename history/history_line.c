@@ -76,7 +76,7 @@ struct list {
 static const struct list lists[] = {
     {",\"read\":[", "tkcesd", HISTORY_READ},     {",\"absent\":[", "tks", HISTORY_ABSENT},
     {",\"insert\":[", "tk", HISTORY_INSERT},     {",\"delete\":[", "tk", HISTORY_DELETE},
-    {",\"write\":[", "tkcesesd", HISTORY_WRITE},
+    {",\"write\":[", "tkcesesd", HISTORY_WRITE}, {",\"range\":[", "tkks", HISTORY_RANGE},
 };
 
 void history_line_access(enum history_kind kind, const uint64_t values[HISTORY_LINE_VALUES],
@@ -85,6 +85,10 @@ void history_line_access(enum history_kind kind, const uint64_t values[HISTORY_L
     *access = (struct history_access){
         .kind = (uint8_t)kind, .cell = HISTORY_PRESENCE, .table_id = (uint32_t)values[0], .key = values[1]};
     if (kind == HISTORY_ABSENT) access->version = values[2];
+    if (kind == HISTORY_RANGE) {
+        access->over = values[2];
+        access->version = values[3];
+    }
     if (kind != HISTORY_READ && kind != HISTORY_WRITE) return;
     access->cell = (uint16_t)values[2];
     access->version = layout_version_of((uint16_t)values[3], values[4]);
@@ -122,6 +126,8 @@ static bool outcome_read(struct cursor *cursor, uint32_t *outcome)
         *outcome = HISTORY_FAILED;
     else if (text_skip(cursor, "\"indeterminate\""))
         *outcome = HISTORY_INDETERMINATE;
+    else if (text_skip(cursor, "\"aborted\""))
+        *outcome = HISTORY_ABORTED;
     else
         return false;
     return true;
@@ -155,11 +161,12 @@ bool history_line_txn(const char *line, size_t bytes, struct history_txn *txn, s
     return text_skip(&cursor, "}") && cursor.at == cursor.end;
 }
 
-bool history_line_finals(const char *line, size_t bytes, struct history_access *accesses, uint32_t *count)
+bool history_line_states(const char *line, size_t bytes, const char *begin, struct history_access *accesses,
+                         uint32_t *count)
 {
-    static const struct list finals = {"{\"final\":[", "tkcesd", HISTORY_READ};
+    const struct list states = {begin, "tkcesd", HISTORY_READ};
     struct cursor cursor = {line, line + bytes};
     *count = 0;
-    if (!text_skip(&cursor, finals.begin) || !entries_read(&cursor, &finals, accesses, count)) return false;
+    if (!text_skip(&cursor, states.begin) || !entries_read(&cursor, &states, accesses, count)) return false;
     return text_skip(&cursor, "}") && cursor.at == cursor.end;
 }

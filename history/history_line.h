@@ -14,5 +14,8 @@ void history_line_access(enum history_kind kind, const uint64_t values[HISTORY_L
                          struct history_access *access);
 /* A transaction; accesses has room for bytes / HISTORY_LINE_ACCESS_BYTES. False: something else. */
 bool history_line_txn(const char *line, size_t bytes, struct history_txn *txn, struct history_access *accesses);
-/* A list of final versions, as reads; likewise. */
-bool history_line_finals(const char *line, size_t bytes, struct history_access *accesses, uint32_t *count);
+/* A list of versions of the pool at rest, as reads; likewise. `begin`: with which the line begins. */
+#define HISTORY_LINE_FINALS "{\"final\":["
+#define HISTORY_LINE_LOADED "{\"loaded\":["
+bool history_line_states(const char *line, size_t bytes, const char *begin, struct history_access *accesses,
+                         uint32_t *count);

@@ -1,4 +1,4 @@
-/* history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, finals once each. */
+/* history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, states of the pool once each. */
 #include "history_merge.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@ static bool same_tables(const struct history *a, const struct history *b)
 {
     bool same = a->table_count == b->table_count;
     for (uint32_t i = 0; same && i < a->table_count; i++)
-        same = a->tables[i].table_id == b->tables[i].table_id && !strcmp(a->tables[i].name, b->tables[i].name);
+        same = a->tables[i].table_id == b->tables[i].table_id && a->tables[i].cells == b->tables[i].cells &&
+               !strcmp(a->tables[i].name, b->tables[i].name);
     return same;
 }
 
@@ -84,29 +85,44 @@ static int final_compare(const void *left, const void *right)
     return (a->cell > b->cell) - (a->cell < b->cell);
 }
 
-static int finals_merge(const struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+/* Sorts states and keeps each once. */
+static int states_merge(struct history *whole, struct history_final *states, uint64_t *count, const char *what,
+                        struct cellar_error *error)
 {
     char name[CELLAR_NAME_BYTES];
     uint64_t kept = 0;
-    int rc = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        for (uint64_t j = 0; j < parts[i].final_count && !rc; j++) rc = history_final_add(whole, &parts[i].finals[j]);
-    if (rc || !whole->final_count) return rc;
-    qsort(whole->finals, whole->final_count, sizeof *whole->finals, final_compare);
-    for (uint64_t i = 0; i < whole->final_count; i++) {
-        const struct history_final *final = &whole->finals[i], *last = kept ? &whole->finals[kept - 1] : NULL;
-        if (!last || final_compare(last, final)) {
-            whole->finals[kept++] = *final;
-        } else if (last->version != final->version || last->digest != final->digest) {
+    if (*count) qsort(states, *count, sizeof *states, final_compare);
+    for (uint64_t i = 0; i < *count; i++) {
+        const struct history_final *state = &states[i], *last = kept ? &states[kept - 1] : NULL;
+        if (!last || final_compare(last, state)) {
+            states[kept++] = *state;
+        } else if (last->version != state->version || last->digest != state->digest) {
             return err_set(error, CELLAR_ERR_CORRUPT,
-                           "the parts found different final versions of %s[%llu]: they are not of one run, or were not "
-                           "written at rest",
-                           history_table_name(whole, final->table_id, name), (unsigned long long) final->key);
+                           "the parts found different %s versions of %s[%llu]: they are not of one run, or were not "
+                           "%s at rest",
+                           what, history_table_name(whole, state->table_id, name), (unsigned long long)state->key,
+                           *what == 'f' ? "written" : "begun");
         }
     }
-    whole->final_count = kept;
+    *count = kept;
     return 0;
+}
+
+static int finals_merge(const struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t j = 0; j < parts[i].final_count && !rc; j++) rc = history_final_add(whole, &parts[i].finals[j]);
+    return rc ? rc : states_merge(whole, whole->finals, &whole->final_count, "final", error);
+}
+
+static int loaded_merge(const struct history *parts, uint32_t count, struct history *whole, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint64_t j = 0; j < parts[i].loaded_count && !rc; j++) rc = history_loaded_add(whole, &parts[i].loaded[j]);
+    return rc ? rc : states_merge(whole, whole->loaded, &whole->loaded_count, "loaded", error);
 }
 
 /* ---- all ---- */
@@ -115,17 +131,21 @@ static int merge(const struct history *parts, uint32_t count, struct history *wh
 {
     int rc = 0;
 
-    whole->has_final = true;
+    whole->has_final = whole->has_loaded = true;
     for (uint32_t i = 0; i < count; i++) {
         whole->has_final = whole->has_final && parts[i].has_final;
+        whole->has_loaded = whole->has_loaded && parts[i].has_loaded;
+        whole->torn = whole->torn || parts[i].torn;
+        if (parts[i].torn) whole->torn_line = parts[i].torn_line;
         whole->no_epochs = whole->no_epochs || parts[i].no_epochs;
         whole->nodes_lost = whole->nodes_lost || parts[i].nodes_lost;
         if (parts[i].clock_error_ns > whole->clock_error_ns) whole->clock_error_ns = parts[i].clock_error_ns;
     }
     for (uint32_t i = 0; i < parts[0].table_count && !rc; i++)
-        rc = history_table_add(whole, parts[0].tables[i].table_id, parts[0].tables[i].name);
+        rc = history_table_add(whole, parts[0].tables[i].table_id, parts[0].tables[i].cells, parts[0].tables[i].name);
     if (!rc) rc = txns_merge(parts, count, whole);
     if (!rc && whole->has_final) rc = finals_merge(parts, count, whole, error);
+    if (!rc && whole->has_loaded) rc = loaded_merge(parts, count, whole, error);
     if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u parts", count);
     return rc;
 }

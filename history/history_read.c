@@ -17,11 +17,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define FORMAT 1
+#define FORMAT 2
 #define LINE_BYTES_MAX (16u << 20)
 
 /* Lines come in this order. */
-enum stage { STAGE_HEADER, STAGE_TXNS, STAGE_FINALS, STAGE_END };
+enum stage { STAGE_HEADER, STAGE_LOADED, STAGE_TXNS, STAGE_FINALS, STAGE_END };
 
 struct reader {
     const char *path;
@@ -31,7 +31,7 @@ struct reader {
     struct history *history;
     XXH3_state_t *checksum;
     enum stage stage;
-    uint64_t line_number;
+    uint64_t line_number, txns_line; /* of the first transaction */
     /* bytes [start, end) of the buffer are read and not yet used */
     char *buffer;
     size_t start, end, capacity;
@@ -143,7 +143,7 @@ static int field_number(struct reader *reader, const json_t *object, const char 
     return refuse(reader, "\"%s\" must be a whole number up to %" PRIu64, name, max);
 }
 
-/* What the parts of one list's entries are: 't' table, 'k' key, 'c' cell, 'e' EN, 's' TS, 'd' digest. */
+/* What the parts of one list's entries are: 't' table, 'k' key, 'c' cell, 'e' EN, 's' TS, 'd' digest; as in history_line.c. */
 struct list {
     const char *name, *parts;
     enum history_kind kind;
@@ -151,9 +151,10 @@ struct list {
 
 static const struct list lists[] = {
     {"read", "tkcesd", HISTORY_READ}, {"absent", "tks", HISTORY_ABSENT},    {"insert", "tk", HISTORY_INSERT},
-    {"delete", "tk", HISTORY_DELETE}, {"write", "tkcesesd", HISTORY_WRITE},
+    {"delete", "tk", HISTORY_DELETE}, {"write", "tkcesesd", HISTORY_WRITE}, {"range", "tkks", HISTORY_RANGE},
 };
 static const struct list final_list = {"final", "tkcesd", HISTORY_READ};
+static const struct list loaded_list = {"loaded", "tkcesd", HISTORY_READ};
 
 static int entry_part(struct reader *reader, const struct list *list, size_t index, char part, const json_t *value,
                       uint64_t *number)
@@ -242,7 +243,44 @@ static int tables_read(struct reader *reader, json_t *tables)
         bool valid = text_number_of(text, 10, &id) && id <= UINT32_MAX;
         json_decref(text);
         if (!valid || !json_is_string(name)) return refuse(reader, "\"tables\" must be an object of names by number");
-        if (history_table_add(reader->history, (uint32_t)id, json_string_value(name))) return no_memory(reader);
+        if (history_table_add(reader->history, (uint32_t)id, 0, json_string_value(name))) return no_memory(reader);
+    }
+    return 0;
+}
+
+/* Behind the tables. */
+static int cells_read(struct reader *reader, const json_t *cells)
+{
+    struct history *history = reader->history;
+    char number[16];
+    uint64_t count;
+
+    if (cells && !json_is_object(cells)) return refuse(reader, "\"cells\" must be an object of numbers by table");
+    for (uint32_t i = 0; cells && i < history->table_count; i++) {
+        snprintf(number, sizeof number, "%u", history->tables[i].table_id);
+        const json_t *value = json_object_get(cells, number);
+        if (!value) continue;
+        if (!number_of(value, CELLAR_CELLS_MAX, &count) || !count)
+            return refuse(reader, "\"cells\" of table %s must be a whole number from 1 to %u", number,
+                          CELLAR_CELLS_MAX);
+        history->tables[i].cells = (uint32_t)count;
+    }
+    return 0;
+}
+
+/* No cell lies beyond those that its table has, and no range ends before it begins. */
+static int accesses_accept(struct reader *reader, uint32_t count)
+{
+    uint32_t table_id = 0, cells = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct history_access *access = &reader->accesses[i];
+        if (access->kind == HISTORY_RANGE && access->over < access->key)
+            return refuse(reader, "a range of table %u ends before it begins", access->table_id);
+        if (access->cell == HISTORY_PRESENCE) continue;
+        if (access->table_id != table_id) cells = history_table_cells(reader->history, access->table_id);
+        table_id = access->table_id;
+        if (cells && access->cell >= cells)
+            return refuse(reader, "cell %u of table %u, which has %u", access->cell, table_id, cells);
     }
     return 0;
 }
@@ -268,8 +306,8 @@ static int header_read(struct reader *reader, const json_t *object)
     const json_t *lost = json_object_get(object, "nodes_lost");
 
     if (!json_is_integer(format) || json_integer_value(format) < 1)
-        return refuse(reader, "not a history of Cellar: its first line must begin with {\"cellar_history\":1");
-    if (json_integer_value(format) > FORMAT)
+        return refuse(reader, "not a history of Cellar: its first line must begin with {\"cellar_history\":2");
+    if (json_integer_value(format) != FORMAT)
         return err_set(reader->error, CELLAR_ERR_UNSUPPORTED,
                        "%.100s: version %lld of the format; this program reads version %d", reader->path,
                        (long long)json_integer_value(format), FORMAT);
@@ -286,8 +324,9 @@ static int header_read(struct reader *reader, const json_t *object)
         int rc = parts_read(reader, object);
         if (rc) return rc;
     }
-    reader->stage = STAGE_TXNS;
-    return tables_read(reader, json_object_get(object, "tables"));
+    reader->stage = STAGE_LOADED;
+    int rc = tables_read(reader, json_object_get(object, "tables"));
+    return rc ? rc : cells_read(reader, json_object_get(object, "cells"));
 }
 
 static int outcome_read(struct reader *reader, const json_t *object, uint32_t *outcome)
@@ -300,9 +339,21 @@ static int outcome_read(struct reader *reader, const json_t *object, uint32_t *o
         *outcome = HISTORY_FAILED;
     else if (text && !strcmp(text, "indeterminate"))
         *outcome = HISTORY_INDETERMINATE;
+    else if (text && !strcmp(text, "aborted"))
+        *outcome = HISTORY_ABORTED;
     else
-        return refuse(reader, "\"outcome\" must be \"committed\", \"failed\" or \"indeterminate\"");
+        return refuse(reader, "\"outcome\" must be \"committed\", \"failed\", \"indeterminate\" or \"aborted\"");
     return 0;
+}
+
+/* Its accesses are those of the reader. */
+static int txn_keep(struct reader *reader, const struct history_txn *txn)
+{
+    if (reader->stage == STAGE_LOADED) reader->txns_line = reader->line_number;
+    reader->stage = STAGE_TXNS;
+    int rc = accesses_accept(reader, txn->count);
+    if (rc) return rc;
+    return history_txn_add(reader->history, txn, reader->accesses) ? no_memory(reader) : 0;
 }
 
 static int txn_read(struct reader *reader, const json_t *object)
@@ -325,28 +376,31 @@ static int txn_read(struct reader *reader, const json_t *object)
     txn.cn = (uint32_t)cn;
     txn.coordinator = (uint32_t)coordinator;
     txn.count = reader->access_count;
-    return history_txn_add(reader->history, &txn, reader->accesses) ? no_memory(reader) : 0;
+    return txn_keep(reader, &txn);
 }
 
-/* The accesses of the line are final versions. */
-static int finals_keep(struct reader *reader)
+/* The accesses of the line are versions of the pool at rest. */
+static int states_keep(struct reader *reader, bool final)
 {
-    reader->stage = STAGE_FINALS;
-    reader->history->has_final = true;
-    for (uint32_t i = 0; i < reader->access_count; i++) {
+    struct history *history = reader->history;
+
+    if (final) reader->stage = STAGE_FINALS;
+    *(final ? &history->has_final : &history->has_loaded) = true;
+    int rc = accesses_accept(reader, reader->access_count);
+    for (uint32_t i = 0; i < reader->access_count && !rc; i++) {
         const struct history_access *access = &reader->accesses[i];
-        const struct history_final final = {access->table_id, access->cell, access->key, access->version,
+        const struct history_final state = {access->table_id, access->cell, access->key, access->version,
                                             access->digest};
-        if (history_final_add(reader->history, &final)) return no_memory(reader);
+        if (final ? history_final_add(history, &state) : history_loaded_add(history, &state)) rc = no_memory(reader);
     }
-    return 0;
+    return rc;
 }
 
-static int finals_read(struct reader *reader, const json_t *object)
+static int states_read(struct reader *reader, const json_t *object, bool final)
 {
     reader->access_count = 0;
-    int rc = list_read(reader, object, &final_list, 0);
-    return rc ? rc : finals_keep(reader);
+    int rc = list_read(reader, object, final ? &final_list : &loaded_list, 0);
+    return rc ? rc : states_keep(reader, final);
 }
 
 static int end_read(struct reader *reader, const json_t *object, uint64_t checksum)
@@ -374,25 +428,34 @@ static int object_read(struct reader *reader, const json_t *object, uint64_t che
     if (reader->stage == STAGE_HEADER) return header_read(reader, object);
     if (reader->stage == STAGE_END) return refuse(reader, "something follows the end");
     if (json_object_get(object, "txn")) {
-        if (reader->stage == STAGE_TXNS) return txn_read(reader, object);
+        if (reader->stage <= STAGE_TXNS) return txn_read(reader, object);
         return refuse(reader, "a transaction behind \"final\"");
     }
-    if (json_object_get(object, "final")) return finals_read(reader, object);
+    if (json_object_get(object, "loaded")) {
+        if (reader->stage == STAGE_LOADED) return states_read(reader, object, false);
+        return refuse(reader, "\"loaded\" behind a transaction");
+    }
+    if (json_object_get(object, "final")) return states_read(reader, object, true);
     if (json_object_get(object, "end")) return end_read(reader, object, checksum);
-    return refuse(reader, "none of \"txn\", \"final\" and \"end\"");
+    return refuse(reader, "none of \"loaded\", \"txn\", \"final\" and \"end\"");
 }
 
 /* A line in the form that history_write gives it: 1; 0: it is another; or an error. */
 static int line_read_quickly(struct reader *reader, const char *line, size_t bytes)
 {
     struct history_txn txn;
-    if (reader->stage != STAGE_TXNS && reader->stage != STAGE_FINALS) return 0;
+    if (reader->stage == STAGE_HEADER || reader->stage == STAGE_END) return 0;
     int rc = accesses_room(reader, bytes / HISTORY_LINE_ACCESS_BYTES + 1);
     if (rc) return rc;
-    if (reader->stage == STAGE_TXNS && history_line_txn(line, bytes, &txn, reader->accesses))
-        return history_txn_add(reader->history, &txn, reader->accesses) ? no_memory(reader) : 1;
-    if (!history_line_finals(line, bytes, reader->accesses, &reader->access_count)) return 0;
-    rc = finals_keep(reader);
+    if (reader->stage <= STAGE_TXNS && history_line_txn(line, bytes, &txn, reader->accesses))
+        rc = txn_keep(reader, &txn);
+    else if (history_line_states(line, bytes, HISTORY_LINE_FINALS, reader->accesses, &reader->access_count))
+        rc = states_keep(reader, true);
+    else if (reader->stage == STAGE_LOADED &&
+             history_line_states(line, bytes, HISTORY_LINE_LOADED, reader->accesses, &reader->access_count))
+        rc = states_keep(reader, false);
+    else
+        return 0;
     return rc ? rc : 1;
 }
 
@@ -402,14 +465,14 @@ static int line_parse(struct reader *reader, const char *line, size_t bytes)
     uint64_t checksum =
         XXH3_64bits_digest(reader->checksum); /* of the lines before: the last line says what it must be */
     json_t *object = json_loadb(line, bytes, JSON_REJECT_DUPLICATES, &where);
-    int rc;
+    int rc = 0;
 
     if (json_is_object(object))
         rc = object_read(reader, object, checksum);
     else if (reader->stage == STAGE_HEADER)
-        rc = refuse(reader, "not a history of Cellar: its first line must begin with {\"cellar_history\":1");
-    else if (reader->broken_off)
-        rc = refuse(reader, "the file breaks off within this line");
+        rc = refuse(reader, "not a history of Cellar: its first line must begin with {\"cellar_history\":2");
+    else if (reader->broken_off && reader->stage != STAGE_END)
+        reader->history->torn = true;
     else
         rc = refuse(reader, "not a JSON object (byte %d of the line)", where.position);
     json_decref(object);
@@ -438,7 +501,7 @@ static int numbered_compare(const void *left, const void *right)
     return (a->line > b->line) - (a->line < b->line);
 }
 
-/* Transactions are lines 2 and on. */
+/* Transactions are lines one after the other. */
 static int ids_check(struct reader *reader)
 {
     const struct history *history = reader->history;
@@ -446,7 +509,8 @@ static int ids_check(struct reader *reader)
 
     struct numbered *ids = malloc((history->txn_count + 1) * sizeof *ids);
     if (!ids) return no_memory(reader);
-    for (uint64_t i = 0; i < history->txn_count; i++) ids[i] = (struct numbered){history->txns[i].id, i + 2};
+    for (uint64_t i = 0; i < history->txn_count; i++)
+        ids[i] = (struct numbered){history->txns[i].id, i + reader->txns_line};
     qsort(ids, history->txn_count, sizeof *ids, numbered_compare);
     for (uint64_t i = 1; i < history->txn_count && !rc; i++) {
         if (ids[i].id != ids[i - 1].id) continue;
@@ -459,8 +523,8 @@ static int ids_check(struct reader *reader)
 
 static int lines_read(struct reader *reader)
 {
-    const char *line;
-    size_t bytes;
+    const char *line = NULL;
+    size_t bytes = 0;
     int rc;
 
     while ((rc = line_next(reader, &line, &bytes)) > 0) {
@@ -469,10 +533,14 @@ static int lines_read(struct reader *reader)
     }
     if (rc) return rc;
     reader->line_number--;
-    if (reader->stage == STAGE_END) return ids_check(reader);
     if (reader->line_number == 0)
         return err_set(reader->error, CELLAR_ERR_CORRUPT, "%.100s: the file is empty", reader->path);
-    return refuse(reader, "the file breaks off behind this line: the last one must be {\"end\":true,...}");
+    if (reader->stage != STAGE_END) {
+        reader->history->torn = true;
+        reader->history->torn_line = reader->line_number;
+        reader->history->has_final = false;
+    }
+    return ids_check(reader);
 }
 
 int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read, struct cellar_error *error)

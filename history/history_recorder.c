@@ -3,7 +3,8 @@
  *
  *     begun -> fetched: READ, ABSENT as the images have them -> logging: WRITE, INSERT, DELETE over the base versions -> ended: kept
  *
- * Reads are taken down when they are fetched, because the procedure changes images afterwards; writes before they are logged, because the
+ * Reads are taken down when they are fetched, because the procedure changes images afterwards; where versions are known later (mode crest) they
+ * are filled in then; writes before they are logged, because the
  * apply replaces the base versions. An attempt that was about to be logged and never ended has perhaps had its effect: it is
  * kept as indeterminate.
  */
@@ -12,15 +13,17 @@
 #include "fence.h"
 #include "history_digest.h"
 #include "history_pool.h"
+#include "history_snapshot.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHUNK_BYTES (256u << 10)
-#define TAKEN_ABSENT (1u << 31) /* in lane->taken, above the bits of all cells */
+#define TAKEN_PRESENCE (1u << 31) /* in lane->taken, above the bits of all cells: by the bucket, */
+#define TAKEN_WITNESS (1u << 30)  /* ... and by the record's witness */
 
-_Static_assert(CELLAR_CELLS_MAX < 31, "a bit of its own");
+_Static_assert(CELLAR_CELLS_MAX < 30, "bits of their own");
 
 /* Transactions of one coordinator, one behind the other: a history_txn and its accesses. */
 struct chunk {
@@ -39,6 +42,8 @@ struct lane {
     struct history_access *accesses;
     uint32_t count, capacity;
     uint32_t reads;                    /* of these; writes follow */
+    uint32_t dated;                    /* of the reads: their versions are known */
+    bool open;                         /* begun, and neither kept nor aborted */
     uint32_t objects;                  /* that `taken` knows */
     uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
     uint32_t fence;                    /* of fence_full */
@@ -49,6 +54,8 @@ struct history_recorder {
     struct cellar *db;
     history_clock_fn clock;
     uint64_t txns_max;
+    bool aborted; /* attempts that are tried again are kept, too */
+    struct history_snapshot *snapshot;
     atomic_uint_least64_t count;
     atomic_bool incomplete;           /* no memory for some access */
     uint64_t lost_ns[FABRIC_CNS_MAX]; /* UINT64_MAX: not lost */
@@ -92,67 +99,101 @@ static void access_add(struct history_recorder *recorder, struct lane *lane, str
     lane->accesses[lane->count++] = access;
 }
 
-static void begun(void *arg, const struct txn *txn)
-{
-    struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
-
-    lane->count = lane->reads = lane->objects = 0;
-    lane->logging_ts = 0;
-    lane->begin_ns = clock_read(recorder, lane, txn);
-}
-
+/* The version and what it says of the value are read at once, except where the version is not known yet. */
 static void cells_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
-                       uint32_t cells)
+                       uint32_t number, uint32_t cells, bool dated)
 {
     const struct schema *schema = &object->table->schema;
-    bool shared = object->local || object->sole;
-    uint32_t put_cells = object->written_cells | object->spoiled_cells;
 
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         access_add(recorder, lane,
-                   (struct history_access){.kind = HISTORY_READ,
-                                           .cell = (uint16_t)cell,
-                                           .table_id = object->table->id,
-                                           .key = object->key,
-                                           .version = record_version(schema, object->image, cell) & recorder->versions,
-                                           .digest = shared && (put_cells >> cell & 1)
-                                                         ? 0 /* the image has the new value already */
-                                                         : history_digest_cell(schema, object->image, cell)});
+                   (struct history_access){
+                       .kind = HISTORY_READ,
+                       .cell = (uint16_t)cell,
+                       .table_id = object->table->id,
+                       .key = object->key,
+                       .version = dated ? record_version(schema, object->image, cell) & recorder->versions : 0,
+                       .over = dated ? 0 : number, /* of the object, until the version is known */
+                       .digest = history_digest_cell(schema, object->image, cell)});
     }
 }
 
-/* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
-static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn,
-                        const struct cache_object *object, uint32_t *taken)
+/* Found there, and nothing else was asked for: by the version of the witness. Each insert and delete up to its TS has been seen, and no later one. */
+static void witness_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object)
 {
+    uint32_t witness = (uint32_t)__builtin_ctz(object->implied_cells);
+    uint64_t version = record_version(&object->table->schema, object->image, witness);
+    access_add(recorder, lane,
+               (struct history_access){.kind = HISTORY_READ,
+                                       .cell = HISTORY_PRESENCE,
+                                       .table_id = object->table->id,
+                                       .key = object->key,
+                                       .version = version & LAYOUT_TS_MAX});
+}
+
+static void presence_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn,
+                          const struct cache_object *object, enum history_kind kind)
+{
+    access_add(recorder, lane,
+               (struct history_access){.kind = (uint16_t)kind,
+                                       .cell = HISTORY_PRESENCE,
+                                       .table_id = object->table->id,
+                                       .key = object->key,
+                                       .version = txn->cache.buckets[object->bucket].image->version});
+}
+
+/* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
+static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn, uint32_t number,
+                        bool dated)
+{
+    const struct cache_object *object = &txn->cache.objects[number];
+    uint32_t *taken = &lane->taken[number];
+
     if (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT) {
         uint32_t declared = object->local ? object->ref_cells : object->read_cells | object->write_cells;
-        uint32_t cells = object->fetched_cells & declared & ~*taken;
-        cells_read(recorder, lane, object, cells);
+        uint32_t seen = object->fetched_cells & declared, cells = seen & ~(uint32_t)object->implied_cells & ~*taken;
+        cells_read(recorder, lane, object, number, cells, dated);
         *taken |= cells;
+        if ((seen & object->implied_cells) && dated && !(*taken & TAKEN_WITNESS)) {
+            *taken |= TAKEN_WITNESS;
+            witness_read(recorder, lane, object);
+        }
     }
-    if (object->state == CACHE_ABSENT && !(*taken & TAKEN_ABSENT)) {
-        *taken |= TAKEN_ABSENT;
-        access_add(recorder, lane,
-                   (struct history_access){.kind = HISTORY_ABSENT,
-                                           .cell = HISTORY_PRESENCE,
-                                           .table_id = object->table->id,
-                                           .key = object->key,
-                                           .version = txn->cache.buckets[object->bucket].image->version});
+    bool absent = object->state == CACHE_ABSENT;
+    if ((absent || object->refused) && dated && !(*taken & TAKEN_PRESENCE)) {
+        *taken |= TAKEN_PRESENCE;
+        presence_read(recorder, lane, txn, object, absent ? HISTORY_ABSENT : HISTORY_READ);
     }
+}
+
+static void objects_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn, bool dated)
+{
+    while (lane->objects < txn->cache.object_count) lane->taken[lane->objects++] = 0;
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) object_read(recorder, lane, txn, i, dated);
+    lane->reads = lane->count;
+    if (dated) lane->dated = lane->count;
 }
 
 static void fetched(void *arg, const struct txn *txn)
 {
     struct history_recorder *recorder = arg;
+    objects_read(recorder, lane_of(recorder, txn), txn, txn->home->local == NULL);
+}
+
+/* The versions of what was read before they were known. */
+static void serialized(void *arg, const struct txn *txn)
+{
+    struct history_recorder *recorder = arg;
     struct lane *lane = lane_of(recorder, txn);
 
-    while (lane->objects < txn->cache.object_count) lane->taken[lane->objects++] = 0;
-    for (uint32_t i = 0; i < txn->cache.object_count; i++)
-        object_read(recorder, lane, txn, &txn->cache.objects[i], &lane->taken[i]);
-    lane->reads = lane->count;
+    for (uint32_t i = lane->dated; i < lane->count; i++) {
+        struct history_access *read = &lane->accesses[i];
+        const struct cache_object *object = &txn->cache.objects[read->over];
+        read->version = record_version(&object->table->schema, object->image, read->cell) & recorder->versions;
+        read->over = 0;
+    }
+    objects_read(recorder, lane, txn, true);
 }
 
 static void object_written(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
@@ -219,6 +260,7 @@ static void keep(struct history_recorder *recorder, struct lane *lane, enum hist
         atomic_store_explicit(&recorder->incomplete, true, memory_order_relaxed);
         return;
     }
+    lane->open = false;
     *txn = (struct history_txn){.cn = lane->cn,
                                 .coordinator = lane->coordinator,
                                 .begin_ns = lane->begin_ns,
@@ -228,6 +270,29 @@ static void keep(struct history_recorder *recorder, struct lane *lane, enum hist
                                 .count = count};
     if (count) memcpy(txn + 1, lane->accesses, count * sizeof *lane->accesses);
     atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
+}
+
+/* What was read by an attempt that is tried again. Versions that were never known stay 0. */
+static void keep_aborted(struct history_recorder *recorder, struct lane *lane, uint64_t end_ns)
+{
+    if (!lane->open || !recorder->aborted) return;
+    lane->count = lane->reads;
+    for (uint32_t i = lane->dated; i < lane->count; i++) lane->accesses[i].over = 0;
+    keep(recorder, lane, HISTORY_ABORTED, 0, end_ns);
+}
+
+/* An attempt before this one of which no end was told was aborted. */
+static void begun(void *arg, const struct txn *txn)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+    uint64_t now_ns = clock_read(recorder, lane, txn);
+
+    keep_aborted(recorder, lane, now_ns);
+    lane->count = lane->reads = lane->dated = lane->objects = 0;
+    lane->logging_ts = 0;
+    lane->begin_ns = now_ns;
+    lane->open = true;
 }
 
 static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
@@ -244,6 +309,9 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
              : code == 0 ? HISTORY_COMMITTED
                          : HISTORY_FAILED,
              ts, clock_read(recorder, lane, txn));
+    else
+        keep_aborted(recorder, lane, clock_read(recorder, lane, txn));
+    lane->open = false;
     lane->logging_ts = 0;
 }
 
@@ -254,18 +322,24 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
 {
     const struct cellar_config *config = &db->config;
     uint32_t per_cn = config->threads * config->coros;
+    uint64_t versions = mode_of(config->cc)->shares || mode_of(config->cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
+    struct history_snapshot *snapshot;
 
     *out = NULL;
+    int rc = history_snapshot_take(db, 0, versions, &snapshot, error);
+    if (rc) return rc;
     struct history_recorder *recorder = calloc(1, sizeof *recorder);
     struct lane *lanes = aligned_alloc(64, db->coordinator_count * sizeof *lanes);
     if (!recorder || !lanes) {
         free(recorder);
         free(lanes);
+        history_snapshot_free(snapshot);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
     }
-    recorder->observer = (struct observer){recorder, begun, fetched, logging, ended};
+    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended};
     recorder->db = db;
-    recorder->versions = mode_of(db->config.cc)->shares || mode_of(db->config.cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
+    recorder->versions = versions;
+    recorder->snapshot = snapshot;
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
     memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
@@ -282,6 +356,8 @@ uint64_t history_recorder_count(const struct history_recorder *recorder)
 {
     return atomic_load_explicit(&recorder->count, memory_order_relaxed);
 }
+
+void history_recorder_keep_aborted(struct history_recorder *recorder) { recorder->aborted = true; }
 
 bool history_recorder_full(const struct history_recorder *recorder)
 {
@@ -329,6 +405,7 @@ static const struct history_txn *first_ended(struct history_recorder *recorder, 
 static bool told(const struct history_recorder *recorder, struct history_txn *txn)
 {
     if (txn->end_ns < recorder->lost_ns[txn->cn] || txn->outcome == HISTORY_INDETERMINATE) return true;
+    if (txn->outcome == HISTORY_ABORTED) return true;
     txn->outcome = HISTORY_INDETERMINATE;
     return txn->ts != 0;
 }
@@ -366,7 +443,8 @@ static int tables_add(const struct cellar *db, struct history *history)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < db->catalog->table_count; i++)
-        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->name);
+        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->schema.cell_count,
+                               db->catalog->tables[i]->name);
     return rc;
 }
 
@@ -394,6 +472,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
     int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
     if (rc == 0) rc = merge(recorder, history);
     if (rc == 0) rc = tables_add(recorder->db, history);
+    if (rc == 0) rc = history_snapshot_add(recorder->snapshot, history);
     if (rc)
         err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %llu transactions",
                 (unsigned long long)history_recorder_count(recorder));
@@ -416,5 +495,6 @@ void history_recorder_free(struct history_recorder *recorder)
         free(lane->accesses);
     }
     free(recorder->lanes);
+    history_snapshot_free(recorder->snapshot);
     free(recorder);
 }

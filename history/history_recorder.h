@@ -19,6 +19,8 @@ typedef uint64_t (*history_clock_fn)(const struct fabric_ep *ep);
  */
 NODISCARD int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max,
                                     struct history_recorder **out, struct cellar_error *error);
+/* Attempts that are aborted are kept too, with what they had read, and count among txns_max. Before any transaction. */
+void history_recorder_keep_aborted(struct history_recorder *recorder);
 /* txns_max or more were seen, or memory ran out: the run must end. From any thread. */
 bool history_recorder_full(const struct history_recorder *recorder);
 /* Transactions seen so far. From any thread. */
@@ -31,8 +33,8 @@ void history_recorder_stop(struct history_recorder *recorder);
  */
 void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint64_t since_ns);
 /*
- * Stops watching (all at rest), moves what was recorded into *history (empty before), and reads the final versions of every item written from
- * the pool; has_final stays false when a memory node does not answer. The recorder is gone, whatever the result. NOMEM when memory had run
+ * Stops watching (all at rest), moves what was recorded into *history (empty before), and reads the final versions of every item read or written
+ * from the pool; has_final stays false when a memory node does not answer. The recorder is gone, whatever the result. NOMEM when memory had run
  * out while recording.
  */
 NODISCARD int history_recorder_close(struct history_recorder *recorder, struct history *history,

@@ -31,6 +31,13 @@ static const struct history_access *access_of(const struct scan *scan, const str
     return history_items_access(scan->items, visit->entry);
 }
 
+/* Of a state of the pool too. */
+static uint64_t digest_of(const struct scan *scan, const struct history_visit *visit)
+{
+    return history_items_is_access(scan->items, visit->entry) ? access_of(scan, visit)->digest
+                                                              : history_items_state(scan->items, visit->entry)->digest;
+}
+
 static enum history_part part_of(const struct scan *scan, const struct history_visit *visit)
 {
     return (enum history_part)scan->items->parts[history_visit_rank(visit)];
@@ -71,7 +78,7 @@ static enum history_kind write_kind(const struct scan *scan, const struct histor
 {
     const struct history_visit *at = lower_bound(scan->visits, scan->presence_end, history_visit_ts(visit), 0);
     for (; at < scan->presence_end && history_visit_ts(at) == history_visit_ts(visit); at++) {
-        if (history_visit_role(at) <= HISTORY_MEANT && history_visit_rank(at) == history_visit_rank(visit))
+        if (history_visit_is_write(at) && history_visit_rank(at) == history_visit_rank(visit))
             return (enum history_kind)access_of(scan, at)->kind;
     }
     return HISTORY_WRITE;
@@ -98,6 +105,16 @@ static const struct history_visit *who_meant(const struct scan *scan, uint64_t v
 
 /* ---- telling ---- */
 
+/* Of a file that broke off: perhaps a transaction did it that is missing. */
+static bool excused(const struct scan *scan, enum history_finding_kind kind, const struct history_visit *a,
+                    const struct history_visit *b)
+{
+    if (!scan->items->history->torn) return false;
+    if (kind == HISTORY_FOUND_OVER) /* but what was there and is lost nobody could overwrite any more */
+        return !b || layout_version_ts(access_of(scan, a)->over) > history_visit_ts(b);
+    return kind == HISTORY_FOUND_UNWRITTEN || kind == HISTORY_FOUND_ABSENT || kind == HISTORY_FOUND_PRESENT;
+}
+
 static void edge(const struct scan *scan, enum history_edge kind, const struct history_visit *from,
                  const struct history_visit *to)
 {
@@ -108,7 +125,7 @@ static void edge(const struct scan *scan, enum history_edge kind, const struct h
 static void found(const struct scan *scan, enum history_finding_kind kind, const struct history_visit *a,
                   const struct history_visit *b)
 {
-    if (scan->deciding) return;
+    if (scan->deciding || excused(scan, kind, a, b)) return;
     const struct history_finding finding = {.kind = kind,
                                             .table_id = scan->table_id,
                                             .key = scan->key,
@@ -144,17 +161,22 @@ static bool seen(struct scan *scan, uint64_t version)
 
 /* ---- cells ---- */
 
-/* What was loaded, as far as the accesses of a cell tell. */
+/* What was loaded: as the history says, or else as far as the accesses of a cell tell. */
 struct loaded {
-    bool known;
+    bool known, none; /* none: the history says what was, and this was not there */
     uint64_t version;
-    const struct history_visit *witness; /* an access that saw it */
-    const struct history_visit *value;   /* a read that tells its bytes */
+    const struct history_visit *witness; /* that, or an access that saw it */
+    const struct history_visit *value;   /* that, or a read that tells its bytes */
 };
+
+static bool was_loaded(const struct loaded *loaded, uint64_t version)
+{
+    return loaded->known && !loaded->none && loaded->version == version;
+}
 
 static void cell_value(const struct scan *scan, const struct history_visit *reader, const struct history_visit *other)
 {
-    uint64_t read = access_of(scan, reader)->digest, wrote = other ? access_of(scan, other)->digest : 0;
+    uint64_t read = digest_of(scan, reader), wrote = other ? digest_of(scan, other) : 0;
     if (read && wrote && read != wrote) found(scan, HISTORY_FOUND_VALUE, reader, other);
 }
 
@@ -163,7 +185,7 @@ static void cell_loaded_read(struct scan *scan, const struct history_visit *read
     uint64_t version = history_visit_version(reader);
 
     if (!loaded->known) *loaded = (struct loaded){.known = true, .version = version, .witness = reader};
-    if (version != loaded->version) {
+    if (!was_loaded(loaded, version)) {
         found(scan, HISTORY_FOUND_UNWRITTEN, reader, loaded->witness);
         return;
     }
@@ -190,6 +212,10 @@ static void cell_read(struct scan *scan, const struct history_visit *reader, str
         return;
     }
     edge(scan, HISTORY_WR, scan->below, reader);
+    if (history_visit_rank(scan->below) == history_visit_rank(reader)) {
+        found(scan, HISTORY_FOUND_OWN, reader, scan->below);
+        return;
+    }
     if (write_kind(scan, scan->below) == HISTORY_DELETE) {
         found(scan, HISTORY_FOUND_PRESENT, reader, scan->below);
         return;
@@ -211,7 +237,7 @@ static void cell_over(struct scan *scan, const struct history_visit *writer, enu
     if (scan->below) {
         if (write_kind(scan, scan->below) == HISTORY_DELETE) found(scan, HISTORY_FOUND_PRESENT, writer, scan->below);
         if (access->over == history_visit_version(scan->below)) return;
-    } else if (loaded->known && access->over == loaded->version) {
+    } else if (was_loaded(loaded, access->over)) {
         if (!scan->loaded) scan->loaded = writer;
         return;
     }
@@ -223,8 +249,9 @@ static void cell_meant(struct scan *scan, const struct history_visit *writer, co
 {
     uint64_t over = access_of(scan, writer)->over;
 
-    if (!scan->below && !scan->loaded && indeterminate(scan, writer) && write_kind(scan, writer) != HISTORY_INSERT &&
-        !who_meant(scan, over) && (!loaded->known || loaded->version == over))
+    if (!scan->below && !scan->loaded && !scan->items->history->has_loaded && indeterminate(scan, writer) &&
+        write_kind(scan, writer) != HISTORY_INSERT && !who_meant(scan, over) &&
+        (!loaded->known || loaded->version == over))
         scan->loaded = writer;
 }
 
@@ -254,7 +281,7 @@ static bool interrupted(const struct scan *scan, uint64_t version)
 {
     if (scan->items->settled) return false;
     for (const struct history_visit *at = scan->first; at < scan->end; at++) {
-        if (history_visit_role(at) > HISTORY_MEANT || !indeterminate(scan, at)) continue;
+        if (!history_visit_is_write(at) || !indeterminate(scan, at)) continue;
         if (history_visit_version(at) == version || access_of(scan, at)->over == version) return true;
     }
     return false;
@@ -268,7 +295,7 @@ static bool final_version(const struct scan *scan, uint64_t version, const struc
 
     for (;; at = version_below(scan, at)) {
         *shown = at;
-        if (!at) return !loaded->known || loaded->version == version;
+        if (!at) return !loaded->known || was_loaded(loaded, version);
         if (history_visit_version(at) == version || write_kind(scan, at) == HISTORY_DELETE) return true;
         if (scan->items->settled || !indeterminate(scan, at)) return false;
     }
@@ -276,7 +303,7 @@ static bool final_version(const struct scan *scan, uint64_t version, const struc
 
 static void cell_final(struct scan *scan, const struct history_visit *at_rest, const struct loaded *loaded)
 {
-    const struct history_final *final = history_items_final(scan->items, at_rest->entry);
+    const struct history_final *final = history_items_state(scan->items, at_rest->entry);
     const struct history_visit *shown;
 
     if (scan->below && write_kind(scan, scan->below) == HISTORY_DELETE)
@@ -288,7 +315,7 @@ static void cell_final(struct scan *scan, const struct history_visit *at_rest, c
     }
     if (seen(scan, final->version)) return;
     if (!shown && loaded->known) shown = loaded->value; /* a deleted one below has no digest */
-    uint64_t digest = shown ? access_of(scan, shown)->digest : 0;
+    uint64_t digest = shown ? digest_of(scan, shown) : 0;
     if (digest && final->digest && digest != final->digest && !interrupted(scan, final->version))
         found(scan, HISTORY_FOUND_FINAL_VALUE, at_rest, shown);
 }
@@ -305,11 +332,16 @@ static void item_begin(struct scan *scan, const struct history_visit *first, con
         scan->meant = history_visit_role(at) == HISTORY_MEANT;
 }
 
-/* What the first to overwrite it says, since every read of it must agree with that. */
-static struct loaded loaded_find(const struct scan *scan)
+/* What the history says; else what the first to overwrite it says, since every read of it must agree with that. */
+static struct loaded loaded_find(struct scan *scan)
 {
     const struct history_visit *at = scan->first;
 
+    if (history_visit_role(at) == HISTORY_LOADED) {
+        if (!scan->loaded) scan->loaded = at;
+        return (struct loaded){true, false, history_items_state(scan->items, at->entry)->version, at, at};
+    }
+    if (scan->items->history->has_loaded) return (struct loaded){.known = true, .none = true};
     while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
     if (at == scan->end || write_kind(scan, at) == HISTORY_INSERT || who_meant(scan, access_of(scan, at)->over))
         return (struct loaded){0};
@@ -334,6 +366,8 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
 
     for (const struct history_visit *at = first; at < end; at++) {
         switch (history_visit_role(at)) {
+        case HISTORY_LOADED:
+            break;
         case HISTORY_WRITES:
             cell_over(scan, at, write_kind(scan, at), &loaded);
             item_write(scan, at);
@@ -370,6 +404,10 @@ static struct presence_walk presence_begin(const struct scan *scan)
     const struct history_visit *at = scan->first;
 
     if (scan->loaded) return (struct presence_walk){PRESENCE_YES, scan->loaded};
+    if (history_visit_role(at) == HISTORY_LOADED)
+        return (struct presence_walk){history_items_state(scan->items, at->entry)->digest ? PRESENCE_YES : PRESENCE_NO,
+                                      at};
+    if (scan->items->history->has_loaded) return (struct presence_walk){PRESENCE_NO, NULL};
     while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
     if (at == scan->end) return (struct presence_walk){PRESENCE_UNKNOWN, NULL};
     return (struct presence_walk){access_of(scan, at)->kind == HISTORY_INSERT ? PRESENCE_NO : PRESENCE_YES, at};
@@ -418,7 +456,7 @@ static void presence_found(struct scan *scan, const struct history_visit *visit,
 
 static void presence_final(struct scan *scan, const struct history_visit *at_rest, const struct presence_walk *walk)
 {
-    enum presence shown = history_items_final(scan->items, at_rest->entry)->digest ? PRESENCE_YES : PRESENCE_NO;
+    enum presence shown = history_items_state(scan->items, at_rest->entry)->digest ? PRESENCE_YES : PRESENCE_NO;
 
     if (walk->now == PRESENCE_UNKNOWN || walk->now == shown || presence_explained(scan, at_rest, shown)) return;
     if (!scan->items->settled && scan->below && indeterminate(scan, scan->below)) return; /* perhaps half done */
@@ -438,22 +476,57 @@ static void scan_presence(struct scan *scan)
 {
     item_begin(scan, scan->visits, scan->presence_end);
     struct presence_walk walk = presence_begin(scan);
+    bool at_rest = false;
 
     for (const struct history_visit *at = scan->first; at < scan->end; at++) {
         switch (history_visit_role(at)) {
+        case HISTORY_LOADED:
+            break;
         case HISTORY_WRITES:
             presence_change(scan, at, &walk);
             break;
         case HISTORY_READING:
             if (scan->below) edge(scan, HISTORY_WR, scan->below, at);
+            if (scan->below && history_visit_rank(scan->below) == history_visit_rank(at)) {
+                found(scan, HISTORY_FOUND_OWN, at, scan->below);
+                break;
+            }
             presence_found(scan, at, &walk, access_of(scan, at)->kind == HISTORY_ABSENT ? PRESENCE_NO : PRESENCE_YES);
             break;
         case HISTORY_AT_REST:
             presence_final(scan, at, &walk);
+            at_rest = true;
             break;
         case HISTORY_MEANT:
             break;
         }
+    }
+    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final)
+        found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
+}
+
+/* Did the transaction of this insert or delete write the cell? */
+static bool cell_written(const struct scan *scan, const struct history_visit *change, uint32_t cell,
+                         const struct history_visit *end)
+{
+    uint64_t place = (uint64_t)(cell + 1) << LAYOUT_TS_BITS | history_visit_ts(change);
+    const struct history_visit *at = lower_bound(scan->presence_end, end, place, 0);
+
+    for (; at < end && at->place == place; at++)
+        if (history_visit_is_write(at) && history_visit_rank(at) == history_visit_rank(change)) return true;
+    return false;
+}
+
+/* An insert or delete writes all cells, where the history says how many these are. */
+static void scan_changes(struct scan *scan, const struct history_visit *end)
+{
+    uint32_t cells = history_table_cells(scan->items->history, scan->table_id);
+
+    for (const struct history_visit *at = scan->visits; at < scan->presence_end; at++) {
+        if (!history_visit_is_write(at)) continue;
+        uint32_t cell = 0;
+        while (cell < cells && cell_written(scan, at, cell, end)) cell++;
+        if (cell < cells) found(scan, HISTORY_FOUND_PARTIAL, at, NULL);
     }
 }
 
@@ -461,9 +534,9 @@ static void scan_presence(struct scan *scan)
 
 static void identity(const struct history_items *items, const struct history_visit *visit, struct scan *scan)
 {
-    if (history_visit_role(visit) == HISTORY_AT_REST) {
-        scan->table_id = history_items_final(items, visit->entry)->table_id;
-        scan->key = history_items_final(items, visit->entry)->key;
+    if (!history_items_is_access(items, visit->entry)) {
+        scan->table_id = history_items_state(items, visit->entry)->table_id;
+        scan->key = history_items_state(items, visit->entry)->key;
     } else {
         scan->table_id = history_items_access(items, visit->entry)->table_id;
         scan->key = history_items_access(items, visit->entry)->key;
@@ -491,6 +564,7 @@ static int scan_record(struct scan *scan, uint32_t record)
         scan_cell(scan, first, at);
     }
     if (scan->presence_end > visits) scan_presence(scan);
+    if (scan->presence_end > visits && !scan->deciding) scan_changes(scan, end);
     return 0;
 }
 

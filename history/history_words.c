@@ -41,13 +41,15 @@ static void concern(const struct history_words *words, uint32_t rank)
 /* "T17 (cn 0, coordinator 1, 1200..4310 ns)" */
 static const char *who(const struct history_words *words, uint32_t rank, char phrase[PHRASE_BYTES])
 {
-    static const char *const outcomes[] = {
-        [HISTORY_COMMITTED] = "", [HISTORY_FAILED] = ", failed", [HISTORY_INDETERMINATE] = ", indeterminate"};
+    static const char *const outcomes[] = {[HISTORY_COMMITTED] = "",
+                                           [HISTORY_FAILED] = ", failed",
+                                           [HISTORY_INDETERMINATE] = ", indeterminate",
+                                           [HISTORY_ABORTED] = ", aborted"};
     const struct history_txn *txn = history_items_txn(words->items, rank);
 
     snprintf(phrase, PHRASE_BYTES, "T%" PRIu64 " (cn %u, coordinator %u, %" PRIu64 "..%" PRIu64 " ns%s)", txn->id,
              txn->cn, txn->coordinator, txn->begin_ns, txn->end_ns,
-             txn->outcome <= HISTORY_INDETERMINATE ? outcomes[txn->outcome] : "");
+             txn->outcome < HISTORY_OUTCOMES ? outcomes[txn->outcome] : "");
     return phrase;
 }
 
@@ -88,6 +90,7 @@ static const char *what(const struct history_words *words, const struct history_
         snprintf(phrase, PHRASE_BYTES, "deleted %s (TS %" PRIu64 ")", thing, ts);
         break;
     case HISTORY_ABSENT:
+    case HISTORY_RANGE:
         snprintf(phrase, PHRASE_BYTES, "found %s absent (bucket TS %" PRIu64 ")", thing, ts);
         break;
     case HISTORY_WRITE:
@@ -132,6 +135,7 @@ static const char *then(const struct history_words *words, const struct history_
         snprintf(phrase, PHRASE_BYTES, "deleted (TS %" PRIu64 ")", ts);
         break;
     case HISTORY_ABSENT:
+    case HISTORY_RANGE:
         snprintf(phrase, PHRASE_BYTES, "found absent (bucket TS %" PRIu64 ")", ts);
         break;
     case HISTORY_WRITE:
@@ -205,10 +209,30 @@ void history_words_cycle(const struct history_words *words, const struct history
 
 /* ---- single findings ---- */
 
-/* The transaction's name and what it did, of an entry that is an access. */
+/* What was loaded: "accounts[5].cell 2 was loaded as version EN 1 TS 1" */
+static const char *loaded_so(const struct history_words *words, uint32_t entry, char phrase[2 * PHRASE_BYTES])
+{
+    char thing[PHRASE_BYTES], at[PHRASE_BYTES];
+    const struct history_final *state = history_items_state(words->items, entry);
+
+    item(words, state->table_id, state->key, state->cell, thing);
+    if (state->cell == HISTORY_PRESENCE)
+        snprintf(phrase, 2 * PHRASE_BYTES, "%s was %sloaded", thing, state->digest ? "" : "not ");
+    else
+        snprintf(phrase, 2 * PHRASE_BYTES, "%s was loaded as %s", thing, version(state->version, at));
+    return phrase;
+}
+
+/* The transaction's name and what it did; or what was loaded. */
 static const char *did(const struct history_words *words, uint32_t entry, char phrase[2 * PHRASE_BYTES])
 {
     char first[PHRASE_BYTES], second[PHRASE_BYTES];
+
+    if (entry == HISTORY_NONE) {
+        snprintf(phrase, 2 * PHRASE_BYTES, "it was not loaded, and no transaction had inserted it");
+        return phrase;
+    }
+    if (!history_items_is_access(words->items, entry)) return loaded_so(words, entry, phrase);
     uint32_t rank = words->items->rank_of[entry];
 
     concern(words, rank);
@@ -217,22 +241,31 @@ static const char *did(const struct history_words *words, uint32_t entry, char p
     return phrase;
 }
 
-static bool is_read(const struct history_access *access)
+/* A read, or what was loaded. */
+static bool is_read(const struct history_words *words, uint32_t entry)
 {
+    if (!history_items_is_access(words->items, entry)) return true;
+    const struct history_access *access = history_items_access(words->items, entry);
     return access->kind == HISTORY_READ || access->kind == HISTORY_ABSENT;
+}
+
+static uint64_t digest_of(const struct history_words *words, uint32_t entry)
+{
+    return history_items_is_access(words->items, entry) ? history_items_access(words->items, entry)->digest
+                                                        : history_items_state(words->items, entry)->digest;
 }
 
 /* Other than a version that was written, `b` can be an access that shows what was loaded. */
 static void loaded_line(const struct history_words *words, const struct history_finding *finding)
 {
     char phrase[2 * PHRASE_BYTES], at[PHRASE_BYTES];
-    const struct history_access *b = history_items_access(words->items, finding->b);
-    const struct history_access *a = history_items_access(words->items, finding->a);
 
-    if (is_read(b)) {
+    if (is_read(words, finding->b)) {
         line(words, "what was loaded is another version: %s", did(words, finding->b, phrase));
         return;
     }
+    const struct history_access *b = history_items_access(words->items, finding->b);
+    const struct history_access *a = history_items_access(words->items, finding->a);
     did(words, finding->b, phrase);
     if (layout_version_ts(b->version) > layout_version_ts(a->version))
         line(words, "what was loaded is another version: %s over %s", phrase, version(b->over, at));
@@ -251,13 +284,19 @@ static void finding_of_write(const struct history_words *words, const struct his
         line(words, "%s", first);
         line(words, "%s: the same timestamp, so that nobody can tell which is the later one",
              did(words, finding->b, second));
+    } else if (finding->kind == HISTORY_FOUND_TS) {
+        line(words, "%s, but its own timestamp is %" PRIu64, first,
+             history_items_txn(words->items, words->items->rank_of[finding->a])->ts);
+    } else if (finding->kind == HISTORY_FOUND_PARTIAL) {
+        line(words, "%s, but wrote not all of its %u cells", first,
+             history_table_cells(words->items->history, finding->table_id));
     } else if (finding->kind == HISTORY_FOUND_EN) {
         line(words, "%s over %s: not the next epoch number, or no later timestamp", first, at);
     } else if (finding->b == HISTORY_NONE) {
         line(words, "%s over %s, which no transaction wrote", first, at);
     } else {
         line(words, "%s over %s", first, at);
-        if (is_read(history_items_access(words->items, finding->b)))
+        if (is_read(words, finding->b))
             line(words, "but what was there is another version: %s", did(words, finding->b, second));
         else
             line(words, "but below it is what another one wrote, and is lost thereby: %s",
@@ -272,7 +311,8 @@ static void finding_of_read(const struct history_words *words, const struct hist
     did(words, finding->a, first);
     switch (finding->kind) {
     case HISTORY_FOUND_UNWRITTEN:
-        line(words, "%s, which no transaction wrote", first);
+        line(words, "%s, which no transaction wrote%s", first,
+             words->items->history->has_loaded ? ", and which was not loaded" : "");
         if (finding->b != HISTORY_NONE) loaded_line(words, finding);
         break;
     case HISTORY_FOUND_FAILED:
@@ -280,9 +320,12 @@ static void finding_of_read(const struct history_words *words, const struct hist
         line(words, "%s, which had no effect", did(words, finding->b, second));
         break;
     case HISTORY_FOUND_VALUE:
-        line(words, "%s as bytes of digest %" PRIx64, first, history_items_access(words->items, finding->a)->digest);
-        line(words, "%s as bytes of digest %" PRIx64, did(words, finding->b, second),
-             history_items_access(words->items, finding->b)->digest);
+        line(words, "%s as bytes of digest %" PRIx64, first, digest_of(words, finding->a));
+        line(words, "%s as bytes of digest %" PRIx64, did(words, finding->b, second), digest_of(words, finding->b));
+        break;
+    case HISTORY_FOUND_OWN:
+        line(words, "%s, which it wrote itself: reads come before writes", first);
+        line(words, "%s", did(words, finding->b, second));
         break;
     case HISTORY_FOUND_ABSENT:
         line(words, "%s, and so found it absent; but it was there:", first);
@@ -291,7 +334,10 @@ static void finding_of_read(const struct history_words *words, const struct hist
     default:
         line(words, "%s, and so found a record; but it was not there:", first);
         line(words, "%s%s", did(words, finding->b, second),
-             history_items_access(words->items, finding->b)->kind == HISTORY_WRITE ? " in deleting it" : "");
+             finding->b != HISTORY_NONE && history_items_is_access(words->items, finding->b) &&
+                     history_items_access(words->items, finding->b)->kind == HISTORY_WRITE
+                 ? " in deleting it"
+                 : "");
         break;
     }
 }
@@ -300,13 +346,13 @@ static void finding_of_final(const struct history_words *words, const struct his
 {
     char thing[PHRASE_BYTES], at[PHRASE_BYTES], last[2 * PHRASE_BYTES] = "it was loaded";
     const struct history_final *final =
-        finding->a == HISTORY_NONE ? NULL : history_items_final(words->items, finding->a);
+        finding->a == HISTORY_NONE ? NULL : history_items_state(words->items, finding->a);
     uint32_t cell = (uint16_t)((finding->place >> LAYOUT_TS_BITS) - 1);
     bool read = false;
 
     item(words, finding->table_id, finding->key, cell, thing);
     if (finding->b != HISTORY_NONE) {
-        read = is_read(history_items_access(words->items, finding->b));
+        read = is_read(words, finding->b);
         did(words, finding->b, last);
     }
     const char *before = read ? "nobody changed it, and it was another thing" : "the last to change it was another";
@@ -323,6 +369,16 @@ static void finding_of_final(const struct history_words *words, const struct his
     line(words, "%s", last);
 }
 
+static void finding_of_coordinator(const struct history_words *words, const struct history_finding *finding)
+{
+    char phrase[PHRASE_BYTES];
+
+    concern(words, finding->a);
+    concern(words, finding->b);
+    line(words, "%s had not ended", who(words, finding->a, phrase));
+    line(words, "when %s began on the same coordinator", who(words, finding->b, phrase));
+}
+
 void history_words_finding(const struct history_words *words, const struct history_finding *finding)
 {
     static const struct {
@@ -333,11 +389,15 @@ void history_words_finding(const struct history_words *words, const struct histo
         [HISTORY_FOUND_UNWRITTEN] = {"G1a", "aborted or invented read", finding_of_read},
         [HISTORY_FOUND_FAILED] = {"G1a", "aborted read", finding_of_read},
         [HISTORY_FOUND_VALUE] = {"value", "one version, different bytes", finding_of_read},
+        [HISTORY_FOUND_OWN] = {"own-read", "a transaction read what it wrote itself", finding_of_read},
         [HISTORY_FOUND_ABSENT] = {"absent", "a record overlooked", finding_of_read},
         [HISTORY_FOUND_PRESENT] = {"absent", "a record that is not there", finding_of_read},
         [HISTORY_FOUND_NO_CYCLE] = {"", "", NULL},
         [HISTORY_FOUND_OVER] = {"version-gap", "lost update", finding_of_write},
         [HISTORY_FOUND_EN] = {"version-gap", "a version out of line", finding_of_write},
+        [HISTORY_FOUND_TS] = {"timestamp", "a write of another time than its transaction", finding_of_write},
+        [HISTORY_FOUND_PARTIAL] = {"partial", "a record changed in part", finding_of_write},
+        [HISTORY_FOUND_OVERLAP] = {"overlap", "two transactions at once", finding_of_coordinator},
         [HISTORY_FOUND_FINAL_MISSING] = {"final", "a lost write", finding_of_final},
         [HISTORY_FOUND_FINAL_VERSION] = {"final", "a lost or an unexplained write", finding_of_final},
         [HISTORY_FOUND_FINAL_VALUE] = {"final", "damaged bytes", finding_of_final},
@@ -355,5 +415,7 @@ void history_words_ok(const struct history_words *words, bool realtime)
 
     words->verdict->kind = "ok";
     line(words, "%s%s", realtime ? "strictly serializable" : "serializable",
-         history->has_final ? ", and the pool at rest is what the last versions say" : "");
+         history->torn        ? ", as far as the history goes"
+         : history->has_final ? ", and the pool at rest is what the last versions say"
+                              : "");
 }

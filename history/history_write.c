@@ -1,5 +1,6 @@
 /* history_write.c - a history into a file, line by line, under a checksum. */
 #include "history_file.h"
+#include "history_line.h"
 #include "layout.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define FINALS_PER_LINE 1000
+#define STATES_PER_LINE 1000
 #define PATH_BYTES 4096
 
 struct writer {
@@ -61,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *writer, con
 
 static void put_header(struct writer *writer, const struct history *history)
 {
-    put(writer, "{\"cellar_history\":1,\"tables\":{");
+    put(writer, "{\"cellar_history\":2,\"tables\":{");
     for (uint32_t i = 0; i < history->table_count; i++) {
         json_t *name = json_string(history->tables[i].name); /* NULL where it is no UTF-8 */
         char *text = name ? json_dumps(name, JSON_ENCODE_ANY) : NULL;
@@ -69,6 +70,10 @@ static void put_header(struct writer *writer, const struct history *history)
         free(text);
         json_decref(name);
     }
+    put(writer, "},\"cells\":{");
+    for (uint32_t i = 0, any = 0; i < history->table_count; i++)
+        if (history->tables[i].cells)
+            put(writer, "%s\"%u\":%u", any++ ? "," : "", history->tables[i].table_id, history->tables[i].cells);
     put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s", history->clock_error_ns,
         history->nodes_lost ? "true" : "false");
     if (history->no_epochs) put(writer, ",\"no_epochs\":true");
@@ -129,6 +134,10 @@ static void put_access(struct writer *writer, const struct history_access *acces
     case HISTORY_ABSENT:
         put_number(writer, ",", layout_version_ts(access->version));
         break;
+    case HISTORY_RANGE:
+        put_number(writer, ",\"", access->over);
+        put_number(writer, "\",", layout_version_ts(access->version));
+        break;
     case HISTORY_INSERT:
     case HISTORY_DELETE:
         break;
@@ -158,8 +167,10 @@ static void put_accesses(struct writer *writer, const struct history *history, c
 
 static void put_txn(struct writer *writer, const struct history *history, const struct history_txn *txn)
 {
-    static const char *const outcomes[] = {
-        [HISTORY_COMMITTED] = "committed", [HISTORY_FAILED] = "failed", [HISTORY_INDETERMINATE] = "indeterminate"};
+    static const char *const outcomes[] = {[HISTORY_COMMITTED] = "committed",
+                                           [HISTORY_FAILED] = "failed",
+                                           [HISTORY_INDETERMINATE] = "indeterminate",
+                                           [HISTORY_ABORTED] = "aborted"};
 
     put_number(writer, "{\"txn\":", txn->id);
     put_number(writer, ",\"cn\":", txn->cn);
@@ -174,20 +185,20 @@ static void put_txn(struct writer *writer, const struct history *history, const 
     put_accesses(writer, history, txn, HISTORY_INSERT, "insert");
     put_accesses(writer, history, txn, HISTORY_DELETE, "delete");
     put_accesses(writer, history, txn, HISTORY_WRITE, "write");
+    put_accesses(writer, history, txn, HISTORY_RANGE, "range");
     put_text(writer, "}\n");
 }
 
-static void put_finals(struct writer *writer, const struct history *history)
+static void put_states(struct writer *writer, const char *begin, const struct history_final *states, uint64_t count)
 {
-    for (uint64_t i = 0; i < history->final_count || i == 0; i += FINALS_PER_LINE) {
-        put(writer, "{\"final\":[");
-        for (uint64_t j = i; j < i + FINALS_PER_LINE && j < history->final_count; j++) {
-            const struct history_final *final = &history->finals[j];
+    for (uint64_t i = 0; i < count || i == 0; i += STATES_PER_LINE) {
+        put_text(writer, begin);
+        for (uint64_t j = i; j < i + STATES_PER_LINE && j < count; j++) {
             if (j > i) put_text(writer, ",");
-            put_key(writer, final->table_id, final->key);
-            put_number(writer, ",", final->cell);
-            put_version(writer, final->version);
-            put_digest(writer, final->digest);
+            put_key(writer, states[j].table_id, states[j].key);
+            put_number(writer, ",", states[j].cell);
+            put_version(writer, states[j].version);
+            put_digest(writer, states[j].digest);
             put_text(writer, "]");
         }
         put(writer, "]}\n");
@@ -210,7 +221,7 @@ static bool writable(const struct history *history)
     bool fits = history->clock_error_ns <= INT64_MAX;
     for (uint64_t i = 0; i < history->txn_count && fits; i++) {
         const struct history_txn *txn = &history->txns[i];
-        fits = (txn->id | txn->begin_ns | txn->end_ns) <= INT64_MAX && txn->outcome <= HISTORY_INDETERMINATE;
+        fits = (txn->id | txn->begin_ns | txn->end_ns) <= INT64_MAX && txn->outcome < HISTORY_OUTCOMES;
     }
     return fits;
 }
@@ -228,8 +239,9 @@ static int write_to(FILE *file, const struct history *history)
         XXH3_64bits_reset(checksum);
         errno = 0;
         put_header(writer, history);
+        if (history->has_loaded) put_states(writer, HISTORY_LINE_LOADED, history->loaded, history->loaded_count);
         for (uint64_t i = 0; i < history->txn_count; i++) put_txn(writer, history, &history->txns[i]);
-        if (history->has_final) put_finals(writer, history);
+        if (history->has_final) put_states(writer, HISTORY_LINE_FINALS, history->finals, history->final_count);
         put_end(writer, history);
         if (fflush(file) || fsync(fileno(file))) writer->failed = true;
         code = !writer->failed ? 0 : errno ? errno : EIO;

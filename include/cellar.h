@@ -76,7 +76,9 @@ extern "C" {
     X(CORRUPT, 19, "remote bytes fail their checks")                                                                   \
     X(UNSUPPORTED, 20, "not built in or not possible here")                                                            \
     X(TORN, 21, "a consistent snapshot could not be read within the bound")                                            \
-    X(RETRY, 22, "this attempt was aborted and will be retried; return it from the procedure at once")
+    X(RETRY, 22, "this attempt was aborted and will be retried; return it from the procedure at once")                 \
+    X(QUEUE_FULL, 24, "the completion queue has as many calls as it may")                                              \
+    X(UNFETCHED, 25, "the procedure used a record before it was fetched")
 
 enum cellar_error_code {
     CELLAR_OK = 0,
@@ -163,12 +165,17 @@ struct cellar_config {
     /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their ADDRESS[:PORT] */
     const char *memnodes;
     const char
-        *secret_path;   /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
-    uint64_t log_bytes; /* redo-log segment of each coordinator (128 KiB) */
-    uint64_t rtt_ns;    /* shm: delay each completion by this much (0) */
-    uint64_t lease_ns;  /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
-    const char *hot;    /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
-    uint64_t seed;      /* everything random follows from it (1) */
+        *secret_path; /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
+    /*
+     * Redo-log segment of each coordinator (128 KiB). A pool that is full still has one of 64 KiB for the first coordinator of each compute node: with
+     * coros 1 and that it can be opened, to replace a memory node or to make room.
+     */
+    uint64_t log_bytes;
+    bool existing;     /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
+    uint64_t rtt_ns;   /* shm: delay each completion by this much (0) */
+    uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
+    const char *hot;   /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
+    uint64_t seed;     /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */
     void *log_arg;
@@ -250,8 +257,12 @@ CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
 
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
-#define CELLAR_ALL ((cellar_cells)~0u)
-/* The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. 0 and an error if one is unknown. */
+#define CELLAR_ALL ((cellar_cells)(~0u >> 1))
+#define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
+/*
+ * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if one is unknown, or if there are none: alone or
+ * joined with other cells, CELLAR_ALL included, cellar_access refuses it with INVALID.
+ */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
 /* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
 int cellar_column_of(const struct cellar_table *table, const char *column);
@@ -285,6 +296,8 @@ enum cellar_access_flags {
 
 /*
  * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be read).
+ * No cells at all ask whether the record is there: as serializable as any read, and in the way of those who write the cell of the table's
+ * first column, which is read for it, but not of who writes others. Its values cannot be had then.
  * Returns a reference (>= 0), valid until the procedure returns, or a negative code.
  */
 CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
@@ -297,7 +310,7 @@ CELLAR_NODISCARD int cellar_fetch(struct cellar_txn *txn);
 
 /* After the fetch: is there such a record? */
 bool cellar_found(struct cellar_txn *txn, int ref);
-/* Copies one column out of, or into, the transaction's own copy. UNDECLARED when its cell was not declared so. */
+/* Copies one column out of, or into, the transaction's own copy. UNDECLARED when its cell was not declared so, UNFETCHED before the fetch. */
 CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, int ref, int column, void *value);
 CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, int ref, int column, const void *value);
 /* The same for all columns of the cells declared (to read or write: get; to write: put); other bytes of *row are untouched. */
@@ -307,24 +320,108 @@ CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void 
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 struct cellar_call_options {
-    uint64_t timeout_ns;    /* 0: none. After it no new attempt starts and the call ends with DEADLINE */
-    const uint32_t *cancel; /* NULL, or a word that another thread sets to non-zero: the call ends with CANCELLED */
+    /*
+     * 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call ends with DEADLINE. Without one, too,
+     * a call ends (UNREACHABLE, INDETERMINATE or FENCED) when more memory nodes are lost than backups stand in for: within 25 s on shm
+     * (docs/failover.md).
+     */
+    uint64_t timeout_ns;
+    /* NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with CANCELLED (in a queue within 1 ms). */
+    const uint32_t *cancel;
+};
+
+/* What the code of a call is about, beyond what the code itself says: X(name, text). */
+#define CELLAR_WHY_MAP(X)                                                                                              \
+    X(CODE, "")                                                                                                        \
+    X(NO_TABLE, "the table is NULL")                                                                                   \
+    X(CELLS, "cells that the table does not have, or unknown flags")                                                   \
+    X(REFERENCE, "no declaration gave this reference")                                                                 \
+    X(NO_COLUMN, "the table has no column of this number")                                                             \
+    X(RETURNED, "the procedure returned what is no code of its own")                                                   \
+    X(NOT_READ, "its cell was not declared")                                                                           \
+    X(NOT_WRITTEN, "its cell was not declared to be written")                                                          \
+    X(NOTHING_WRITTEN, "no cell was declared to be written")                                                           \
+    X(NEVER_FETCHED, "declared after the last fetch")                                                                  \
+    X(RECORDS_MAX, "more records than the procedure's records_max")                                                    \
+    X(WRITES_MAX, "more written records than the procedure's writes_max")                                              \
+    X(COPIES, "its copies of records take more bytes than a coordinator has for them")                                 \
+    X(BUCKETS, "more index buckets than a transaction may touch")                                                      \
+    X(LOCKS, "more locks than a transaction may hold")                                                                 \
+    X(LOG_BYTES, "its redo-log entry takes more bytes than half of log_bytes")                                         \
+    X(RECORD_CACHE, "more versions than the record cache has bytes for")                                               \
+    X(CHAIN, "its index chain is as long as may be: raise records_max of the table")                                   \
+    X(POOL, "a memory node has no space left: raise pool_bytes")                                                       \
+    X(TIMESTAMPS, "no timestamp is left")                                                                              \
+    X(INDEX, "the index leads to no place of a record")                                                                \
+    X(TIMEOUT, "timeout_ns")                                                                                           \
+    X(ATTEMPTS, "attempts in a row met a memory node that did not answer")
+
+enum cellar_why {
+#define X(name, text) CELLAR_WHY_##name,
+    CELLAR_WHY_MAP(X)
+#undef X
+};
+
+struct cellar_detail {
+    uint32_t why;                     /* enum cellar_why */
+    int32_t column;                   /* -1: of no column */
+    const struct cellar_table *table; /* NULL: of no table; else with the key */
+    uint64_t key;
+    uint64_t limit; /* that was passed; of REFERENCE, RETURNED what it was; 0: of no limit */
 };
 
 struct cellar_result {
-    int code;            /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
-    uint32_t attempts;   /* 1 when it committed at once */
-    uint64_t latency_ns; /* from the first attempt to the acknowledgement */
-    uint64_t txn_id[2];  /* (compute node, coordinator, incarnation), sequence */
+    int code;                    /* 0 committed, else negative; a code other than INDETERMINATE means: no effect */
+    uint32_t attempts;           /* 1 when it committed at once */
+    uint64_t latency_ns;         /* from the call to the acknowledgement */
+    uint64_t txn_id[2];          /* (compute node, coordinator, incarnation), sequence */
+    struct cellar_detail detail; /* only when code is not 0: set then */
 };
+/* How the call ended, as code and line: what the code means, and which table, key, column or limit it is about. */
+void cellar_result_error(const struct cellar_result *result, struct cellar_error *error);
 
-/* Runs a procedure from any thread and waits for it; `args` is the caller's and used until the return. Returns result->code. */
+/* Runs a procedure from any thread, on this one or on a worker's, and waits for it; `args` is the caller's and used until the return. Returns result->code. */
 CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
 
 /*
+ * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time uses a queue; a database may have many of
+ * them. Valid until cellar_queue_close or cellar_close, which frees those that are open still.
+ */
+struct cellar_queue;
+#define CELLAR_QUEUE_CALLS_MAX 65536
+/*
+ * A call has ended where none had that is not reaped yet. Called by whatever thread served it, with a lock of the queue held: it may write to an
+ * eventfd, or call uv_async_send, but must not wait, nor call any function of this header. Not after cellar_queue_close has returned.
+ */
+typedef void (*cellar_notify_fn)(void *arg);
+/* Up to calls_max calls in flight, the ended ones that are not reaped included. notify: NULL for none. INVALID, NOMEM, CLOSED. */
+CELLAR_NODISCARD int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
+                                       struct cellar_queue **out, struct cellar_error *error);
+/* Calls that have not begun end without effect, those that have are waited for; what was not reaped is dropped. NULL is allowed. */
+void cellar_queue_close(struct cellar_queue *queue);
+/*
+ * Hands a call to a worker and returns. `args`, and the word that options->cancel names, are used until the call is reaped; `options` are copied.
+ * 0: it will be reaped, once, with `user`. QUEUE_FULL: reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
+ */
+CELLAR_NODISCARD int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
+                                   const struct cellar_call_options *options, void *user);
+struct cellar_completion {
+    void *user;                  /* as submitted */
+    struct cellar_result result; /* as of cellar_call */
+};
+/*
+ * Takes up to `max` calls that have ended, in the order in which they ended. Waits for the first of them for timeout_ns (0: not at all, UINT64_MAX:
+ * as long as it lasts), but not when none is in flight. How many; 0 is not an error. CLOSED: the database is closing, and calls that were
+ * not reaped before have ended all the same. Deadlines and cancel words of calls that have not begun are looked at here, too.
+ */
+CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
+                                 uint64_t timeout_ns);
+
+/*
  * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first negative
- * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine.
+ * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine. Who keeps the worker for a quarter of
+ * lease_ns, by sleep or work of his own, is told of in the log; who keeps it for a whole one may be declared dead by others, and is fenced.
  */
 typedef int (*cellar_client_fn)(struct cellar_session *session, void *arg);
 CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);

@@ -228,7 +228,7 @@ int locks_meeting_attend(struct locks_run *run, struct cellar_error *error)
     if (code == 0) return 0;
     atomic_store(&run->cut_off, true);
     locks_wake_all(run);
-    return run->fabric->ops->wait(run->fabric, &run->running) ? -CELLAR_ERR_INDETERMINATE : code;
+    return run->fabric->ops->wait(run->fabric, &run->running, UINT64_MAX) ? -CELLAR_ERR_INDETERMINATE : code;
 }
 
 int locks_meeting_part(struct locks_run *run, struct locks_result *result, struct cellar_error *error)

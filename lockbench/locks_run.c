@@ -189,8 +189,7 @@ static void worker_main(void *arg)
     if (locks_death_is_gone(run, worker->cn)) locks_death_leave(worker);
     lockmgr_stats_add(&worker->tally->stats, worker->locks);
     window_end(worker);
-    __atomic_fetch_sub(&run->running, 1, __ATOMIC_ACQ_REL);
-    fabric_wake(run->fabric, NULL);
+    fabric_done(run->fabric, &run->running);
 }
 
 /* ---- opening ---- */
@@ -445,7 +444,7 @@ static int run_all(struct locks_run *run, struct locks_result *result, struct ce
     int code = start(run, error);
     if (code == 0 && run->meeting) code = locks_meeting_attend(run, error);
     if (code) return code;
-    if (run->fabric->ops->wait(run->fabric, &run->running))
+    if (run->fabric->ops->wait(run->fabric, &run->running, UINT64_MAX))
         return err_set(error, CELLAR_ERR_INDETERMINATE, "the simulated clients came to a stop");
     code = first_failure(run, error);
     if (code == 0) sum_up(run, result);

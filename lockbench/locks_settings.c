@@ -435,13 +435,25 @@ static int apply_shape(struct locks_settings *settings, uint64_t given, struct c
 static int check_load(const struct locks_settings *settings, uint64_t given, struct cellar_error *error)
 {
     const struct locks_plan *plan = &settings->plan;
-    static const char *const of_tpcc[] = {"scan-ratio", "scan-ns"}, *const of_tatp[] = {"subscribers", "nurand"};
-    for (uint32_t i = 0; i < 2; i++) {
-        if (given_is(given, of_tpcc[i]) && plan->mix != LOCKS_TPCC)
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix tpcc", of_tpcc[i]);
-        if (given_is(given, of_tatp[i]) && plan->mix != LOCKS_TATP)
-            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix tatp", of_tatp[i]);
-    }
+    static const struct {
+        const char *option, *mixes;
+        enum locks_mix mix;
+    } uses[] = {
+        {"theta", "micro and objects", LOCKS_MICRO},
+        {"read-ratio", "micro and objects", LOCKS_MICRO},
+        {"update-ratio", "micro and objects", LOCKS_MICRO},
+        {"warehouses", "tpcc", LOCKS_TPCC},
+        {"scan-ratio", "tpcc", LOCKS_TPCC},
+        {"scan-ns", "tpcc", LOCKS_TPCC},
+        {"subscribers", "tatp", LOCKS_TATP},
+        {"nurand", "tatp", LOCKS_TATP},
+    };
+    for (uint32_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (given_is(given, uses[i].option) && plan->mix != uses[i].mix)
+            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --mix %s, not %s", uses[i].option, uses[i].mixes,
+                           settings->mix);
+    if (given_is(given, "scan-ns") && !plan->scans)
+        return err_set(error, CELLAR_ERR_INVALID, "--scan-ns is for --scan-ratio: nothing else scans");
     if (plan->forget_ratio == 0) return 0;
     if (plan->memnodes) return err_set(error, CELLAR_ERR_INVALID, "--forget is for one process, without --memnodes");
     if (lockmgr_promises(&plan->lock) & LOCKMGR_ABANDONS) return 0;
@@ -476,6 +488,8 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
     plan->lose_ns = (uint64_t)(settings->lose_at * 1e9);
     if (plan->loses_server && (!plan->sim || !lockmgr_has_server(plan->lock.algorithm)))
         return err_set(error, CELLAR_ERR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
+    if (plan->loses_server && !plan->ops && plan->lose_ns >= plan->window_ns)
+        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is behind the window's end");
     if (plan->kills && plan->loses_server)
         return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --lose-server exclude each other");
     plan->lock.silence_ns = (uint64_t)(settings->silence * 1e9);

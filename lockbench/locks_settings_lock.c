@@ -30,8 +30,21 @@ static bool has_use(const struct lockmgr_config *lock, const struct use *use)
     return false;
 }
 
+/* Options of a server, and of all that can be lost without an answer. */
+static bool lacks_server(const struct lockmgr_config *lock, uint64_t given, const char **option)
+{
+    bool server = lockmgr_has_server(lock->algorithm), switches = lockmgr_switches_max(lock->algorithm) > 0;
+    *option = "server-threads";
+    if (!server && options_given(&locks_settings_options, given, *option)) return true;
+    *option = "silence";
+    return !server && !switches && options_given(&locks_settings_options, given, *option);
+}
+
 int locks_settings_check_lock(const struct lockmgr_config *lock, uint64_t given, struct cellar_error *error)
 {
+    const char *option;
+    if (lacks_server(lock, given, &option))
+        return err_set(error, CELLAR_ERR_INVALID, "--%s: lock algorithm %s has no server", option, lock->algorithm);
     for (uint32_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (options_given(&locks_settings_options, given, uses[i].option) && !has_use(lock, &uses[i]))
             return err_set(error, CELLAR_ERR_INVALID, "--%s: lock algorithm %s%s%s has no use for it", uses[i].option,

@@ -275,7 +275,8 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
                     const struct lockmgr_message_wire *wire)
 {
     if (wire->kind == DECLOCK_GRANT) granted(worker, wire);
-    if (wire->kind == DECLOCK_RESET || wire->kind == DECLOCK_ACK) declock_reset_deliver(worker, message, wire);
+    bool reset = wire->kind == DECLOCK_RESET || wire->kind == DECLOCK_ACK || wire->kind == DECLOCK_NAMED;
+    if (reset) declock_reset_deliver(worker, message, wire);
 }
 
 /* The lock was granted to one who had given up: it goes to the next. */

@@ -23,6 +23,8 @@
  *   INV-DECLOCK-7  a grant that nobody waits for any more is passed on
  *   INV-DECLOCK-8  no entry is written unless the queue had room and versions were not at their end; else the lock is reset first
  *   INV-DECLOCK-9  who leads a reset ends when its own CN was declared dead: nobody acknowledges to that one any more
+ *   INV-DECLOCK-11 a compute node that a header names leads that reset, or comes to: whoever waits for its end asks it. Its name may be of an earlier
+ *                  life, which died amid the reset, and of which the living one knows nothing
  */
 #pragma once
 
@@ -41,7 +43,7 @@ enum declock_policy {
     DECLOCK_LOCAL_BOUND
 };
 
-enum declock_message { DECLOCK_GRANT = 1, DECLOCK_RESET, DECLOCK_ACK };
+enum declock_message { DECLOCK_GRANT = 1, DECLOCK_RESET, DECLOCK_ACK, DECLOCK_NAMED };
 
 enum declock_state { DECLOCK_IDLE, DECLOCK_BUSY, DECLOCK_WAITING, DECLOCK_HELD };
 
@@ -60,6 +62,7 @@ struct declock_ack {
 struct declock_lead {
     struct lockmgr_client *by; /* NULL: it leads none */
     uint8_t generation;        /* that is to end */
+    bool inherited;            /* from an earlier life: there is nothing to lead unless the header names this CN */
     uint64_t begin_ns;
     uint64_t again_ns; /* then who has not acknowledged is signalled again */
     uint64_t acked[4]; /* by CN */

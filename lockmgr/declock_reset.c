@@ -7,6 +7,7 @@
  *              without an operation. A CN acknowledges when all that is done (INV-DECLOCK-2)
  *
  * A dead leader is replaced: all steps may be done again. Dead nodes need not acknowledge: they are fenced, and nothing of theirs is executed.
+ * Where the dead leader's index is used again already, nobody can tell its name from the living one's: that one is told that it is named, and leads.
  */
 #include "declock.h"
 #include "must.h"
@@ -124,6 +125,28 @@ void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client)
     }
 }
 
+/*
+ * INV-DECLOCK-11. The tender leads what an earlier life of this CN has begun; of what this one leads already nothing is new. Without room for another record
+ * nothing happens, and who waits asks again.
+ */
+static void inherit(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
+{
+    struct declock *declock = declock_of(worker);
+    struct declock_worker *own = worker->own;
+    declock_lock(declock, wire->lock, worker->ep);
+    struct declock_record *record = declock_record_make(declock, wire->lock, worker->ep);
+    if (record && !record->lead.by) {
+        record->lead = (struct declock_lead){.by = &worker->tender,
+                                             .generation = (uint8_t)wire->words[0],
+                                             .inherited = true,
+                                             .begin_ns = lockmgr_now_ns(&worker->tender),
+                                             .left_next = own->left};
+        own->left = record;
+        lockmgr_signal(worker, &worker->tender);
+    }
+    declock_unlock(declock, wire->lock);
+}
+
 static void answer_later(struct lockmgr_worker *worker, const struct declock_ack *ack)
 {
     struct declock_worker *own = worker->own;
@@ -153,6 +176,10 @@ void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_me
         collect(worker, wire);
         return;
     }
+    if (wire->kind == DECLOCK_NAMED) {
+        inherit(worker, wire);
+        return;
+    }
     struct declock_ack ack = {.lock = wire->lock,
                               .to = {message->from_cn, message->from_worker},
                               .generation = (uint8_t)wire->words[0],
@@ -172,6 +199,11 @@ struct reset {
     bool named;         /* the own name may be in the header */
     struct declock_record *record;
 };
+
+static uint32_t worker_of(const struct lockmgr_client *client, uint64_t lock)
+{
+    return (uint32_t)(lock / LOCKMGR_LOCK_ALIGN) % client->worker->lockmgr->config.workers_per_cn;
+}
 
 static uint8_t name_of(const struct lockmgr_client *client) { return (uint8_t)(client->worker->lockmgr->cn + 1); }
 
@@ -207,7 +239,7 @@ static int take_lead(struct coro *co, struct reset *reset, bool *led)
         struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, reset->word);
         if (header.generation != reset->generation) return 0;
         *led = reset->named = header.resetter == name_of(client);
-        if (*led) return 0;
+        if (*led || reset->record->lead.inherited) return 0;
         if (header.resetter && (!lockmgr_surely_dead(co, client, header.resetter - 1u) || PLANT(declock_resetter_lost)))
             return 0;
         reset->named = true;
@@ -221,9 +253,8 @@ static int take_lead(struct coro *co, struct reset *reset, bool *led)
 static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cns, uint32_t count)
 {
     struct lockmgr_client *client = reset->client;
-    struct lockmgr_worker *worker = client->worker;
     struct declock_client *own = declock_client_of(client);
-    uint32_t to = (uint32_t)(reset->lock.bits / LOCKMGR_LOCK_ALIGN) % worker->lockmgr->config.workers_per_cn;
+    uint32_t to = worker_of(client, reset->lock.bits);
     struct fabric_op ops[DECLOCK_MESSAGES];
     for (uint32_t i = 0; i < count; i++) {
         own->messages[i] = (struct lockmgr_message_wire){.lock = reset->lock.bits,
@@ -452,6 +483,33 @@ int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fab
 
 /* ---- those who wait for its end, or for somebody dead ---- */
 
+static bool leads(struct lockmgr_client *client, struct fabric_addr lock)
+{
+    struct declock *declock = declock_of(client->worker);
+    declock_lock(declock, lock.bits, client->worker->ep);
+    const struct declock_record *record = declock_record_find(declock, lock.bits);
+    bool any = record && record->lead.by;
+    declock_unlock(declock, lock.bits);
+    return any;
+}
+
+/*
+ * The header has a name. Of one who is dead the reset is taken over; of one who lives it may be an earlier life's: `late`, it is told. A message that is lost is sent
+ * again, as whoever waits looks again.
+ */
+static int resetter_judge(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
+                          const struct cql_header *header, bool late, uint64_t until_ns)
+{
+    const struct lockmgr *lockmgr = client->worker->lockmgr;
+    uint32_t cn = header->resetter - 1u;
+    struct lockmgr_message_wire wire = {.lock = lock.bits, .kind = DECLOCK_NAMED, .words = {header->generation}};
+    bool orphan = cn == lockmgr->cn && !leads(client, lock) && !PLANT(declock_name_inherited);
+    if (orphan || lockmgr_dead(lockmgr, cn)) return declock_reset(co, client, lock, header->generation, until_ns);
+    if (late && cn != lockmgr->cn && !PLANT(declock_name_inherited))
+        client->stats.failures += lockmgr_send(co, client, cn, worker_of(client, lock.bits), &wire) != 0;
+    return 0;
+}
+
 int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint64_t until_ns)
 {
     const struct declock *declock = declock_of(client->worker);
@@ -461,9 +519,8 @@ int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct f
         struct cql_header header = cql_header_of(&declock->cql, declock_client_of(client)->words[0]);
         if (header.resetter == 0) return 0;
         if (lockmgr_now_ns(client) >= until_ns) return -CELLAR_ERR_DEADLINE;
-        if (lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) &&
-            (code = declock_reset(co, client, lock, header.generation, until_ns)))
-            return code;
+        bool late = pause >= SIGNAL_AGAIN_ROUND_TRIPS;
+        if ((code = resetter_judge(co, client, lock, &header, late, until_ns))) return code;
         client->stats.retries++;
         lockmgr_sleep(co, client, pause * rtt_of(client));
     }
@@ -479,7 +536,8 @@ int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct
     const uint64_t *words = declock_client_of(client)->words;
     struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, words[0]);
     if (header.generation != generation) return 0;
-    if (header.resetter ? !lockmgr_dead(client->worker->lockmgr, header.resetter - 1u) : words[1] >= deaths) return 0;
+    if (header.resetter) return resetter_judge(co, client, lock, &header, true, until_ns);
+    if (words[1] >= deaths) return 0;
     client->stats.retries++;
     return declock_reset(co, client, lock, generation, until_ns);
 }

@@ -24,7 +24,7 @@ struct check {
     struct history history;
     struct history_check_options options;
     struct history_verdict verdict;
-    uint64_t outcomes[3]; /* transactions by enum history_outcome */
+    uint64_t outcomes[HISTORY_OUTCOMES]; /* transactions by enum history_outcome */
     /* for the status line */
     uint64_t file_bytes, bytes_read;
 };
@@ -191,6 +191,12 @@ static void print_text(const struct check *check, FILE *out)
             style_count(numbers[3], check->outcomes[HISTORY_INDETERMINATE]));
     fprintf(out, "  %s accesses to %s items, %s dependencies\n", style_count(numbers[4], check->history.access_count),
             style_count(numbers[5], verdict->items), style_count(numbers[6], verdict->edges));
+    if (check->outcomes[HISTORY_ABORTED])
+        fprintf(out, "  and %s attempts that were aborted, which are not judged\n",
+                style_count(numbers[0], check->outcomes[HISTORY_ABORTED]));
+    if (check->history.torn)
+        fprintf(out, "  the file breaks off at line %llu: what follows is missing, and is not judged\n",
+                (unsigned long long)check->history.torn_line);
     fprintf(out, "%s%s%s %s", ok ? style.good : style.bad, ok ? style.yes : style.no, style.end, verdict->text);
 }
 
@@ -200,14 +206,16 @@ static json_t *verdict_json(const struct check *check)
     json_t *cycle = json_array();
     for (uint32_t i = 0; i < verdict->cycle_count; i++)
         json_array_append_new(cycle, json_integer((json_int_t)verdict->cycle[i]));
-    return json_pack(
-        "{s:s, s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I}", "history", check->history_path,
-        "ok", !strcmp(verdict->kind, "ok"), "kind", verdict->kind, "text", verdict->text, "concerned", cycle, "txns",
-        (json_int_t)verdict->txns, "committed", (json_int_t)check->outcomes[HISTORY_COMMITTED], "failed",
-        (json_int_t)check->outcomes[HISTORY_FAILED], "indeterminate",
-        (json_int_t)check->outcomes[HISTORY_INDETERMINATE], "accesses", (json_int_t)check->history.access_count,
-        "items", (json_int_t)verdict->items, "edges", (json_int_t)verdict->edges, "realtime", check->options.realtime,
-        "final", check->history.has_final, "clock_error_ns", (json_int_t)check->options.clock_error_ns);
+    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:I}",
+                     "history", check->history_path, "ok", !strcmp(verdict->kind, "ok"), "kind", verdict->kind, "text",
+                     verdict->text, "concerned", cycle, "txns", (json_int_t)verdict->txns, "committed",
+                     (json_int_t)check->outcomes[HISTORY_COMMITTED], "failed",
+                     (json_int_t)check->outcomes[HISTORY_FAILED], "indeterminate",
+                     (json_int_t)check->outcomes[HISTORY_INDETERMINATE], "aborted",
+                     (json_int_t)check->outcomes[HISTORY_ABORTED], "accesses", (json_int_t)check->history.access_count,
+                     "items", (json_int_t)verdict->items, "edges", (json_int_t)verdict->edges, "realtime",
+                     check->options.realtime, "loaded", check->history.has_loaded, "final", check->history.has_final,
+                     "torn", check->history.torn, "clock_error_ns", (json_int_t)check->options.clock_error_ns);
 }
 
 static int write_json(const struct check *check, struct cellar_error *error)

@@ -3,9 +3,11 @@
 #include "cellar.h"
 #include "exp.h"
 #include "lockbench.h"
+#include "err.h"
 #include "main_watch.h"
 #include "program.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +52,22 @@ static void print_help(void)
           stdout);
 }
 
+/* The exit status of what has printed, unless that is lost. */
+static int written(const char *name, int status)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "%s: standard output could not be written\n", name);
+    return COMMAND_ERROR;
+}
+
+static int refuse(const char *format, const char *word)
+{
+    struct cellar_error error;
+    (void)err_set(&error, CELLAR_ERR_INVALID, format, word);
+    fprintf(stderr, "cellar: %s\n", error.text);
+    return COMMAND_ERROR;
+}
+
 static int run_command(const struct command *command, int count, char *const *arguments)
 {
     if (command->second && count > 0 && !strcmp(arguments[0], command->second->name))
@@ -62,34 +80,26 @@ static int run_command(const struct command *command, int count, char *const *ar
     }
     int status = command->run(count, arguments, watch);
     main_watch_stop(watch);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "%s: standard output could not be written\n", command->full_name);
-        return COMMAND_ERROR;
-    }
-    return status;
+    return written(command->full_name, status);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf(stderr, "cellar: a command is missing (see cellar --help)\n");
-        return COMMAND_ERROR;
-    }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        print_help();
-        return COMMAND_OK;
-    }
-    if (!strcmp(argv[1], "--version")) {
-        printf("cellar %s\n", cellar_version());
-        return COMMAND_OK;
+    signal(SIGXFSZ, SIG_IGN); /* a file that grows beyond `ulimit -f`: the write fails, and says so */
+    if (argc < 2) return refuse("a command is missing (see cellar --help)%s", "");
+    const char *name = argv[1];
+    bool help = !strcmp(name, "--help") || !strcmp(name, "-h");
+    if (help || !strcmp(name, "--version")) {
+        if (argc > 2) return refuse("unexpected argument '%.60s' (see cellar --help)", argv[2]);
+        if (help)
+            print_help();
+        else
+            printf("cellar %s\n", cellar_version());
+        return written("cellar", COMMAND_OK);
     }
     for (uint32_t i = 0; i < COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
+        if (!strcmp(name, commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
     for (uint32_t i = 0; i < sizeof(not_built) / sizeof(not_built[0]); i++)
-        if (!strcmp(argv[1], not_built[i])) {
-            fprintf(stderr, "cellar: the command '%s' is not built yet\n", argv[1]);
-            return COMMAND_ERROR;
-        }
-    fprintf(stderr, "cellar: unknown command '%.60s' (see cellar --help)\n", argv[1]);
-    return COMMAND_ERROR;
+        if (!strcmp(name, not_built[i])) return refuse("the command '%s' is not built yet", name);
+    return refuse("unknown command '%.60s' (see cellar --help)", name);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,7 +23,7 @@ struct main_watch {
     pthread_cond_t began;
     bool up, running, drawn;
     struct watch_phase phase;
-    uint64_t phase_start_ns;
+    uint64_t phase_start_ns, stopped_ns;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -56,11 +57,27 @@ static void wipe(struct main_watch *self)
     self->drawn = false;
 }
 
+/* A line that is wider would wrap, and not be wiped. Each character takes one column: none of those that are drawn takes two. */
+static void cut_to_terminal(char *line)
+{
+    struct winsize size = {0};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return;
+    uint32_t columns = 0;
+    for (char *c = line; *c; c++) {
+        if ((*c & 0xc0) == 0x80) continue; /* within a character of UTF-8 */
+        if (++columns == size.ws_col) {
+            *c = 0;
+            return;
+        }
+    }
+}
+
 static void draw(struct main_watch *self)
 {
     char line[LINE_BYTES] = "";
     if (!self->running || !self->phase.draw) return;
     self->phase.draw(self->phase.arg, (double)(now_ns() - self->phase_start_ns) * 1e-9, line, sizeof(line));
+    cut_to_terminal(line);
     fprintf(stderr, "\r%s\033[K", line);
     self->drawn = true;
 }
@@ -68,7 +85,9 @@ static void draw(struct main_watch *self)
 static void interrupt(struct main_watch *self)
 {
     bool second = __atomic_exchange_n(&self->watch.stop, 1, __ATOMIC_RELAXED);
+    if (!second) self->stopped_ns = now_ns();
     if (self->running && self->phase.interruptible && !second) return;
+    if (second && now_ns() - self->stopped_ns < self->phase.grace_ns) return; /* also after the phase, on the way out */
     wipe(self);
     fprintf(stderr, "%s: interrupted\n", self->name);
     fflush(NULL);

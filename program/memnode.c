@@ -23,6 +23,7 @@ struct memnode {
     uint32_t attached;
 };
 
+#define LEAVE_NS 5000000000ull /* for taking the socket away, and more */
 #define AT(field) offsetof(struct memnode, field)
 
 static const char *const fabrics[] = {"shm", "verbs", NULL};
@@ -100,7 +101,8 @@ static const struct option_def defs[] = {
      .help = "everything random follows from it",
      .fallback = "1",
      .kind = OPTION_NUMBER,
-     .offset = AT(seed)},
+     .offset = AT(seed),
+     .min = 1},
 };
 static const struct options options = {
     .program = "cellar memnode", .defs = defs, .count = sizeof(defs) / sizeof(defs[0])};
@@ -240,7 +242,8 @@ int program_memnode(int count, char *const *arguments, struct watch *watch)
         return COMMAND_OK;
     }
     if (code == 0) {
-        watch->begin(watch, &(struct watch_phase){.interruptible = true, .draw = draw, .arg = &memnode});
+        watch->begin(watch,
+                     &(struct watch_phase){.interruptible = true, .grace_ns = LEAVE_NS, .draw = draw, .arg = &memnode});
         code = strcmp(memnode.fabric, "verbs") ? run_shm(&memnode, &error) : run_verbs(&memnode, &error);
         watch->end(watch);
     }

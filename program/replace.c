@@ -102,6 +102,8 @@ static int run(const struct replace *replace, struct cellar_error *error)
                                          .cn_index = replace->cn,
                                          .replicas = replace->replicas,
                                          .coros = 1,
+                                         .log_bytes = 64 << 10, /* a full pool has room for that */
+                                         .existing = true,
                                          .log = log_line};
     int code = cellar_open(&config, &db, error);
     if (code != 0) return code;

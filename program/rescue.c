@@ -85,6 +85,12 @@ static int parse(int count, char *const *arguments, struct rescue *rescue, struc
     if (code != 0) return code;
     if (!rescue->memnodes == !rescue->pool_path)
         return err_set(error, CELLAR_ERR_INVALID, "name the pool: either --memnodes A,B or --pool FILE");
+    static const char *const of_memnodes[] = {"fabric", "replicas", "cn"};
+    for (uint32_t i = 0; rescue->pool_path && i < 3; i++)
+        if (options_given(&options, given, of_memnodes[i]))
+            return err_set(error, CELLAR_ERR_INVALID, "--%s is for --memnodes: --pool FILE tells it", of_memnodes[i]);
+    if (rescue->secret_path && strcmp(rescue->fabric, "verbs") != 0)
+        return err_set(error, CELLAR_ERR_INVALID, "--secret is for --fabric verbs, not %s", rescue->fabric);
     return 0;
 }
 
@@ -126,6 +132,8 @@ static int run(struct rescue *rescue, struct cellar_error *error)
                                          .cn_index = rescue->memnodes ? rescue->cn : 0,
                                          .replicas = rescue->replicas,
                                          .coros = 1,
+                                         .log_bytes = 64 << 10, /* a full pool has room for that */
+                                         .existing = true,
                                          .log = log_line,
                                          .log_arg = rescue};
     code = cellar_open(&config, &db, error);

@@ -274,8 +274,6 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
 static int files_check(const struct seeds_settings *settings, struct cellar_error *error)
 {
     const char *const paths[] = {settings->json, settings->trace_hashes};
-    if (paths[0] && paths[1] && !strcmp(paths[0], paths[1]))
-        REFUSE("--json and --trace-hashes cannot both go to '%.60s'", paths[0]);
     for (uint32_t i = 0; i < 2; i++) {
         if (!paths[i] || !strcmp(paths[i], "-")) continue;
         FILE *file = fopen(paths[i], "a");
@@ -331,6 +329,8 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
     if (settings->cc) settings->plan.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
+    if (settings->cc && settings->plan.lock && !mode_of(settings->plan.cc)->locks)
+        REFUSE("--lock is for --cc 2pl, not %s", settings->cc);
     code = seeds_resolve(settings, given, error);
     if (code == 0) code = plant_resolve(settings, error);
     if (code == 0) code = hardware_resolve(settings, error);

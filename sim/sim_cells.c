@@ -17,9 +17,10 @@
 #define STREAM_TABLES 0x7461626cull
 #define LOADED_SIXTEENTHS 11 /* of the keys are there at the start */
 #define REDRAWS 3
+#define TAKEN_PRESENCE CELLAR_CELLS_UNKNOWN /* beside cells: it was asked whether the record is there */
 
 enum cells_kind {
-    CELLS_READ,
+    CELLS_READ,   /* of no cell: asks whether the record is there */
     CELLS_UPDATE, /* reads what it writes */
     CELLS_BLIND,  /* writes what it never read */
     CELLS_MIXED,  /* reads some cells and writes others */
@@ -256,7 +257,7 @@ static cellar_cells cells_taken(const struct cells *cells, const struct cells_tx
     for (uint32_t i = 0; i < txn->count; i++) {
         const struct cells_access *access = &txn->accesses[i];
         if (access->table != table || access->key != key) continue;
-        taken |= access->kind < CELLS_INSERT ? access->read | access->write : cells->tables[table].all;
+        taken |= access->kind < CELLS_INSERT ? access->read | access->write | TAKEN_PRESENCE : cells->tables[table].all;
     }
     return taken;
 }
@@ -264,7 +265,8 @@ static cellar_cells cells_taken(const struct cells *cells, const struct cells_tx
 static void draw_access_cells(const struct cells_table *table, struct prng *prng, struct cells_access *access)
 {
     cellar_cells some = draw_cells(table, prng), others = draw_cells(table, prng);
-    if (access->kind != CELLS_INSERT) access->read = access->kind == CELLS_BLIND ? 0 : some;
+    bool presence = (access->kind == CELLS_READ || access->kind == CELLS_DELETE) && prng_below(prng, 6) == 0;
+    if (access->kind != CELLS_INSERT) access->read = presence || access->kind == CELLS_BLIND ? 0 : some;
     if (access->kind == CELLS_UPDATE || access->kind == CELLS_BLIND) access->write = some;
     if (access->kind == CELLS_MIXED) access->write = others;
 }
@@ -287,9 +289,10 @@ static void draw_access(const struct cells *cells, struct prng *prng, struct cel
     access.block = txn->count > 0 && prng_below(prng, 4) == 0;
     if (taken && !careless) {
         if (access.kind >= CELLS_INSERT) return;
+        bool presence = !(access.read | access.write);
         access.read &= ~taken;
         access.write &= ~taken;
-        if (!(access.read | access.write)) return;
+        if (!(access.read | access.write) && !presence) return;
     }
     txn->accesses[txn->count++] = access;
 }
@@ -300,7 +303,7 @@ static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, 
     struct cells_access look = {.kind = CELLS_READ, .optional = true, .block = txn->count > 0};
     look.table = (uint32_t)prng_below(prng, cells->load.plan->tables);
     look.key = draw_key(cells, prng);
-    look.read = draw_cells(&cells->tables[look.table], prng);
+    look.read = prng_below(prng, 3) == 0 ? 0 : draw_cells(&cells->tables[look.table], prng);
     if (cells_taken(cells, txn, look.table, look.key)) return;
     struct cells_access insert = {
         .kind = CELLS_INSERT, .table = look.table, .key = look.key, .block = true, .if_absent = true};

@@ -3,7 +3,7 @@
 #define POLL_NS 100000ull
 #define POLLS_MAX 600000 /* a minute, virtual: more than any failover takes, and filling a big pool by torn words */
 
-static struct halt *halt_of(const struct sim_state *state, uint32_t cn) { return &state->db->halts[cn]; }
+static struct halt *halt_of(const struct sim_state *state, uint32_t cn) { return &state->db->nodes[cn].halt; }
 
 /* The first compute node that is there, or plan->cns; its agent knows the configuration, or will. */
 static uint32_t alive(const struct sim_state *state)

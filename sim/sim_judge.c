@@ -36,7 +36,10 @@ void sim_judge_complain(struct sim_report *report, const char *checker, const ch
 
 /* ---- losses ---- */
 
-static bool cn_stopped(const struct sim_state *state, uint32_t cn) { return atomic_load(&state->db->gates[cn].failed); }
+static bool cn_stopped(const struct sim_state *state, uint32_t cn)
+{
+    return atomic_load(&state->db->nodes[cn].gate.failed);
+}
 
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn)
 {
@@ -217,8 +220,9 @@ static int judge_logs(struct sim_state *state)
 /* A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that it used. */
 static void judge_caches(struct sim_state *state)
 {
-    for (uint32_t cn = 0; cn < state->plan->cns && state->db->locals; cn++) {
-        uint64_t bytes = sim_judge_cn_lost(state, cn) ? 0 : arena_in_use(&state->db->locals[cn].arena);
+    const struct mode *mode = mode_of(state->plan->cc);
+    for (uint32_t cn = 0; cn < state->plan->cns && mode->bytes_in_use; cn++) {
+        uint64_t bytes = sim_judge_cn_lost(state, cn) ? 0 : mode->bytes_in_use(&state->db->nodes[cn]);
         if (bytes)
             sim_judge_complain(state->report, "cache",
                                "compute node %u is at rest with %llu bytes of its record cache in use", cn,

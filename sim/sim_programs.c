@@ -41,27 +41,34 @@ static const char *const ring_names[] = {"same_cell", "ring_of_cells", "ring_of_
 static bool asks_presence(enum sim_program program) { return program >= SIM_PROGRAM_insert; }
 static bool inserts(enum sim_program program)
 {
-    return program == SIM_PROGRAM_insert || program == SIM_PROGRAM_look_insert;
+    return program == SIM_PROGRAM_insert || program == SIM_PROGRAM_look_insert || program == SIM_PROGRAM_exists_insert;
 }
+static bool reads(enum sim_program program)
+{
+    return program == SIM_PROGRAM_read || program == SIM_PROGRAM_update || program == SIM_PROGRAM_read_write ||
+           program == SIM_PROGRAM_look || program == SIM_PROGRAM_look_insert;
+}
+static bool looks(enum sim_program program) { return program >= SIM_PROGRAM_look; }
 static bool has_two_blocks(enum sim_program program)
 {
-    return program == SIM_PROGRAM_read_write || program == SIM_PROGRAM_look_insert;
+    return program == SIM_PROGRAM_read_write || program == SIM_PROGRAM_look_insert ||
+           program == SIM_PROGRAM_exists_insert || program == SIM_PROGRAM_exists_delete;
 }
 
 static void program_put(struct sim_scenario_txn *txn, enum sim_program program, struct item first, struct item second)
 {
     struct sim_scenario_access access = {.kind = SIM_SCENARIO_ACCESS, .key = first.key};
-    bool reads = program != SIM_PROGRAM_write && program != SIM_PROGRAM_insert && program != SIM_PROGRAM_delete;
-    if (reads) access.read = first.cell;
+    if (reads(program)) access.read = first.cell;
     if (program == SIM_PROGRAM_write || program == SIM_PROGRAM_update) access.write = first.cell;
     if (program == SIM_PROGRAM_insert) access.kind = SIM_SCENARIO_INSERT;
     if (program == SIM_PROGRAM_delete) access.kind = SIM_SCENARIO_DELETE;
-    access.optional = program == SIM_PROGRAM_look || program == SIM_PROGRAM_look_insert;
+    access.optional = looks(program);
     txn->accesses[0] = access;
     if (!has_two_blocks(program)) return;
     txn->accesses[1] = (struct sim_scenario_access){.kind = SIM_SCENARIO_ACCESS, .key = second.key, .block = true};
     if (program == SIM_PROGRAM_read_write) txn->accesses[1].write = second.cell;
-    if (program == SIM_PROGRAM_look_insert) txn->accesses[1].kind = SIM_SCENARIO_INSERT;
+    if (inserts(program)) txn->accesses[1].kind = SIM_SCENARIO_INSERT;
+    if (program == SIM_PROGRAM_exists_delete) txn->accesses[1].kind = SIM_SCENARIO_DELETE;
 }
 
 /* ---- what is there from the start ---- */

@@ -24,7 +24,10 @@
     X(insert, "inserts a record")                                                                                      \
     X(delete, "deletes a record")                                                                                      \
     X(look, "reads a cell of a record that may be absent")                                                             \
-    X(look_insert, "looks for its first item, then, in another block, inserts the second")
+    X(look_insert, "looks for its first item, then, in another block, inserts the second")                             \
+    X(exists, "asks whether a record is there, and reads no cell of it")                                               \
+    X(exists_insert, "asks whether its first item is there, then, in another block, inserts the second")               \
+    X(exists_delete, "asks whether its first item is there, then, in another block, deletes the second")
 
 enum sim_program {
 #define X(name, text) SIM_PROGRAM_##name,

@@ -90,7 +90,7 @@ static int run_phase(struct sim_state *state, db_fn client)
         requests[i].target = &worker->coordinators[i % db->config.coros];
         worker_submit(worker, &requests[i]);
     }
-    int code = state->fabric->ops->wait(state->fabric, &pending);
+    int code = state->fabric->ops->wait(state->fabric, &pending, UINT64_MAX);
     state->choosing = false;
     if (code == 0) {
         free(requests);
@@ -223,7 +223,7 @@ static void read_counts(struct sim_state *state)
         state->report->fault_numbers[events[i].kind] = events[i].number + 1;
     }
     for (uint32_t cn = 0; state->db && cn < state->plan->cns; cn++) {
-        const struct failover_report *led = &state->db->agents[cn].report;
+        const struct failover_report *led = &state->db->nodes[cn].agent.report;
         state->report->failovers += led->failovers;
         if (led->stop_ns > state->report->halt_ns) state->report->halt_ns = led->stop_ns;
     }

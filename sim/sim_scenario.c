@@ -217,7 +217,7 @@ static int audit_client(struct cellar_session *session, void *arg)
 /* Dead, or has it stopped of itself? */
 static bool is_lost(const struct lab *lab, uint32_t cn)
 {
-    return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->gates[cn].failed);
+    return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->nodes[cn].gate.failed);
 }
 
 /* Who recovers somebody may still die of it: at the last operations, when the dead one is free already. */
@@ -308,7 +308,7 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
 static bool unfilled(const struct lab *lab, uint32_t cn)
 {
     uint32_t node;
-    return lab->options->refill && (node_lost(lab, &node) || lab->db->halts[cn].now.state != CONFIGURATION_STEADY);
+    return lab->options->refill && (node_lost(lab, &node) || lab->db->nodes[cn].halt.now.state != CONFIGURATION_STEADY);
 }
 
 static bool refiller(const struct lab *lab, uint32_t cn)
@@ -320,7 +320,7 @@ static bool refiller(const struct lab *lab, uint32_t cn)
 
 static void refill(struct lab *lab, struct coro *co, struct coordinator *coordinator)
 {
-    struct halt *halt = &lab->db->halts[coordinator->worker->cn];
+    struct halt *halt = &lab->db->nodes[coordinator->worker->cn].halt;
     struct cellar_error error;
     uint32_t node = 0;
     if (node_lost(lab, &node)) {
@@ -373,11 +373,11 @@ static const char *run_clients(struct lab *lab)
     for (uint32_t i = 0; i < lab->client_count; i++) submit(lab, &requests[i], i, run_client, &pending);
     for (uint32_t i = 0; i < spares; i++)
         submit(lab, &requests[lab->client_count + i], (lab->db->config.cns - spares + i) * per_cn, run_spare, &pending);
-    int code = lab->fabric->ops->wait(lab->fabric, &pending);
+    int code = lab->fabric->ops->wait(lab->fabric, &pending, UINT64_MAX);
     lab->armed = false;
     for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
-        if (lab->db->agents[cn].report.stop_ns > lab->report->halt_ns)
-            lab->report->halt_ns = lab->db->agents[cn].report.stop_ns;
+        if (lab->db->nodes[cn].agent.report.stop_ns > lab->report->halt_ns)
+            lab->report->halt_ns = lab->db->nodes[cn].agent.report.stop_ns;
     lab->report->elapsed_ns = fabric_sim_now_ns(lab->fabric) - begin_ns;
     lab->report->ops = lab->faults_asked;
     return code ? fail(lab, "%u clients never end", pending) : NULL;

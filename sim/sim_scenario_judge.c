@@ -31,11 +31,12 @@ uint32_t sim_scenario_txn_count(const struct sim_scenario *scenario)
     return count;
 }
 
-/* `looked`: an earlier access was of the same key, which then may be inserted only if it was absent. */
+/* `looked`: an earlier access was of the same key, which then may be inserted only if it was absent, and not deleted. */
 static int model_read(const struct sim_scenario_access *access, bool looked, const struct sim_scenario_state *state,
                       uint64_t *digest)
 {
     bool present = state->present[access->key];
+    if (access->kind == SIM_SCENARIO_DELETE && looked) return -CELLAR_ERR_DUPLICATE;
     if (access->kind == SIM_SCENARIO_INSERT && present) return looked ? -CELLAR_ERR_DUPLICATE : -CELLAR_ERR_EXISTS;
     if (access->kind == SIM_SCENARIO_INSERT) return 0;
     *digest = sim_scenario_mix(*digest, present);

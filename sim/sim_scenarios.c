@@ -13,6 +13,7 @@
     {                                                                                                                  \
         .kind = SIM_SCENARIO_ACCESS, .key = k, .read = cells, .optional = true                                         \
     }
+#define EXISTS(k) LOOK(k, 0) /* asks for no cell */
 #define WRITE(k, cells)                                                                                                \
     {                                                                                                                  \
         .kind = SIM_SCENARIO_ACCESS, .key = k, .write = cells                                                          \
@@ -75,6 +76,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"insert_absent_read", 0, {{0, {INSERT(0)}}, {1, {LOOK(0, A)}}}},
     {"insert_two_absent_reads", 0, {{0, {INSERT(0), INSERT(1)}}, {1, {LOOK(0, A), LOOK(1, A)}}}},
     {"phantom_skew", 0, {{0, {LOOK(0, A), THEN_INSERT(1)}}, {1, {LOOK(1, A), THEN_INSERT(0)}}}},
+    {"exists_skew", 1, {{0, {EXISTS(0), THEN_INSERT(1)}}, {1, {EXISTS(1), THEN_DELETE(0)}}}},
     {"look_then_insert", 0, {{0, {LOOK(0, A), THEN_INSERT(0)}}, {1, {LOOK(0, A), THEN_INSERT(0)}}}},
     {"delete_read", 3, {{0, {DELETE(0), UPDATE(1, A, A)}}, {1, {LOOK(0, ALL), READ(1, A)}}}},
     {"delete_delete", 1, {{0, {DELETE(0)}}, {1, {DELETE(0)}}}},
@@ -82,7 +84,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"delete_insert_reuse", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {LOOK(0, ALL)}}}},
     {"delete_insert_update", 1, {{0, {DELETE(0)}}, {0, {INSERT(0)}}, {1, {UPDATE(0, A, A)}}}},
     {"reuse_under_blind_write", 1, {{0, {DELETE(0)}}, {0, {INSERT(1)}}, {1, {WRITE(0, A)}}}},
-#define QUICK_SCENARIOS 26
+#define QUICK_SCENARIOS 27
     /* one record: cells that are the same, that share some, that have nothing in common; read, written, both */
     {"read_write", 1, {{0, {READ(0, A)}}, {1, {UPDATE(0, A, A)}}}},
     {"read_write_wide", 1, {{0, {READ(0, C)}}, {1, {UPDATE(0, C, C)}}}},
@@ -126,6 +128,15 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"delete_update_if_there", 1, {{0, {DELETE(0)}}, {1, {TRY_UPDATE(0, ALL, ALL)}}}},
     {"delete_both", 3, {{0, {DELETE(0), DELETE(1)}}, {1, {DELETE(1), DELETE(0)}}}},
     {"delete_skew", 3, {{0, {LOOK(0, A), THEN_DELETE(1)}}, {1, {LOOK(1, A), THEN_DELETE(0)}}}},
+    {"exists_look", 3, {{0, {EXISTS(0), READ(1, A)}}, {1, {DELETE(0), UPDATE(1, A, A)}}}},
+    {"exists_there", 3, {{0, {READ(0, 0), THEN_UPDATE(1, A, A)}}, {1, {READ(1, A), THEN_DELETE(0)}}}},
+    {"exists_then_update", 1, {{0, {EXISTS(0), THEN_UPDATE(0, A, A)}}, {1, {UPDATE(0, A | B, A | B)}}}},
+    {"exists_then_write", 1, {{0, {EXISTS(0), THEN_UPDATE(0, B, A)}}, {1, {DELETE(0)}}, {2, {INSERT(0)}}}},
+    {"exists_twice", 3, {{0, {EXISTS(0), THEN_LOOK(0, A | B)}}, {1, {WRITE(0, A)}}, {2, {DELETE(0)}}}},
+    {"exists_delete_skew", 3, {{0, {EXISTS(0), THEN_DELETE(1)}}, {1, {EXISTS(1), THEN_DELETE(0)}}}},
+    {"exists_insert_skew", 0, {{0, {EXISTS(0), THEN_INSERT(1)}}, {1, {EXISTS(1), THEN_INSERT(0)}}}},
+    {"exists_reinserted", 3, {{0, {DELETE(0)}}, {0, {INSERT(0), UPDATE(1, A, A)}}, {1, {EXISTS(0), THEN_READ(1, A)}}}},
+    {"exists_slot_reused", 3, {{0, {DELETE(0)}}, {1, {INSERT(2), UPDATE(1, A, A)}}, {2, {EXISTS(0), THEN_READ(1, A)}}}},
     {"delete_insert", 1, {{0, {DELETE(0)}}, {1, {INSERT(0)}}}},
     {"delete_insert_other", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}}},
     {"move", 1, {{0, {DELETE(0), INSERT(1)}}, {1, {LOOK(0, A), LOOK(1, A)}}}},

@@ -1,6 +1,7 @@
 /* addrcache.c - making an address cache, and changing it. */
 #include "addrcache.h"
 
+#include "lazy.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -16,8 +17,8 @@ struct addrcache *addrcache_new(uint64_t entries, bool filling)
     if (!cache) return NULL;
     cache->shift = 64 - set_bits;
     cache->bytes = sizeof(*cache->sets) << set_bits;
-    void *sets = mmap(NULL, cache->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (sets == MAP_FAILED) {
+    void *sets = lazy_map(cache->bytes);
+    if (!sets) {
         free(cache);
         return NULL;
     }
@@ -29,7 +30,7 @@ struct addrcache *addrcache_new(uint64_t entries, bool filling)
 void addrcache_free(struct addrcache *cache)
 {
     if (!cache) return;
-    munmap(cache->sets, cache->bytes);
+    lazy_unmap(cache->sets, cache->bytes);
     free(cache);
 }
 

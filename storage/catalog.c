@@ -4,6 +4,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #define RUN_WRITES_MAX 8 /* of a new run's header, to a node that does not answer */
 
@@ -56,6 +58,17 @@ static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog
     return rc ? rc : catalog_replicate(co, ep, catalog, addr, run, first);
 }
 
+/* The run is ours alone: what did not reach a replica may be sent again. */
+static int run_begin(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
+                     struct chunk_wire *run)
+{
+    int rc;
+    run->magic = LAYOUT_CHUNK_MAGIC;
+    for (int tries = 1; (rc = run_write(co, ep, catalog, addr, run)) != 0; tries++)
+        if (tries == RUN_WRITES_MAX) return rc;
+    return 0;
+}
+
 int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                      struct chunk_wire *run, uint64_t *offset)
 {
@@ -69,11 +82,18 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
         return rc ? rc : -CELLAR_ERR_FULL;
     }
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
-    run->magic = LAYOUT_CHUNK_MAGIC;
-    /* The run is ours alone: what did not reach a replica may be sent again. */
-    for (int tries = 1; (rc = run_write(co, ep, catalog, fabric_addr_of(node, *offset), run)) != 0; tries++)
-        if (tries == RUN_WRITES_MAX) return rc;
-    return 0;
+    return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run);
+}
+
+/* Nobody else's chunk, ever: it need not be counted, and cannot be lost to whoever asked the heap for too much. */
+int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t node,
+                       struct chunk_wire *run, uint64_t *offset)
+{
+    must(run->chunk_count == 1);
+    uint64_t spare = cn / catalog->mn_count;
+    if (node != catalog_log_node(catalog, cn) || spare >= catalog->spare_count) return -CELLAR_ERR_FULL;
+    *offset = catalog->heap_offset + (catalog->chunk_count + spare) * LAYOUT_CHUNK_BYTES;
+    return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run);
 }
 
 int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
@@ -89,7 +109,9 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
     static const struct chunk_wire zero;
     if (run->magic != LAYOUT_CHUNK_MAGIC || run->pad || memcmp(run->rest, zero.rest, sizeof(zero.rest)) != 0)
         return false;
-    if (run->chunk_count == 0 || run->chunk_count > catalog->chunk_count - chunk) return false;
+    if (chunk >= catalog->chunk_count && (run->kind != LAYOUT_RUN_LOG || run->chunk_count != 1)) return false;
+    if (chunk < catalog->chunk_count && run->chunk_count > catalog->chunk_count - chunk) return false;
+    if (run->chunk_count == 0) return false;
     if (run->kind == LAYOUT_RUN_LOG) return run->table_id == 0 && run->slot_bytes == 0;
     if (run->table_id == 0 || run->table_id > LAYOUT_CATALOG_TABLES_MAX || run->owner_coordinator) return false;
     const struct cellar_table *table = catalog->tables[run->table_id - 1];
@@ -100,6 +122,18 @@ bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *ru
 }
 
 /* ---- shape ---- */
+
+/* What lies behind the locks: chunks, spares, seal. By the number of compute nodes that the pool was formatted for. */
+static void chunks_lay_out(struct catalog *catalog)
+{
+    uint64_t all = (catalog->area_bytes - catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
+    uint64_t seal_bytes = sizeof(struct seal_wire) + all * sizeof(uint64_t);
+    uint64_t seals = (seal_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES;
+    uint64_t spares = (catalog->cn_count + catalog->mn_count - 1) / catalog->mn_count;
+    catalog->spare_count = spares < all / LAYOUT_SPARES_PART ? spares : all / LAYOUT_SPARES_PART;
+    catalog->chunk_count = all - seals - catalog->spare_count;
+    catalog->seal_offset = catalog->area_bytes - seals * LAYOUT_CHUNK_BYTES;
+}
 
 static int shape_set(struct catalog *catalog, const struct catalog_shape *shape, struct cellar_error *error)
 {
@@ -122,12 +156,12 @@ static int shape_set(struct catalog *catalog, const struct catalog_shape *shape,
     uint64_t locks_bytes = shape->locks_bytes > LAYOUT_LOCKS_BYTES ? shape->locks_bytes : LAYOUT_LOCKS_BYTES;
     catalog->heap_offset =
         (LAYOUT_LOCKS_OFFSET + locks_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES;
-    uint64_t least = (catalog->heap_offset + LAYOUT_CHUNK_BYTES) * (shape->replicas + 1);
+    uint64_t least = (catalog->heap_offset + 2 * LAYOUT_CHUNK_BYTES) * (shape->replicas + 1);
     if (shape->mn_bytes < least || shape->mn_bytes >= 1ull << 48)
         return err_set(error, CELLAR_ERR_INVALID,
                        "memory nodes of %llu bytes; with %u backups, %llu to %llu are possible", TEXT(shape->mn_bytes),
                        shape->replicas, TEXT(least), TEXT((1ull << 48) - 1));
-    catalog->chunk_count = (catalog->area_bytes - catalog->heap_offset) / LAYOUT_CHUNK_BYTES;
+    chunks_lay_out(catalog);
     return 0;
 }
 
@@ -146,6 +180,16 @@ static int locks_differ(struct cellar_error *error, uint32_t node, bool have)
                    node, have ? "with" : "without", have ? "mode 2pl" : "another mode than 2pl");
 }
 
+uint32_t catalog_superblock_checksum(const struct superblock_wire *block)
+{
+    struct superblock_wire first = {0};
+    memcpy(&first, block, AT(state));
+    first.magic = 0;
+    first.checksum = 0;
+    uint64_t sum = XXH3_64bits(&first, AT(state));
+    return (uint32_t)(sum ^ sum >> 32);
+}
+
 /* Does the superblock just read belong to this build, this node and this shape? */
 static int superblock_check(struct catalog *catalog, const struct superblock_wire *have, uint32_t node,
                             struct cellar_error *error)
@@ -158,11 +202,17 @@ static int superblock_check(struct catalog *catalog, const struct superblock_wir
         return err_set(error, CELLAR_ERR_CORRUPT,
                        "memory node %u holds no pool: it begins with %#llx, a pool with %#llx", node, TEXT(have->magic),
                        TEXT(LAYOUT_MAGIC));
-    if (have->layout_version != LAYOUT_VERSION || have->fingerprint != layout_fingerprint())
+    if (have->fingerprint != layout_fingerprint())
         return err_set(error, CELLAR_ERR_MISMATCH,
-                       "memory node %u was formatted by another build: layout version %u, fingerprint %llx; this build "
-                       "has version %d, %llx",
-                       node, have->layout_version, TEXT(have->fingerprint), LAYOUT_VERSION, TEXT(layout_fingerprint()));
+                       "memory node %u was formatted by another build: layout fingerprint %llx; this build has %llx",
+                       node, TEXT(have->fingerprint), TEXT(layout_fingerprint()));
+    if (have->checksum != catalog_superblock_checksum(have))
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "memory node %u, offset 0: the superblock is damaged: its checksum is wrong", node);
+    if (have->state != LAYOUT_POOL_OPEN && have->state != LAYOUT_POOL_CLOSED)
+        return err_set(error, CELLAR_ERR_CORRUPT,
+                       "memory node %u, offset %zu: the superblock is damaged: a pool is neither open nor closed: %#x",
+                       node, AT(state), have->state);
     if (have->node != node)
         return err_set(error, CELLAR_ERR_MISMATCH, "the memory node attached as number %u was formatted as number %u",
                        node, have->node);
@@ -225,14 +275,15 @@ static int format(struct coro *co, struct fabric_ep *ep, struct catalog_home *ho
     for (uint32_t node = catalog->mn_count; rc == 0 && node-- > 0;) {
         *block = (struct superblock_wire){.magic = LAYOUT_MAGIC,
                                           .fingerprint = layout_fingerprint(),
-                                          .layout_version = LAYOUT_VERSION,
                                           .node = node,
                                           .mn_count = catalog->mn_count,
                                           .replicas = catalog->replicas,
                                           .mn_bytes = catalog->mn_bytes,
                                           .area_bytes = catalog->area_bytes,
                                           .heap_offset = catalog->heap_offset,
-                                          .cn_count = catalog->cn_count};
+                                          .cn_count = catalog->cn_count,
+                                          .state = LAYOUT_POOL_OPEN};
+        block->checksum = catalog_superblock_checksum(block);
         /* Words from chunk_next on belong to atomics, and are zero in fresh memory. */
         rc = catalog_replicate(co, ep, catalog, superblock_at(node, AT(fingerprint)), &block->fingerprint,
                                (uint32_t)(AT(chunk_next) - AT(fingerprint)));
@@ -251,11 +302,33 @@ static int superblock_read(struct coro *co, struct fabric_ep *ep, struct catalog
     return rc ? node_error(error, node, rc) : 0;
 }
 
+/*
+ * Node 0 is blank: no other may hold data, or what was lost with node 0 would be forgotten, and theirs with it. One that was formatted and never
+ * used is as good as blank: the formatting was interrupted.
+ */
+static int blank_check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool existing,
+                       struct cellar_error *error)
+{
+    for (uint32_t node = 1; node < home->catalog.mn_count; node++) {
+        int rc = superblock_read(co, ep, home, node, error);
+        if (rc) return rc;
+        if (home->superblock.magic && home->superblock.chunk_next)
+            return err_set(error, CELLAR_ERR_CORRUPT,
+                           "memory node 0 is blank, and node %u holds data: node 0 has lost its memory", node);
+    }
+    return existing ? err_set(error, CELLAR_ERR_NOT_FOUND,
+                              "memory node 0 is blank: there is no pool; what it held, if it held one, is lost")
+                    : 0;
+}
+
 /* Formats the pool unless another CN was faster. */
-static int format_if_first(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, struct cellar_error *error)
+static int format_if_first(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool existing,
+                           struct cellar_error *error)
 {
     int rc = superblock_read(co, ep, home, 0, error);
     if (rc || home->superblock.magic) return rc;
+    rc = blank_check(co, ep, home, existing, error);
+    if (rc) return rc;
     rc = catalog_lock_take(co, ep, error);
     if (rc) return rc;
     rc = superblock_read(co, ep, home, 0, error);
@@ -273,8 +346,10 @@ static int check(struct coro *co, struct fabric_ep *ep, struct catalog_home *hom
         if (rc == 0) rc = superblock_check(&home->catalog, &home->superblock, node, error);
         if (rc) return rc;
         cn_count = home->superblock.cn_count;
+        if (node == 0) home->catalog.closed = home->superblock.state == LAYOUT_POOL_CLOSED;
     }
     home->catalog.cn_count = cn_count;
+    chunks_lay_out(&home->catalog);
     return 0;
 }
 
@@ -353,7 +428,8 @@ int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_sha
     bool before = batch_bulk_enter(ep);
     rc = shape_set(&home->catalog, shape, error);
     if (rc == 0 && shared && shape->replicas) rc = away_find(co, ep, home, error);
-    if (rc == 0 && (fresh || shared) && home->catalog.away < 0) rc = format_if_first(co, ep, home, error);
+    if (rc == 0 && (fresh || shared) && home->catalog.away < 0)
+        rc = format_if_first(co, ep, home, shape->existing, error);
     if (rc == 0) rc = check(co, ep, home, error);
     if (rc == 0) rc = catalog_tables_read(co, ep, &home->catalog, error);
     atomic_store_explicit(&ep->route, NULL, memory_order_release);

@@ -25,7 +25,10 @@ struct catalog {
     uint32_t mn_count, replicas, cn_count;
     bool versions; /* tables made here keep old versions */
     uint64_t mn_bytes, area_bytes, heap_offset;
-    uint64_t chunk_count; /* that fit in the heap of one area */
+    uint64_t chunk_count; /* that the heap of one area has */
+    uint64_t spare_count; /* behind these, of one area (catalog_spare_take) */
+    uint64_t seal_offset; /* behind those */
+    bool closed;          /* it was when it was opened: its seal holds */
     int32_t
         away; /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells who is now) */
     uint32_t table_count;
@@ -37,6 +40,7 @@ struct catalog_shape {
     uint64_t mn_bytes;
     bool versions;        /* for tables that are made */
     uint64_t locks_bytes; /* of each area, for locks at least (locktable.h) */
+    bool existing;        /* blank memory is refused: none is formatted */
 };
 
 /*
@@ -61,14 +65,25 @@ NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const str
  */
 NODISCARD int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                                struct chunk_wire *run, uint64_t *offset);
+/*
+ * As catalog_run_take for a run of one chunk, from what was set aside when the pool was made: the first log segment of that compute node, whose
+ * memory node is *node*. FULL: it has none. It is the same chunk each time.
+ */
+NODISCARD int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                                 uint32_t node, struct chunk_wire *run, uint64_t *offset);
 /* Chunks of a node that have been handed out, never more than chunk_count. `word`: registered memory of 8 bytes. */
 NODISCARD int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                                   uint64_t *word, uint64_t *count);
+/* Of what is written once, when a node is formatted. */
+uint32_t catalog_superblock_checksum(const struct superblock_wire *block);
 /*
  * Is this, read at chunk number `chunk`, the header of a run of this pool? For untrusted bytes; tables made by others
  * are unknown.
  */
 bool catalog_run_sane(const struct catalog *catalog, const struct chunk_wire *run, uint64_t chunk);
+
+/* The memory node of a compute node's first log segment. */
+static inline uint32_t catalog_log_node(const struct catalog *catalog, uint32_t cn) { return cn % catalog->mn_count; }
 
 /* The i-th replica of a primary address, i in [0, replicas]; 0 is the address itself. */
 static inline struct fabric_addr catalog_replica(const struct catalog *catalog, struct fabric_addr addr, uint32_t i)

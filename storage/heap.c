@@ -21,7 +21,10 @@ int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *e
 int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error *error)
 {
     struct chunk_wire *run = &walk->memory->run;
-    while (walk->chunk < walk->chunk_end) {
+    const struct catalog *catalog = walk->catalog;
+    for (;;) {
+        if (walk->chunk >= walk->chunk_end && walk->chunk < catalog->chunk_count) walk->chunk = catalog->chunk_count;
+        if (walk->chunk >= catalog->chunk_count + catalog->spare_count) return 0;
         uint64_t chunk = walk->chunk, offset = walk->catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES;
         int rc = batch_read(co, walk->ep, fabric_addr_of(walk->node, offset), run, sizeof(*run));
         if (rc) return walk_error(walk, offset, rc, error);
@@ -37,7 +40,6 @@ int heap_walk_next(struct coro *co, struct heap_walk *walk, struct cellar_error 
         walk->slot = walk->read_start = walk->read_end = offset + sizeof(*run);
         return 1;
     }
-    return 0;
 }
 
 int heap_slot_next(struct coro *co, struct heap_walk *walk, uint8_t **slot, uint64_t *offset,

@@ -19,7 +19,7 @@ struct heap_walk {
     const struct catalog *catalog;
     struct heap_memory *memory;
     uint32_t node;
-    uint64_t chunk, chunk_end; /* the next run starts at `chunk` */
+    uint64_t chunk, chunk_end; /* the next run starts at `chunk`; of the heap: spares follow */
     uint64_t offset;           /* of the current run, whose header is memory->run */
     uint64_t slot, read_end;   /* the next slot; behind the slots in memory */
     uint64_t read_start;

@@ -12,6 +12,8 @@
  *     locks      of hot records, or of all (locktable.h), up to the heap
  *     heap       runs of 64 KiB chunks, handed out by FAA on the superblock's chunk_next; each run starts with a
  *                chunk_wire
+ *     spares     one chunk for each compute node's first log segment, should the heap be full
+ *     seal       checksums of all of the above, written at a clean close and compared at the next open (seal.h)
  *
  *     run kinds: RECORDS (slots of one table) | BUCKETS (the index of one table) | OVERFLOW (further buckets) |
  *                LOG (one coordinator's segment)
@@ -37,7 +39,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 6
+#define LAYOUT_VERSION 7
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -61,31 +63,39 @@ _Static_assert(LAYOUT_LOCKS_BYTES >= 32768, "room for locks");
 #define LAYOUT_MAGIC 0x52414c4c45430001ull /* "\1\0CELLAR" read as a little-endian word */
 
 struct superblock_wire {
-    uint64_t magic;          /*   0..7   written last when a node is formatted */
-    uint64_t fingerprint;    /*   8..15  layouts and build constants */
-    uint32_t layout_version; /*  16..19 */
-    uint32_t node;           /*  20..23 */
-    uint32_t mn_count;       /*  24..27 */
-    uint32_t replicas;       /*  28..31 */
-    uint64_t mn_bytes;       /*  32..39 */
-    uint64_t area_bytes;     /*  40..47 */
-    uint64_t heap_offset;    /*  48..55 */
-    uint32_t cn_count;       /*  56..59  compute nodes that tags must be able to name */
-    uint32_t pad;            /*  60..63  zero */
-    uint64_t chunk_next;     /*  64..71  atomics only: next free chunk, counted from heap_offset */
-    uint64_t incarnation;    /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
-    uint64_t catalog_lock;   /*  80..87  atomics only: CN index + 1 of who creates a table */
-    uint64_t epoch;          /*  88..95  atomics only: grows with each change of a member's state */
-    uint64_t configuration;  /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
+    uint64_t magic;         /*   0..7   written last when a node is formatted */
+    uint64_t fingerprint;   /*   8..15  layouts and build constants */
+    uint32_t checksum;      /*  16..19  xxh3, folded, of bytes 0..59, this field and the magic taken as zero */
+    uint32_t node;          /*  20..23 */
+    uint32_t mn_count;      /*  24..27 */
+    uint32_t replicas;      /*  28..31 */
+    uint64_t mn_bytes;      /*  32..39 */
+    uint64_t area_bytes;    /*  40..47 */
+    uint64_t heap_offset;   /*  48..55 */
+    uint32_t cn_count;      /*  56..59  compute nodes that tags must be able to name */
+    uint32_t state;         /*  60..63  enum layout_pool_state */
+    uint64_t chunk_next;    /*  64..71  atomics only: next free chunk, counted from heap_offset */
+    uint64_t incarnation;   /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
+    uint64_t catalog_lock;  /*  80..87  atomics only: CN index + 1 of who creates a table */
+    uint64_t epoch;         /*  88..95  atomics only: grows with each change of a member's state */
+    uint64_t configuration; /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
     uint64_t clock;     /* 104..111 atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */
     uint8_t rest[3984]; /* 112..4095 zero */
 };
 LAYOUT_SIZE(superblock_wire, 4096);
+LAYOUT_AT(superblock_wire, checksum, 16);
+LAYOUT_AT(superblock_wire, state, 60);
 LAYOUT_AT(superblock_wire, mn_bytes, 32);
 LAYOUT_AT(superblock_wire, chunk_next, 64);
 LAYOUT_AT(superblock_wire, epoch, 88);
 LAYOUT_AT(superblock_wire, configuration, 96);
 LAYOUT_AT(superblock_wire, clock, 104);
+
+/* No flipped bit makes one of the other; node 0's says what the pool is. */
+enum layout_pool_state {
+    LAYOUT_POOL_OPEN = 0x4e45504f,  /* in use, or its last user did not close it: its seal says nothing */
+    LAYOUT_POOL_CLOSED = 0x314c5353 /* at rest since a clean close: its seal holds */
+};
 
 /* Where the clock begins: above every TS that loading gives. After the loss of its node it goes on so much higher, too. */
 #define LAYOUT_CLOCK_STEP (1ull << 32)
@@ -173,6 +183,26 @@ struct chunk_wire {
 };
 LAYOUT_SIZE(chunk_wire, LAYOUT_LINE);
 LAYOUT_AT(chunk_wire, log_watermark, 32);
+
+/* What replacing and recovering need of a full pool: a chunk for each compute node on the memory node of its first log, of at most this part of all. */
+#define LAYOUT_SPARES_PART 16
+
+/* ---- seal: the last chunks of each area ---- */
+
+#define LAYOUT_SEAL_MAGIC 0x4c41455352414c43ull
+
+struct seal_wire {
+    uint64_t magic;    /*  0..7 */
+    uint64_t checksum; /*  8..15  xxh3 of bytes 16..63 */
+    uint64_t
+        chunks; /* 16..23  handed out of the heap when the pool was closed: so many sums follow, and one for each spare */
+    uint64_t
+        fixed; /* 24..31  sum of what lies before the heap, but for the superblock's first line, which has its own */
+    uint64_t sums;    /* 32..39  sum of the sums, which follow this line: 8 bytes each, in the order of the chunks */
+    uint8_t rest[24]; /* 40..63  zero */
+};
+LAYOUT_SIZE(seal_wire, LAYOUT_LINE);
+LAYOUT_AT(seal_wire, fixed, 24);
 
 /* One word, so that no part of it can be of another incarnation: incarnation (28 bits) | sequence (36 bits). */
 static inline uint64_t layout_watermark_of(uint64_t incarnation, uint64_t sequence)

@@ -75,7 +75,7 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
     if (rc)
         return err_set(audit->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
-    map->chunk_count = walk.chunk_end;
+    map->chunk_count = audit->catalog->chunk_count + audit->catalog->spare_count;
     map->chunks = calloc(map->chunk_count + 1, sizeof(*map->chunks));
     map->reached = calloc(map->chunk_count + 1, LINES_PER_CHUNK / 8);
     if (!map->chunks || !map->reached)
@@ -83,9 +83,9 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         uint32_t first = (uint32_t)((walk.offset - audit->catalog->heap_offset) / LAYOUT_CHUNK_BYTES);
-        if (run->chunk_count > map->chunk_count - first)
+        if (first < walk.chunk_end && run->chunk_count > walk.chunk_end - first)
             return audit_error(audit, "INV-STORE-1", NULL, fabric_addr_of(node, walk.offset), "chunks of a run",
-                               run->chunk_count, map->chunk_count - first);
+                               run->chunk_count, walk.chunk_end - first);
         rc = run_check(audit, &walk);
         if (rc) return rc;
         for (uint32_t i = 0; i < run->chunk_count; i++)

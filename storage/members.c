@@ -88,11 +88,46 @@ static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog 
     return err_set(error, (enum cellar_error_code)(-rc), "compute node %u cannot join: %s", cn, cellar_error_text(rc));
 }
 
+/*
+ * Claims that earlier lives made in these names, as leaders of a failover above all, which have not joined: the next one knows nothing of them, and
+ * others would wait for it without end. It is not at them; those who are dead are recovered by who meets them.
+ */
+static int claims_return(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
+                         uint32_t count, struct cellar_error *error)
+{
+    for (uint32_t cn = 0; cn < catalog->cn_count; cn++) {
+        struct members_state from, now;
+        int rc = members_look(co, ep, cn, &from);
+        struct members_state to = from;
+        to.recoverer = -1;
+        to.claim_epoch++;
+        bool ours = rc == 0 && !members_is_free(&from) && (uint32_t)from.recoverer - first < count;
+        if (ours && to.claim_epoch <= LAYOUT_MEMBER_EPOCH_MAX) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
+        if (rc)
+            return err_set(error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
+                           cellar_error_text(rc));
+    }
+    return 0;
+}
+
+/* Before the words do: who reads of this life there, and fences it, finds it; who fences an earlier one does not (INV-FABRIC-12). */
+static int lives_say(struct fabric_ep *ep, uint32_t first, uint32_t count, uint64_t incarnation,
+                     struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t cn = first; cn < first + count && rc == 0; cn++) {
+        struct fabric_control control = {.kind = FABRIC_CN_LIFE, .cn = cn, .life = incarnation};
+        rc = ep->fabric->ops->control(ep->fabric, &control, error);
+    }
+    return rc;
+}
+
 static int join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
                 bool alone, uint64_t *incarnation, uint32_t *dirty, struct cellar_error *error)
 {
     uint64_t before;
     int rc = look_all(co, ep, alone ? 0 : first, alone ? LAYOUT_MEMBERS_MAX : count, dirty, error);
+    if (rc == 0) rc = claims_return(co, ep, catalog, first, count, error);
     if (rc) return rc;
     rc = batch_faa(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, incarnation)), 1, &before);
     if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
@@ -100,6 +135,7 @@ static int join(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
     if (*incarnation > LAYOUT_MEMBER_INCARNATION_MAX)
         return err_set(error, CELLAR_ERR_FULL, "the pool was opened %llu times, as often as it can be",
                        (unsigned long long)before);
+    rc = lives_say(ep, first, count, *incarnation, error);
     for (uint32_t cn = first; cn < first + count && rc == 0; cn++)
         rc = join_one(co, ep, catalog, cn, *incarnation, dirty, error);
     return rc;
@@ -165,6 +201,12 @@ int members_renew(struct coro *co, struct fabric_ep *ep, const struct catalog *c
     int rc = batch_faa(co, ep, member_at(0, ep->cn, offsetof(struct member_wire, lease)), 1, &old);
     if (rc || old >> LAYOUT_LEASE_SIGNS_BITS == lease_ns / 1000) return rc;
     return members_promise(co, ep, catalog, lease_ns);
+}
+
+int members_sign_for(struct coro *co, struct fabric_ep *ep, uint32_t cn)
+{
+    uint64_t old;
+    return batch_faa(co, ep, member_at(0, cn, offsetof(struct member_wire, lease)), 1, &old);
 }
 
 int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign)

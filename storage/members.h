@@ -33,6 +33,11 @@ static inline bool members_is_free(const struct members_state *state)
 {
     return state->state == LAYOUT_MEMBER_NEVER || state->state == LAYOUT_MEMBER_FREE;
 }
+/* Declared dead, and recovered by its own next life, which has not joined yet? */
+static inline bool members_opens(const struct members_state *state, uint32_t cn)
+{
+    return !members_is_free(state) && state->state != LAYOUT_MEMBER_LIVE && state->recoverer == (int32_t)cn;
+}
 const char *members_state_name(enum layout_member_state state);
 
 /* Reads one word; the status of an operation that failed, or CORRUPT. */
@@ -44,7 +49,8 @@ NODISCARD int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, s
 NODISCARD int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                            const struct members_state *from, const struct members_state *to, struct members_state *now);
 /*
- * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's life. DIRTY with
+ * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's life, and hold no claim that an
+ * earlier life of theirs made. DIRTY with
  * *dirty: that one did not leave, and has not been recovered; `alone`: nor may anybody else be a member. Bulk mode.
  */
 NODISCARD int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
@@ -67,6 +73,8 @@ struct members_sign {
 NODISCARD int members_promise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns);
 /* A sign of life of the endpoint's node, which has promised that. */
 NODISCARD int members_renew(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns);
+/* A sign of life in the name of `cn`, an earlier life of which the endpoint's node recovers. */
+NODISCARD int members_sign_for(struct coro *co, struct fabric_ep *ep, uint32_t cn);
 /* One batch. The status of what failed, or CORRUPT. */
 NODISCARD int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign);
 

@@ -40,6 +40,12 @@ struct schema_cell {
     uint16_t zero;         /* 16 bytes in all: a cell is found by a shift */
 };
 
+/*
+ * The cell that stands for the record's presence, where nothing else of it is asked for: the first one. Inserts and deletes change all cells, so
+ * whoever reads this one, and finds it unchanged later, knows that the record was there all the while.
+ */
+#define SCHEMA_WITNESS 1u
+
 struct schema {
     uint32_t cell_count, column_count, run_count;
     uint32_t row_bytes;

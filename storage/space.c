@@ -1,12 +1,13 @@
 /* space.c - one worker's slots: freed ones first, then the rest of its current chunk, then a new chunk. */
 #include "space.h"
 
+#include "lazy.h"
+
 #include "batch.h"
 #include "heap.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define RUN_SLOT_BYTES_SMALL                                                                                           \
     2048 /* records above this come in runs of several chunks, so that little is left at the end */
@@ -177,21 +178,14 @@ static int node_scan(struct coro *co, struct space *space, uint32_t node, struct
     return 0;
 }
 
-/* Address space only: pages come with their first use, and a page that is never used costs nothing. */
-static void *reserve_memory(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 static struct space *space_new(struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn)
 {
     struct space *space = calloc(1, sizeof(*space));
     if (!space) return NULL;
     *space = (struct space){.ep = ep, .catalog = catalog, .cn = cn};
-    space->memory = reserve_memory(sizeof(*space->memory));
-    space->reserves = reserve_memory(reserve_count(space) * sizeof(*space->reserves));
-    space->free_slots = reserve_memory(reserve_count(space) * sizeof(*space->free_slots));
+    space->memory = lazy_map(sizeof(*space->memory));
+    space->reserves = lazy_map(reserve_count(space) * sizeof(*space->reserves));
+    space->free_slots = lazy_map(reserve_count(space) * sizeof(*space->free_slots));
     if (space->memory && space->reserves && space->free_slots &&
         fabric_register_local(ep->fabric, space->memory, sizeof(*space->memory)) == 0)
         return space;
@@ -221,9 +215,9 @@ int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
 void space_free(struct space *space)
 {
     if (!space) return;
-    if (space->memory) munmap(space->memory, sizeof(*space->memory));
-    if (space->reserves) munmap(space->reserves, reserve_count(space) * sizeof(*space->reserves));
-    if (space->free_slots) munmap(space->free_slots, reserve_count(space) * sizeof(*space->free_slots));
+    lazy_unmap(space->memory, sizeof(*space->memory));
+    lazy_unmap(space->reserves, reserve_count(space) * sizeof(*space->reserves));
+    lazy_unmap(space->free_slots, reserve_count(space) * sizeof(*space->free_slots));
     free(space->logs);
     free(space);
 }
@@ -326,6 +320,8 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
                                .owner_coordinator = coordinator};
     bool before = batch_bulk_enter(space->ep);
     int rc = catalog_run_take(co, space->ep, space->catalog, node, run, &offset);
+    if (rc == -CELLAR_ERR_FULL && coordinator == 0 && chunks == 1)
+        rc = catalog_spare_take(co, space->ep, space->catalog, space->cn, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
         return err_set(error, (enum cellar_error_code)(-rc), "a log segment of %llu bytes on memory node %u: %s",

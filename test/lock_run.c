@@ -287,7 +287,7 @@ static int start(struct lock_run_cluster *run, struct cellar_error *error)
 
 static bool await(struct lock_run_cluster *run, uint32_t *word, const char *what)
 {
-    int code = run->fabric->ops->wait(run->fabric, word);
+    int code = run->fabric->ops->wait(run->fabric, word, UINT64_MAX);
     if (code == 0) return !run->watch.verdict[0];
     uint32_t waiting = 0, lock = 0;
     for (uint32_t i = 0; i < run->watch.client_count; i++) {

@@ -1,25 +1,19 @@
 #include "agent.h"
 
-#include "crest.h"
 #include "db.h"
 #include "plant.h"
 
 #define PAUSE_NS 5000 /* between two looks at the word, while it stands still; doubles with each further one */
 #define PAUSE_MAX_NS 200000
+#define RETRY_TOLD_NS 1000000       /* between two tries to end a change: from then on each is logged, */
+#define RETRY_MAX_NS 1000000000ull  /* and no longer than this */
 #define LOOKS_MAX 64                /* in vain, when nobody has to stand still */
 #define TAKE_NS 1000000ull          /* so long it waits for a leader before it asks whether that one is dead, */
 #define TAKE_LATE_NS 10000000000ull /* and so long before it declares it so */
 
 static struct failover_home home_of(const struct agent *agent, struct sched_task *task)
 {
-    struct worker *worker = agent->worker;
-    return (struct failover_home){.recover = {.ep = worker->ep,
-                                              .catalog = worker->db->catalog,
-                                              .member = &worker->db->member,
-                                              .sched = &worker->sched,
-                                              .task = task,
-                                              .cn = worker->cn},
-                                  .halt = agent->halt};
+    return (struct failover_home){.recover = db_recover_home(agent->worker, task), .halt = agent->halt};
 }
 
 static void pause_for(struct coro *co, struct agent *agent, struct sched_task *task, uint64_t *pause_ns)
@@ -47,8 +41,9 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
 static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
+    atomic_store(&halt->unmended, true);
     if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
-    crest_stop_node(halt->gate, agent->worker->home.local, &agent->worker->sched);
+    gate_stop(halt->gate, &agent->worker->sched);
     halt_end(halt, &halt->now);
 }
 
@@ -81,31 +76,65 @@ static void resign(struct coro *co, struct agent *agent, const struct configurat
     (void)!configuration_move(co, agent->worker->ep, agent->worker->db->catalog, now, &to, &seen);
 }
 
-static bool take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
-                      uint64_t waited_ns)
+static int take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
+                     uint64_t waited_ns, struct cellar_error *error)
 {
     const struct failover_home home = home_of(agent, task);
-    struct cellar_error error;
+    atomic_bool *leading = &agent->worker->agent->leading;
     bool own = now->leader == (int32_t)agent->worker->cn || now->leader < 0;
-    if (!own && waited_ns < TAKE_NS) return false;
+    if (!own && waited_ns < TAKE_NS) return -CELLAR_ERR_EXISTS;
     if (atomic_load(&agent->halt->gate->failed)) {
         if (now->leader == (int32_t)agent->worker->cn) resign(co, agent, now);
-        return false;
+        return -CELLAR_ERR_EXISTS;
     }
-    return failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, &error) == 0;
+    /* Who opens the pool follows the configuration beside the agent: both would lead, and take it from each other without end. */
+    if (atomic_exchange(leading, true)) return -CELLAR_ERR_EXISTS;
+    int rc = failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, error);
+    atomic_store(leading, false);
+    return rc;
 }
 
-/* Two at a time: nobody can end this change. */
-static bool another_lost(const struct agent *agent, const struct configuration *now)
+/* Will it go away by itself, or with others? Memory nodes that do not answer are there or lost, and whoever does not stand still is or ends. */
+static bool passes(int rc)
 {
-    struct fabric *fabric = agent->worker->ep->fabric;
-    bool lost = false;
-    for (uint32_t node = 0; node < fabric->mn_count && !lost; node++) {
-        struct fabric_control control = {
-            .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = node, .only_dead = true};
-        lost = (int32_t)node != now->away && fabric->ops->control(fabric, &control, NULL) == 0;
+    return rc == -CELLAR_ERR_EXISTS || rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ||
+           rc == -CELLAR_ERR_DEADLINE;
+}
+
+/*
+ * INV-FAILOVER-8. A change that could not be ended: each try moves the epoch, so it is tried less and less often, and said aloud; not at all where it
+ * would fail again. False: this compute node has stopped, and another one may lead.
+ */
+static bool retry(struct coro *co, struct agent *agent, struct sched_task *task, int rc,
+                  const struct cellar_error *error)
+{
+    struct cellar *db = agent->worker->db;
+    if (rc == -CELLAR_ERR_EXISTS) return true;
+    if (passes(rc)) {
+        agent->retry_ns = agent->retry_ns ? 2 * agent->retry_ns : PAUSE_NS;
+        if (agent->retry_ns > RETRY_MAX_NS) agent->retry_ns = RETRY_MAX_NS;
+        if (agent->retry_ns > RETRY_TOLD_NS)
+            db_log(db, CELLAR_LOG_WARNING, "the configuration could not be changed yet: %s", error->text);
+        sched_sleep(co, &agent->worker->sched, task, agent->retry_ns);
+        return true;
     }
-    return lost;
+    db_log(db, CELLAR_LOG_ERROR, "compute node %u cannot lead a change of the configuration, and stops: %s",
+           agent->worker->cn, error->text);
+    agent->why = *error;
+    struct configuration last;
+    if (look(co, agent, &last) == 0 && configuration_changing(&last) && last.leader == (int32_t)agent->worker->cn)
+        resign(co, agent, &last);
+    give_up(agent);
+    return false;
+}
+
+/*
+ * What the member word tells of holds on to what it holds: this compute node has stopped; or it opens the pool, and the word is of an earlier life.
+ * That one is dead, though its index stands still (INV-FAILOVER-3).
+ */
+static bool is_over(const struct agent *agent)
+{
+    return atomic_load(&agent->halt->gate->failed) || (!agent->worker->db->joined && !PLANT(failover_ack_inherited));
 }
 
 /* Until an even epoch, or until this compute node is fenced. */
@@ -115,15 +144,20 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
     struct fabric_ep *ep = agent->worker->ep;
     uint64_t begin_ns = fabric_now_ns(ep), pause_ns = PAUSE_NS;
     uint32_t acked = 0;
+    agent->retry_ns = 0;
     halt_begin(halt, &now);
     while (!atomic_load(&agent->worker->stop)) {
         if (acked != now.epoch && halt_still(halt, &agent->worker->sched) &&
-            configuration_ack(co, ep, &now, agent->worker->cn, atomic_load(&halt->gate->failed)) == 0)
+            configuration_ack(co, ep, &now, agent->worker->cn, is_over(agent)) == 0)
             acked = now.epoch;
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;
         int rc = look(co, agent, &next);
-        if (rc == -CELLAR_ERR_FENCED || (rc == 0 && configuration_changing(&next) && another_lost(agent, &next))) {
+        /* INV-FAILOVER-9. Who reaches no word any more knows of the last change that he saw. */
+        const struct configuration *known = rc == 0 || PLANT(agent_unanswered_waits) ? &next : &now;
+        bool unknown = rc && PLANT(agent_unanswered_waits);
+        if (rc == -CELLAR_ERR_FENCED ||
+            (!unknown && configuration_changing(known) && halt_another_lost(halt, known->away))) {
             give_up(agent);
             return;
         }
@@ -138,8 +172,28 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
             pause_ns = PAUSE_NS;
         }
         now = next;
-        if (take_over(co, agent, task, &now, fabric_now_ns(ep) - begin_ns)) return;
+        struct cellar_error error = {0};
+        rc = take_over(co, agent, task, &now, fabric_now_ns(ep) - begin_ns, &error);
+        if (rc == 0 || !retry(co, agent, task, rc, &error)) return;
     }
+}
+
+/*
+ * INV-FAILOVER-9. One is lost, and another one is, or is away: no failover stands in for it. Of two that are lost at once neither's change can be led to its end,
+ * and none that has begun; where one is away already, calls that do not need the other one go on. True: this compute node has stopped.
+ */
+static bool unmended(struct agent *agent)
+{
+    struct halt *halt = agent->halt;
+    int32_t away = halt->now.away;
+    if (!halt_another_lost(halt, away) || PLANT(agent_unanswered_waits)) return false;
+    if (away < 0)
+        while (!halt_is_lost(halt, (uint32_t)++away)) continue;
+    if (!halt_another_lost(halt, away)) return false;
+    bool ends = halt->now.away < 0 || atomic_load(&halt->gate->halted);
+    atomic_store(&halt->unmended, true);
+    if (ends) give_up(agent);
+    return ends;
 }
 
 /* A memory node did not answer; most of the time it is there all the same. */
@@ -148,6 +202,7 @@ static void suspects_judge(struct coro *co, struct agent *agent)
     struct halt *halt = agent->halt;
     const struct failover_home home = home_of(agent, &agent->task);
     struct cellar_error error;
+    if (unmended(agent)) return;
     for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
         uint32_t node = (uint32_t)__builtin_ctzll(nodes);
         struct fabric_control control = {
@@ -173,7 +228,7 @@ static void filler_await(struct agent *agent, uint32_t cn)
 {
     struct vigil *vigil = agent->worker->home.vigil;
     agent->awaits = true;
-    if (vigil) vigil_watch(vigil, agent->worker, cn);
+    if (vigil) vigil_watch(vigil, &agent->worker->sched, cn);
 }
 
 /* False: it is to be tried again. */
@@ -226,6 +281,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
         give_up(agent);
         return true;
     }
+    if (rc && (atomic_load(&halt->gate->halted) || atomic_load(&halt->suspects)) && unmended(agent)) return true;
     if (rc == 0 && is_behind(halt, &now)) rc = -CELLAR_ERR_UNREACHABLE;
     if (rc == 0 && configuration_changing(&now) && now.epoch > halt->now.epoch) {
         stand_still(co, agent, &agent->task, now);
@@ -256,7 +312,10 @@ static void serve(struct coro *co, struct agent *agent)
         refilled(agent, -CELLAR_ERR_FENCED);
 }
 
-/* A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one: before the pool is open. */
+/*
+ * A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one, or waits for this one: before
+ * it has joined whoever opens the pool sees `called`.
+ */
 static bool wanted(const struct agent *agent)
 {
     const struct halt *halt = agent->halt;
@@ -276,14 +335,13 @@ static void agent_main(struct coro *co, void *arg)
     }
 }
 
-/* All messages that have come. True: one is not of a lock. */
-static bool receive(const struct worker *worker)
+/* All messages that have come. True: one is not of the mode. */
+static bool receive(struct worker *worker)
 {
     struct fabric_message message;
     bool called = false;
-    if (worker->locks) return twopl_receive(worker->locks);
-    while (fabric_recv(worker->ep, &message))
-        if (!worker->hot || !hot_deliver(worker->hot, &message)) called = true;
+    if (worker->home.receives) return worker->home.mode->receive(&worker->home);
+    while (fabric_recv(worker->ep, &message)) called = true;
     return called;
 }
 
@@ -301,7 +359,8 @@ int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
     int rc = look(co, agent, &now);
     if (rc == 0 && configuration_changing(&now)) {
         stand_still(co, agent, task, now);
-        return atomic_load(&agent->halt->gate->failed) ? -CELLAR_ERR_FENCED : 0;
+        return atomic_load(&agent->halt->gate->failed) ? agent->why.code ? -(int)agent->why.code : -CELLAR_ERR_FENCED
+                                                       : 0;
     }
     if (rc == 0) halt_end(agent->halt, &now);
     return rc;

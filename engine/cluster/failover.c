@@ -53,14 +53,29 @@ static void call(struct failover *failover, uint32_t cn)
     (void)fabric_await(failover->run.co, &wait);
 }
 
-static bool fenced(struct failover *failover, uint32_t cn, bool only_dead)
+/* Lives of it up to that one; 0: whoever has its index now. */
+static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool only_dead)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .only_dead = only_dead};
+    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = only_dead};
     struct fabric *fabric = failover->run.ep->fabric;
     return fabric->ops->control(fabric, &control, NULL) == 0;
 }
 
 enum standing { STANDING_NOT, STANDING_STILL, STANDING_DEAD };
+
+/* By its word alone; STANDING_NOT: it is alive, or its next life is, which recovers it. INV-RECOVER-10: an earlier life of an own index is dead. */
+static int standing_of(const struct failover *failover, uint32_t cn, const struct members_state *state,
+                       enum standing *standing)
+{
+    const struct recover_home *home = &failover->home->recover;
+    bool own = cn == home->cn && state->state == LAYOUT_MEMBER_LIVE && state->incarnation == home->incarnation;
+    *standing = STANDING_DEAD;
+    if (members_is_free(state) || own || (cn == home->cn && PLANT(failover_own_unredone))) *standing = STANDING_STILL;
+    if (*standing == STANDING_STILL || recover_is_earlier(home, cn, state)) return 0;
+    if (cn == home->cn) return err_set(failover->run.error, CELLAR_ERR_FENCED, "compute node %u was declared dead", cn);
+    if (state->state == LAYOUT_MEMBER_LIVE || members_opens(state, cn)) *standing = STANDING_NOT;
+    return 0;
+}
 
 /* One look at one compute node. */
 static int look_at(struct failover *failover, uint32_t cn, uint32_t looks, bool late, enum standing *standing)
@@ -70,15 +85,16 @@ static int look_at(struct failover *failover, uint32_t cn, uint32_t looks, bool 
     uint32_t epoch;
     bool stopped;
     int rc = recover_look(run, cn, &state);
-    if (rc) return rc;
-    *standing = members_is_free(&state) ? STANDING_STILL : STANDING_DEAD;
-    if (state.state != LAYOUT_MEMBER_LIVE) return 0;
+    if (rc == 0) rc = standing_of(failover, cn, &state, standing);
+    if (rc || *standing != STANDING_NOT) return rc;
+    bool opens = state.state != LAYOUT_MEMBER_LIVE;
     rc = configuration_acked(run->co, run->ep, &failover->now, cn, &epoch, &stopped);
     if (rc) return told(failover, rc, "who stands still");
-    *standing = epoch == failover->now.epoch ? stopped ? STANDING_DEAD : STANDING_STILL : STANDING_NOT;
+    if (epoch == failover->now.epoch) *standing = stopped || opens ? STANDING_DEAD : STANDING_STILL;
     if (*standing != STANDING_NOT) return 0;
     call(failover, cn);
-    if (looks % DEAD_EVERY == DEAD_EVERY - 1 && fenced(failover, cn, !late)) *standing = STANDING_DEAD;
+    if (looks % DEAD_EVERY == DEAD_EVERY - 1 && fenced(failover, cn, opens ? 0 : state.incarnation, !late))
+        *standing = STANDING_DEAD;
     return 0;
 }
 
@@ -88,7 +104,7 @@ static int await_all(struct failover *failover, uint64_t *dead)
     struct recover *run = &failover->run;
     uint64_t begin_ns = fabric_now_ns(run->ep), pause_ns = PAUSE_NS;
     for (uint32_t cn = 0; cn < run->catalog->cn_count; cn++) {
-        enum standing standing = cn == failover->home->recover.cn ? STANDING_STILL : STANDING_NOT;
+        enum standing standing = STANDING_NOT;
         for (uint32_t looks = 0; standing == STANDING_NOT; looks++) {
             uint64_t waited_ns = fabric_now_ns(run->ep) - begin_ns;
             int rc = look_at(failover, cn, looks, waited_ns > run->ep->fabric->stall_max_ns, &standing);
@@ -111,8 +127,11 @@ static int dead_recover(struct failover *failover, const uint64_t *dead, bool ta
     home.tags_lost = tags_lost ? (uint32_t)failover->now.away + 1 : 0;
     for (uint32_t cn = 0; cn < failover->run.catalog->cn_count && !PLANT(failover_dead_unredone); cn++) {
         struct recover_report unused;
+        struct members_state state;
         if (!(dead[cn / 64] >> cn % 64 & 1)) continue;
-        int rc = recover_run(failover->run.co, &home, cn, RECOVER_SUSPECTED, &unused, failover->run.error);
+        int rc = recover_look(&failover->run, cn, &state);
+        enum recover_how how = recover_is_earlier(&home, cn, &state) ? RECOVER_OWN : RECOVER_SUSPECTED;
+        if (rc == 0) rc = recover_run(failover->run.co, &home, cn, how, &unused, failover->run.error);
         if (rc) return rc;
         failover->report->recovered++;
     }
@@ -126,6 +145,9 @@ static int stand_still(struct failover *failover)
     uint64_t pause_ns = PAUSE_NS;
     halt_begin(halt, &failover->now);
     while (!halt_still(halt, failover->home->recover.sched)) {
+        /* INV-FAILOVER-9: attempts wait for this very failover, which cannot be. */
+        bool vain = halt_another_lost(halt, failover->now.away) && !PLANT(agent_unanswered_waits);
+        if (vain) atomic_store(&halt->unmended, true);
         pause_for(failover, pause_ns);
         if (pause_ns < PAUSE_MAX_NS) pause_ns *= 2;
     }
@@ -251,7 +273,7 @@ static int filler_pass(struct failover *failover)
     const struct configuration *now = &failover->now;
     int32_t own = (int32_t)failover->home->recover.cn;
     if (now->state != CONFIGURATION_JOINING || now->leader == own || PLANT(failover_fillers_two)) return 0;
-    if (now->leader < 0 || fenced(failover, (uint32_t)now->leader, true))
+    if (now->leader < 0 || fenced(failover, (uint32_t)now->leader, 0, true))
         return change(failover, CONFIGURATION_JOINING, (uint32_t)now->away);
     call(failover, (uint32_t)now->leader);
     return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d fills memory node %d", now->leader,
@@ -297,8 +319,10 @@ static int take_over(struct failover *failover, const struct configuration *now,
     struct configuration to = *now;
     failover->now = *now;
     bool own = now->leader < 0 || now->leader == (int32_t)failover->home->recover.cn;
-    if (!own && !fenced(failover, (uint32_t)now->leader, !late))
+    if (!own && !fenced(failover, (uint32_t)now->leader, 0, !late)) {
+        call(failover, (uint32_t)now->leader); /* it may be a later life, which opens the pool */
         return err_set(failover->run.error, CELLAR_ERR_EXISTS, "compute node %d is there", now->leader);
+    }
     to.epoch += 2;
     to.leader = (int32_t)failover->home->recover.cn;
     /* Which pieces differed went with the leader: the fresh node is to be compared again. */

@@ -13,6 +13,8 @@
  * INV-FAILOVER-5: nothing is copied to a fresh node before all WRITEs reach it, and nothing but WRITEs of the workload since it was last compared.
  * INV-FAILOVER-6: a compute node that goes on while a memory node is not LOST has attached to the one that is there now.
  * INV-FAILOVER-7: a live compute node whose name stands in the word JOINING fills the fresh node, or takes its name out when it is called.
+ * INV-FAILOVER-8: a change that its leader could not end is tried again less and less often, and told; where it would fail again the leader stops, and
+ * another one may lead.
  */
 #pragma once
 

@@ -1,8 +1,6 @@
 /* failover_words.c - words that WRITEs do not reach, so that backups lack them: counts, members, lock words. */
 #include "failover_internal.h"
 
-#include "twopl.h"
-
 #include "must.h"
 #include "plant.h"
 
@@ -89,7 +87,7 @@ int failover_chunks_rebuild(struct failover *failover)
     while (rc == 0 && more) {
         more = heap_walk_next(run->co, &walk, run->error);
         if (more < 0 && !recover_patience(run, more, &tries, &refusals)) rc = more;
-        if (more > 0) end = walk.chunk;
+        if (more > 0 && walk.chunk <= run->catalog->chunk_count) end = walk.chunk; /* else it is a spare */
     }
     if (PLANT(failover_chunks_lost)) end = 0;
     return rc ? rc : word_set(failover, next, 0, end);
@@ -187,7 +185,7 @@ int failover_locks_rebuild(struct failover *failover)
     return recover_walk(&failover->run, (uint32_t)failover->now.away, run_rebuild);
 }
 
-/* ---- locks of mode 2pl ---- */
+/* ---- locks in the pool ---- */
 
 /* Of the memory node at that place, to the end of the table. */
 static int table_clear(struct failover *failover, uint32_t place, int32_t away)
@@ -214,7 +212,8 @@ int failover_locks_clear(struct failover *failover)
 {
     int32_t away = failover->now.state == CONFIGURATION_STEADY ? -1 : failover->now.away;
     int rc = 0;
-    if (!atomic_load(&failover->home->halt->twopl) || PLANT(twopl_lost_locks_kept)) return 0;
+    const struct halt_follower *follower = atomic_load(&failover->home->halt->follower);
+    if (!follower || !follower->in_pool || PLANT(twopl_lost_locks_kept)) return 0;
     memset(failover->run.memory->piece, 0, sizeof failover->run.memory->piece);
     for (uint32_t place = 0; place < failover->run.catalog->mn_count && rc == 0; place++)
         rc = table_clear(failover, place, away);

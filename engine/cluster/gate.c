@@ -96,3 +96,8 @@ bool gate_still(struct gate *gate, struct sched *sched)
 void gate_open(struct gate *gate) { atomic_store(&gate->closed, 0); }
 
 bool gate_fail(struct gate *gate) { return !atomic_exchange(&gate->failed, true); }
+
+void gate_stop(struct gate *gate, struct sched *from)
+{
+    if (gate_fail(gate) && gate->stopped) gate->stopped(gate->stopped_arg, from);
+}

@@ -18,10 +18,12 @@
 #define GATE_POLL_MAX_NS 256000 /* up to this: settling lasts as long as a node does not answer */
 
 struct gate {
-    atomic_uint closed;  /* somebody settles */
-    atomic_uint waiting; /* others that must settle too */
-    atomic_bool failed;  /* the CN has stopped */
-    atomic_uint halted;  /* the cluster's configuration changes (halt.h) */
+    atomic_uint closed;                             /* somebody settles */
+    atomic_uint waiting;                            /* others that must settle too */
+    atomic_bool failed;                             /* the CN has stopped */
+    atomic_uint halted;                             /* the cluster's configuration changes (halt.h) */
+    void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: nobody is */
+    void *stopped_arg;
     uint32_t worker_count;
     struct gate_worker {
         _Alignas(64) atomic_uint active; /* attempts of this worker; its thread only writes */
@@ -39,3 +41,5 @@ void gate_open(struct gate *gate);
 bool gate_still(struct gate *gate, struct sched *sched);
 /* Stops the CN: no attempt enters any more. True for who did it first. */
 bool gate_fail(struct gate *gate);
+/* The same; and who waits inside the CN is told to look again. */
+void gate_stop(struct gate *gate, struct sched *from);

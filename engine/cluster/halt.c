@@ -1,7 +1,5 @@
 #include "halt.h"
 
-#include "twopl.h"
-
 #include "must.h"
 #include "plant.h"
 
@@ -12,6 +10,31 @@ void halt_suspect(struct halt *halt, uint32_t node)
     uint64_t bit = 1ull << node;
     if (atomic_fetch_or(&halt->suspects, bit) & bit) return;
     fabric_wake(halt->agent_ep->fabric, halt->agent_ep);
+}
+
+bool halt_is_lost(const struct halt *halt, uint32_t node)
+{
+    struct fabric *fabric = halt->agent_ep->fabric;
+    struct fabric_control control = {
+        .kind = FABRIC_NODE_KILL, .cn = halt->agent_ep->cn, .node = node, .only_dead = true};
+    return fabric->ops->control(fabric, &control, NULL) == 0;
+}
+
+bool halt_another_lost(const struct halt *halt, int32_t away)
+{
+    bool lost = false;
+    for (uint32_t node = 0; node < halt->catalog->mn_count && !lost; node++)
+        lost = (int32_t)node != away && halt_is_lost(halt, node);
+    return lost;
+}
+
+bool halt_unmended(struct halt *halt)
+{
+    const struct catalog *catalog = halt->catalog;
+    if (PLANT(agent_unanswered_waits)) return false;
+    if (catalog->replicas == 0) return halt_another_lost(halt, -1);
+    for (uint32_t node = 0; node < catalog->mn_count; node++) halt_suspect(halt, node);
+    return atomic_load(&halt->unmended);
 }
 
 static void route_all(struct halt *halt, const struct fabric_route *route)
@@ -43,6 +66,13 @@ static void leave(const struct halt *halt, uint32_t node)
     must(left == 0);
 }
 
+void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg)
+{
+    follower->go_on(arg, &halt->now);
+    halt->follower_arg = arg;
+    atomic_store(&halt->follower, follower);
+}
+
 void halt_begin(struct halt *halt, const struct configuration *to)
 {
     bool first = to->state == CONFIGURATION_LOST && to->from == CONFIGURATION_STEADY;
@@ -57,10 +87,11 @@ void halt_begin(struct halt *halt, const struct configuration *to)
 
 bool halt_still(struct halt *halt, struct sched *sched)
 {
-    twopl_halt(atomic_load(&halt->twopl), sched);
+    const struct halt_follower *follower = atomic_load(&halt->follower);
+    if (follower) follower->halt(halt->follower_arg, sched);
     if (!gate_still(halt->gate, sched) && !PLANT(failover_undrained)) return false;
     if (halt->vigil && !vigil_still(halt->vigil)) return false;
-    if (!twopl_still(atomic_load(&halt->twopl))) return false;
+    if (follower && !follower->still(halt->follower_arg)) return false;
     if (!halt->quiet) halt->quiet = !atomic_exchange(halt->recovering, true);
     return halt->quiet || PLANT(failover_undrained);
 }
@@ -79,8 +110,10 @@ void halt_end(struct halt *halt, const struct configuration *now)
     bool stale = PLANT(failover_epoch_stale) && now->leader != (int32_t)halt->agent_ep->cn;
     if (!stale) halt_route(halt, now);
     halt->now = *now;
+    if (now->state == CONFIGURATION_STEADY) atomic_store(&halt->unmended, false);
     if (halt->quiet) atomic_store(halt->recovering, false);
     halt->begun = halt->quiet = false;
-    twopl_go_on(atomic_load(&halt->twopl), now);
+    const struct halt_follower *follower = atomic_load(&halt->follower);
+    if (follower) follower->go_on(halt->follower_arg, now);
     atomic_store(&halt->gate->halted, 0);
 }

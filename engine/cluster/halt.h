@@ -15,14 +15,24 @@
 #include "gate.h"
 #include "vigil.h"
 
-struct twopl;
+/*
+ * What else stands still with a compute node, and has something to forget (mode.h): told by its agent, in that worker's thread. `in_pool`: what it
+ * has in the pool's area for locks is to be zero after each change.
+ */
+struct halt_follower {
+    void (*halt)(void *arg, struct sched *from);
+    bool (*still)(void *arg);
+    void (*go_on)(void *arg, const struct configuration *now);
+    bool in_pool;
+};
 
 struct halt {
     struct gate *gate;
-    atomic_bool *recovering;     /* held while it stands still */
-    struct vigil *vigil;         /* NULL: without leases */
-    struct twopl *_Atomic twopl; /* mode `2pl`: its locks, which end while it stands still; else NULL */
-    struct fabric_ep **eps;      /* of its workers */
+    atomic_bool *recovering;                      /* held while it stands still */
+    struct vigil *vigil;                          /* NULL: without leases */
+    const struct halt_follower *_Atomic follower; /* NULL: none */
+    void *follower_arg;
+    struct fabric_ep **eps; /* of its workers */
     uint32_t ep_count;
     const struct catalog *catalog;
     struct configuration now; /* the last one that it follows */
@@ -30,15 +40,27 @@ struct halt {
     struct fabric_route
         routes[3]; /* of the node that is away: its loss is known; its backup is primary; a fresh one is filled */
     _Atomic uint64_t suspects;  /* memory nodes that did not answer: a bit each */
+    atomic_bool unmended;       /* a memory node is lost that no failover stands in for: none is waited for */
     atomic_bool called;         /* the configuration may have changed */
     atomic_int rejoin;          /* 1 + the memory node that somebody wants filled; 0: none */
     atomic_int rejoined;        /* what became of it */
     struct fabric_ep *agent_ep; /* of the worker that looks at these three */
-    atomic_bool open;           /* the catalog is known: before that its agent can look at nothing */
+    atomic_bool open;           /* a member: before that its agent looks at nothing, and who opens the pool does */
 };
 
 /* Node n did not answer; from any thread. */
 void halt_suspect(struct halt *halt, uint32_t node);
+/* From now on; by its agent's worker. */
+void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg);
+/* As far as this compute node knows; from any thread. */
+bool halt_is_lost(const struct halt *halt, uint32_t node);
+/* Another one than that, which is away (-1: none is): nobody can end a change then. */
+bool halt_another_lost(const struct halt *halt, int32_t away);
+/*
+ * Is a memory node lost that no failover stands in for? From any thread; who asks has tried for long. Where it is not known, this compute node's agent looks, and the
+ * next one who asks is told.
+ */
+bool halt_unmended(struct halt *halt);
 /* `to`: an odd epoch. */
 void halt_begin(struct halt *halt, const struct configuration *to);
 bool halt_still(struct halt *halt, struct sched *sched);

@@ -1,7 +1,7 @@
 #include "view.h"
 
+#include "halt.h"
 #include "plant.h"
-#include "txn.h"
 
 #define MEMBERS_NODE 0 /* whose words are the truth */
 
@@ -15,12 +15,14 @@ int view_look(struct coro *co, struct view *view, struct fabric_ep *ep, uint32_t
     return 0;
 }
 
-void view_renew(struct coro *co, struct view *view, const struct txn_home *home, uint32_t own)
+void view_renew(struct coro *co, struct view *view, struct fabric_ep *ep, struct halt *halt)
 {
-    for (uint32_t cn = 0; cn < view->member->catalog->cn_count; cn++) {
-        int rc = cn == own ? 0 : view_look(co, view, home->ep, cn);
+    const struct catalog *catalog = view->member->catalog;
+    for (uint32_t cn = 0; cn < catalog->cn_count; cn++) {
+        if (PLANT(view_own_uncounted) && cn == ep->cn) continue;
+        int rc = view_look(co, view, ep, cn);
         bool silent = rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE;
-        if (silent && home->catalog->replicas && !PLANT(view_silence_ignored)) halt_suspect(home->halt, MEMBERS_NODE);
+        if (silent && catalog->replicas && !PLANT(view_silence_ignored)) halt_suspect(halt, MEMBERS_NODE);
     }
 }
 
@@ -42,7 +44,7 @@ bool view_dead(const struct view *view, uint32_t cn)
     return seen_of(view, cn, &seen) && is_over(&seen);
 }
 
-/* Of each index the latest life that is over, or may be: all before the one that is not. */
+/* INV-VIEW-2. Of each index the latest life that is over, or may be: all before the one that is not. */
 uint64_t view_deaths(const struct view *view)
 {
     uint64_t sum = 0;

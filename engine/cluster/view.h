@@ -3,6 +3,10 @@
  *
  * A member's word only grows, so a look that comes back late changes nothing, and what is known of an index is of its latest life that anybody here has
  * looked at. A later life may have begun since: who is about to do what would harm it looks again first (INV-VIEW-1).
+ *
+ * INV-VIEW-2: of the same words all compute nodes count the same deaths, each one's own word among them; so whoever has looked at all of them behind a
+ * death counts more than anybody who had before. (Numbers of lives are of the pool, not of an index: a compute node that left its own word out counted up to thousands
+ * fewer than another one had noted, and waited for ever behind the dead.)
  */
 #pragma once
 
@@ -10,7 +14,7 @@
 
 #include <stdatomic.h>
 
-struct txn_home;
+struct halt;
 
 struct view {
     const struct member *member;
@@ -19,8 +23,8 @@ struct view {
 
 /* 0, or why nobody knows. */
 NODISCARD int view_look(struct coro *co, struct view *view, struct fabric_ep *ep, uint32_t cn);
-/* At all others, for that compute node. Its halt is told when their words' memory node does not answer: nobody else may use that one just now. */
-void view_renew(struct coro *co, struct view *view, const struct txn_home *home, uint32_t own);
+/* At all, for that compute node. Its halt is told when their words' memory node does not answer: nobody else may use that one just now. */
+void view_renew(struct coro *co, struct view *view, struct fabric_ep *ep, struct halt *halt);
 /* It is fenced for certain, and its log has had its effect; or nobody uses the index. */
 bool view_dead(const struct view *view, uint32_t cn);
 /* Grows with each life that is over, and is the same for all who have seen the same words; 0: every life that was seen to begin goes on. */

@@ -8,7 +8,6 @@
  */
 #include "vigil.h"
 
-#include "crest.h"
 #include "db.h"
 #include "must.h"
 #include "plant.h"
@@ -23,14 +22,26 @@
 #define LOOK_MAX 4 /* one look counts for at most this part of a lease */
 #define END_POLL_NS 20000
 
-static struct gate *gate_of(const struct vigil *vigil)
-{
-    return &vigil->worker->db->gates[vigil->worker->cn - vigil->worker->db->config.cn_index];
-}
+static struct gate *gate_of(const struct vigil *vigil) { return &vigil->worker->node->gate; }
 
 static const struct member *member_of(const struct vigil *vigil) { return &vigil->worker->db->member; }
 
 /* ---- the own lease ---- */
+
+/*
+ * INV-VIGIL-1. The pulse shares its worker with client functions and procedures. One that keeps it for long is told of; one that keeps it for a lease is why others declare
+ * this compute node dead, as they should: what it holds may be in everybody's way.
+ */
+static void late_tell(const struct vigil *vigil, uint64_t due_ns)
+{
+    uint64_t now_ns = fabric_now_ns(vigil->worker->ep), late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+    if (late_ns < vigil->lease_ns / RENEWALS) return;
+    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
+           "compute node %u: a client function or a procedure (or the machine) kept its first worker for %llu ms, in "
+           "which it gave no sign of life; after "
+           "%llu ms others declare it dead",
+           vigil->worker->cn, (unsigned long long)late_ns / 1000000, (unsigned long long)vigil->lease_ns / 1000000);
+}
 
 static void pulse_main(struct coro *co, void *arg)
 {
@@ -43,7 +54,9 @@ static void pulse_main(struct coro *co, void *arg)
         if (!stopped && !PLANT(lease_not_renewed))
             (void)!member_renew(co, member_of(vigil), worker->ep, vigil->lease_ns);
         vigil->busy--;
+        uint64_t due_ns = fabric_now_ns(worker->ep) + vigil->lease_ns / RENEWALS;
         if (!vigil->stopping) sched_sleep(co, &worker->sched, &vigil->pulse, vigil->lease_ns / RENEWALS);
+        if (!vigil->stopping) late_tell(vigil, due_ns);
     }
     sched_park(co, &vigil->pulse);
 }
@@ -138,7 +151,7 @@ static bool self_lives(struct coro *co, struct vigil *vigil)
     int rc = member_look(co, member_of(vigil), worker->ep, worker->cn, &now);
     if (rc) return false;
     if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == worker->incarnation) return true;
-    crest_stop_node(gate_of(vigil), worker->home.local, &worker->sched);
+    gate_stop(gate_of(vigil), &worker->sched);
     return false;
 }
 
@@ -169,12 +182,12 @@ static bool claim_held(struct coro *co, struct vigil *vigil, const struct member
 static bool silence(struct vigil_watched *watch, const struct members_sign *sign, uint64_t now_ns)
 {
     bool first = watch->looked_ns == 0;
-    bool changed = sign->lease != watch->lease || sign->state.incarnation != watch->incarnation;
+    bool changed = sign->lease != watch->lease || members_word(&sign->state) != watch->word;
     uint64_t gone_ns = first || changed ? 0 : now_ns - watch->looked_ns;
     if (gone_ns > sign->lease_ns / LOOK_MAX) gone_ns = sign->lease_ns / LOOK_MAX;
     watch->silent_ns = first || changed ? 0 : watch->silent_ns + gone_ns;
     watch->lease = sign->lease;
-    watch->incarnation = sign->state.incarnation;
+    watch->word = members_word(&sign->state);
     watch->looked_ns = now_ns ? now_ns : 1;
     if (changed && !first) watch->on = false; /* alive; whoever meets it again says so */
     return sign->lease_ns && watch->silent_ns >= sign->lease_ns && !PLANT(lease_never_over);
@@ -188,15 +201,23 @@ static bool fenceable(const struct vigil *vigil, uint32_t cn)
 }
 
 /* Somebody has declared it dead: this node takes over its tags when they may be, and its recovery when nobody else is at it. */
-static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state)
+static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state, bool silent)
 {
+    bool late = silent && members_opens(state, cn); /* its next life gives signs of life while it is at it */
     entry_adjust(co, vigil, cn, state);
     if (members_is_free(state)) {
         vigil->watches[cn].on = false;
         return;
     }
     vigil->watches[cn].on = true; /* until nothing of it is left */
-    if (!claim_held(co, vigil, state)) recover_it(co, vigil, cn, state, RECOVER_SUSPECTED);
+    if (!claim_held(co, vigil, state)) recover_it(co, vigil, cn, state, late ? RECOVER_LATE : RECOVER_SUSPECTED);
+}
+
+static void silent_tell(const struct vigil *vigil, uint32_t cn, const struct members_sign *sign)
+{
+    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
+           "compute node %u gave no sign of life for its lease of %llu ms: compute node %u declares it dead", cn,
+           (unsigned long long)sign->lease_ns / 1000000, vigil->worker->cn);
 }
 
 static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
@@ -216,10 +237,11 @@ static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
         return;
     }
     if (sign.state.state != LAYOUT_MEMBER_LIVE) {
-        look_dead(co, vigil, cn, &sign.state);
+        look_dead(co, vigil, cn, &sign.state, silent);
         return;
     }
     entry_adjust(co, vigil, cn, &sign.state);
+    if (silent) silent_tell(vigil, cn, &sign);
     if (silent)
         recover_it(co, vigil, cn, &sign.state, RECOVER_SUSPECTED);
     else if (worker->db->shared && watch->on &&
@@ -255,33 +277,33 @@ static void watcher_main(struct coro *co, void *arg)
 /* ---- from coordinators ---- */
 
 /* The tags as the dead node left them; should somebody have taken them meanwhile, nothing happens. */
-static void tags_take(struct coro *co, struct worker *by, const struct vigil_met *met)
+static void tags_take(struct coro *co, struct fabric_ep *ep, const struct vigil_met *met)
 {
     for (uint32_t cells = met->cells; cells; cells &= cells - 1) {
         uint64_t ones = lockword_ones(met->tag_bits, cells & -cells), mask = lockword_mask(met->tag_bits, ones), old;
         struct fabric_wait wait = {.co = co};
         struct fabric_op op =
             fabric_op_masked_cas(met->addr, &old, lockword_tags(ones, (uint32_t)met->cn), mask, 0, mask);
-        fabric_post(by->ep, &op, 1, &wait);
+        fabric_post(ep, &op, 1, &wait);
         if (fabric_await(co, &wait)) return;
     }
 }
 
-void vigil_watch(struct vigil *vigil, struct worker *by, uint32_t cn)
+void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn)
 {
     uint64_t bit = 1ull << cn % 64;
     bool asleep = false;
     if (atomic_load_explicit(&vigil->met[cn / 64], memory_order_relaxed) & bit) return;
     atomic_fetch_or(&vigil->met[cn / 64], bit);
     if (!atomic_load(&vigil->awake) && atomic_compare_exchange_strong(&vigil->awake, &asleep, true))
-        sched_wake(&by->sched, &vigil->worker->sched, &vigil->watcher);
+        sched_wake(by, &vigil->worker->sched, &vigil->watcher);
 }
 
-void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met)
+void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met)
 {
     uint32_t cn = (uint32_t)met->cn;
     atomic_fetch_add(&vigil->takers, 1);
-    if (atomic_load(&vigil->taking[cn])) tags_take(co, by, met);
+    if (atomic_load(&vigil->taking[cn])) tags_take(co, by->ep, met);
     atomic_fetch_sub(&vigil->takers, 1);
     vigil_watch(vigil, by, cn);
 }

@@ -30,10 +30,10 @@ struct vigil_met {
 /* What is known of one node that is being watched. */
 struct vigil_watched {
     bool on;
-    bool entered;                /* this node may be down as a taker of its tags */
-    uint64_t incarnation, lease; /* as last seen */
-    uint64_t looked_ns;          /* when; 0: not yet */
-    uint64_t silent_ns;          /* how long it has surely not changed */
+    bool entered;         /* this node may be down as a taker of its tags */
+    uint64_t word, lease; /* as last seen */
+    uint64_t looked_ns;   /* when; 0: not yet */
+    uint64_t silent_ns;   /* how long it has surely not changed */
 };
 
 struct vigil {
@@ -66,9 +66,9 @@ bool vigil_still(struct vigil *vigil);
  * By any coordinator of the node, between two attempts: the last one met that tag. Has the owner watched; and once it has been declared dead and
  * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
  */
-void vigil_note(struct coro *co, struct vigil *vigil, struct worker *by, const struct vigil_met *met);
+void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met);
 /* By any coordinator of the node: somebody waits for that one for another reason. Has it watched, until it shows a sign of life or is recovered. */
-void vigil_watch(struct vigil *vigil, struct worker *by, uint32_t cn);
+void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn);
 /*
  * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags, or must have done with it,
  * which is waited for.

@@ -1,13 +1,14 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "db.h"
 
-#include "crest.h"
-#include "motor.h"
+#include "settle.h"
 
 #include "must.h"
 
-#define YIELD_EVERY 8   /* calls between voluntary yields: other coordinators, messages and requests get their turn */
-#define SAMPLE_EVERY 64 /* attempts between samples of phase times */
+#define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
+#define TURN_NS                                                                                                        \
+    1000000 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
+#define SAMPLE_EVERY 64     /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
 /* Up to a millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
 #define BACKOFF_DOUBLINGS_QUICK 10
@@ -50,14 +51,12 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
     sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
 }
 
-/* May a new attempt start? While the database closes, none does: whoever closes waits for attempts, not for calls that cannot get through. */
-static int call_allowed(const struct cellar *db, const struct cellar_call_options *options, uint64_t now_ns,
-                        uint64_t begin_ns)
+int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns)
 {
     if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return -CELLAR_ERR_CLOSED;
     if (!options) return 0;
     if (options->cancel && __atomic_load_n(options->cancel, __ATOMIC_RELAXED)) return -CELLAR_ERR_CANCELLED;
-    if (options->timeout_ns && now_ns - begin_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
+    if (options->timeout_ns && gone_ns >= options->timeout_ns) return -CELLAR_ERR_DEADLINE;
     return 0;
 }
 
@@ -65,8 +64,8 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
                bool sampled)
 {
     txn_begin(txn, proc->def.records_max, proc->def.writes_max, sampled);
-    bool reader = txn->home->mode->versions && proc->def.writes_max == 0;
-    int rc = txn->home->local ? crest_begin(co, txn, proc->log_bytes, attempts) : reader ? motor_begin(co, txn) : 0;
+    const struct mode *mode = txn->home->mode;
+    int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
     if (rc) return rc;
     rc = proc->def.fn(txn_public(txn), args);
     if (rc == 0) return txn_commit(co, txn);
@@ -74,7 +73,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
         rc = txn->error;
     if (rc > 0 ||
         (rc == -CELLAR_ERR_RETRY && !txn->doomed)) /* no code; or said of its own accord: it would never end */
-        rc = -CELLAR_ERR_INVALID;
+        rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RETURNED, (uint64_t)(int64_t)rc);
     return txn_fail(co, txn, rc);
 }
 
@@ -90,8 +89,7 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     }
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
-    if (txn->hot.count) hot_leave(txn);
-    if (txn->twopl.held.count || txn->twopl.doubtful.bits) twopl_leave(co, txn);
+    if (home->mode->end) home->mode->end(co, txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
 }
@@ -107,7 +105,7 @@ static void tag_met(struct coro *co, struct coordinator *coordinator, struct tag
     struct worker *worker = coordinator->worker;
     const struct vigil_met met = coordinator->txn.met;
     if (met.cn >= 0 && met.cn != wait->cn) *wait = (struct tag_wait){met.cn, fabric_now_ns(worker->ep)};
-    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, worker, &met);
+    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, &worker->sched, &met);
 }
 
 static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
@@ -117,34 +115,83 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
     if (waited_ns > stats->tag_wait_ns) __atomic_store_n(&stats->tag_wait_ns, waited_ns, __ATOMIC_RELAXED);
 }
 
+/* INV-FAILOVER-9. What it waits for may be of a compute node that nobody can recover any more. */
+static bool tries_in_vain(const struct worker *worker, uint64_t begin_ns)
+{
+    uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
+    return gone_ns > SETTLE_FAILOVER_STALLS * worker->ep->fabric->stall_max_ns && halt_unmended(worker->home.halt);
+}
+
 /* Did this attempt exhaust the record cache, and did nobody else? */
 static bool cache_outgrown(const struct txn *txn)
 {
-    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->local &&
-           arena_in_use(&txn->home->local->arena) < txn->home->local->arena.class_bytes / 4;
+    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn);
+}
+
+/* What a call that did not commit ended for, where its procedure's doing does not tell. */
+static struct cellar_detail detail_of(const struct txn *txn, int code, const struct cellar_call_options *options)
+{
+    if (code == txn->error) return txn->detail;
+    if (code == -CELLAR_ERR_DEADLINE)
+        return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
+    if (code == -CELLAR_ERR_UNREACHABLE)
+        return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
+    if (code == -CELLAR_ERR_TOO_LARGE)
+        return (struct cellar_detail){
+            .why = CELLAR_WHY_RECORD_CACHE, .column = -1, .limit = txn->home->local->arena.class_bytes};
+    return (struct cellar_detail){.column = -1};
+}
+
+static __attribute__((cold, noinline)) int ended_badly(const struct txn *txn, const struct cellar_call_options *options,
+                                                       struct cellar_result *result)
+{
+    result->detail = detail_of(txn, result->code, options);
+    return result->code;
+}
+
+struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns)
+{
+    struct cellar_result result = {.code = code, .latency_ns = gone_ns, .detail = {.column = -1}};
+    if (code != -CELLAR_ERR_DEADLINE) return result;
+    result.detail.why = CELLAR_WHY_TIMEOUT;
+    result.detail.limit = options->timeout_ns;
+    return result;
+}
+
+/* INV-SCHED-2. After a call whose last attempt began at begin_ns: whatever its outcome, its coordinator does not keep the worker. */
+static void turn_end(struct coro *co, struct coordinator *coordinator, uint64_t begin_ns)
+{
+    if (!coordinator->turn_ns) coordinator->turn_ns = begin_ns;
+    bool over = coordinator->calls % TURN_CALLS == 0 || begin_ns - coordinator->turn_ns > TURN_NS;
+    if (!over) return;
+    sched_yield_task(co, &coordinator->worker->sched, &coordinator->task);
+    coordinator->turn_ns = 0;
 }
 
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                     const struct cellar_call_options *options, struct cellar_result *result)
+                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = &coordinator->txn;
     uint32_t node_failures = 0, outgrown = 0;
-    uint64_t begin_ns = 0;
     struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
-    txn->hot_retries = 0;
-    twopl_call_begin(&txn->twopl);
-    *result = (struct cellar_result){0};
-    if ((result->code = call_allowed(worker->db, options, 0, 0)) != 0) return result->code;
+    txn->hurried = 0;
+    result->attempts = 0;
+    uint64_t gone_ns = options && begin_ns ? fabric_now_ns(worker->ep) - begin_ns : 0;
+    if ((result->code = coordinator_allows(worker->db, options, gone_ns)) != 0) {
+        *result = coordinator_refused(options, result->code, gone_ns);
+        turn_end(co, coordinator, fabric_now_ns(worker->ep));
+        return result->code;
+    }
     for (;;) {
         result->attempts++;
         result->code = attempt(co, coordinator, proc, args, result->attempts);
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
-        if (node_failures == NODE_FAILURES_MAX) {
+        if (node_failures == NODE_FAILURES_MAX || tries_in_vain(worker, begin_ns)) {
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
@@ -154,11 +201,11 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_TOO_LARGE;
             break;
         }
-        if (txn->hot_again) /* there is a queue to wait in */
-            txn->hot_retries++;
+        if (txn->at_once)
+            txn->hurried++;
         else
             back_off(co, coordinator, options, result->attempts, begin_ns);
-        int rc = call_allowed(worker->db, options, fabric_now_ns(worker->ep), begin_ns);
+        int rc = coordinator_allows(worker->db, options, fabric_now_ns(worker->ep) - begin_ns);
         if (rc) {
             result->code = rc;
             break;
@@ -170,8 +217,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
     result->txn_id[0] =
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
-    if (coordinator->calls % YIELD_EVERY == 0) sched_yield_task(co, &worker->sched, &coordinator->task);
-    return result->code;
+    int code = result->code ? ended_badly(txn, options, result) : 0;
+    turn_end(co, coordinator, txn->begin_ns);
+    return code;
 }
 
 void coordinator_main(struct coro *co, void *arg)
@@ -191,10 +239,14 @@ void coordinator_main(struct coro *co, void *arg)
         if (request->fn)
             request->rc = request->fn(co, coordinator, request->arg);
         else
-            coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->result);
+            coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->begin_ns,
+                             request->result);
+        counter_add(&worker->busy, (uint64_t)-1);
         /* From here on the request may be gone: it lives on the stack of whoever waits for `pending`. */
-        __atomic_sub_fetch(request->pending, 1, __ATOMIC_SEQ_CST);
-        fabric_wake(worker->db->fabric, worker->ep);
+        if (request->ended)
+            request->ended(request);
+        else
+            fabric_done(worker->db->fabric, request->pending);
     }
 }
 
@@ -223,45 +275,59 @@ void cellar_session_yield(struct cellar_session *session)
 int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
-    return coordinator_exec(session->co, session->coordinator, proc, args, options, result);
+    return coordinator_exec(session->co, session->coordinator, proc, args, options, 0, result);
 }
 
 /*
  * Whole-table work runs in the fabric's bulk mode, for as long as it takes. No change of the configuration comes in between; a compute node that
- * has stopped may still look.
+ * has stopped may still look: then the gate was not entered.
  */
-#define BULK(session, call)                                                                                            \
-    do {                                                                                                               \
-        struct worker *worker = (session)->coordinator->worker;                                                        \
-        const struct txn_home *home = &worker->home;                                                                   \
-        struct sched_task *task = &(session)->coordinator->task;                                                       \
-        bool entered = gate_enter((session)->co, home->gate, home->gate_worker, home->sched, task);                    \
-        worker->ep->bulk = true;                                                                                       \
-        int rc_ = (call);                                                                                              \
-        worker->ep->bulk = false;                                                                                      \
-        if (entered) gate_leave(home->gate, home->gate_worker, home->sched);                                           \
-        return rc_;                                                                                                    \
-    } while (0)
+static bool bulk_begin(struct cellar_session *session)
+{
+    struct worker *worker = session->coordinator->worker;
+    const struct txn_home *home = &worker->home;
+    bool entered = gate_enter(session->co, home->gate, home->gate_worker, home->sched, &session->coordinator->task);
+    worker->ep->bulk = true;
+    return entered;
+}
+
+/* Returns rc. */
+static int bulk_end(struct cellar_session *session, bool entered, int rc)
+{
+    struct worker *worker = session->coordinator->worker;
+    const struct txn_home *home = &worker->home;
+    worker->ep->bulk = false;
+    if (entered) gate_leave(home->gate, home->gate_worker, home->sched);
+    return rc;
+}
 
 int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
-    BULK(session, loader_load(session->co, worker->loader, table, key, row, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_load(session->co, session->coordinator->worker->loader, table, key, row, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
                 struct cellar_error *error)
 {
-    BULK(session, loader_scan(session->co, worker->loader, table, fn, arg, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_scan(session->co, session->coordinator->worker->loader, table, fn, arg, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_audit(struct cellar_session *session, struct cellar_error *error)
 {
-    BULK(session, loader_audit(session->co, worker->loader, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_audit(session->co, session->coordinator->worker->loader, error);
+    return bulk_end(session, entered, rc);
 }
 
 int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
-    BULK(session, loader_space(session->co, worker->loader, table, space, error));
+    bool entered = bulk_begin(session);
+    int rc = loader_space(session->co, session->coordinator->worker->loader, table, space, error);
+    return bulk_end(session, entered, rc);
 }

@@ -3,9 +3,13 @@
 
 #include "must.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#define SERVE_TRIES 2000       /* glances; a microsecond or two */
+#define CANCEL_LOOK_NS 1000000 /* who waits in a queue looks so often whether its call was cancelled */
 
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
 {
@@ -32,7 +36,7 @@ void db_observe(struct cellar *db, const struct observer *observer)
 
 void db_wait(struct cellar *db, uint32_t *pending)
 {
-    int rc = db->fabric->ops->wait(db->fabric, pending);
+    int rc = db->fabric->ops->wait(db->fabric, pending, UINT64_MAX);
     must(rc == 0); /* else a wake-up was lost: nothing is left to happen, and somebody still waits */
 }
 
@@ -49,46 +53,121 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
     return request.rc;
 }
 
-/* Whoever closes waits for `calls` and then frees: until `leaving` is 0 too, the last caller still has to wake it. */
-static void call_end(struct cellar *db)
+/* The worker that a thread turns to first, always the same: threads are told apart by where their own variables are. */
+static struct worker *worker_of_thread(struct cellar *db)
 {
-    atomic_fetch_add(&db->leaving, 1);
-    if (__atomic_sub_fetch(&db->calls, 1, __ATOMIC_SEQ_CST) == 0 && atomic_load(&db->closing))
-        fabric_wake(db->fabric, NULL);
-    atomic_fetch_sub(&db->leaving, 1);
+    uint64_t place = (uint64_t)(uintptr_t)&errno;
+    uint32_t hash = (uint32_t)(place * 0x9e3779b97f4a7c15ull >> 32);
+    return &db->workers[(uint64_t)hash * db->worker_count >> 32];
 }
 
-/* Counts a call from outside in; false when the database is closing. */
-static bool call_begin(struct cellar *db)
+void db_call_end(struct cellar *db, struct worker *first) { fabric_done(db->fabric, &first->calls); }
+
+struct worker *db_call_begin(struct cellar *db)
 {
-    __atomic_add_fetch(&db->calls, 1, __ATOMIC_SEQ_CST);
-    if (!atomic_load(&db->closing)) return true;
-    call_end(db);
-    return false;
+    struct worker *first = worker_of_thread(db);
+    __atomic_add_fetch(&first->calls, 1, __ATOMIC_SEQ_CST);
+    if (!atomic_load(&db->closing)) return first;
+    db_call_end(db, first);
+    return NULL;
 }
 
 int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error)
 {
-    if (!call_begin(db)) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
+    struct worker *first = db_call_begin(db);
+    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
     int rc = db_run_on(db, coordinator, fn, arg);
-    call_end(db);
+    db_call_end(db, first);
     return rc;
+}
+
+/* ---- calls ---- */
+
+static struct worker *worker_after(struct cellar *db, struct worker *first, uint32_t i)
+{
+    uint32_t at = (uint32_t)(first - db->workers) + i;
+    return &db->workers[at < db->worker_count ? at : at - db->worker_count];
+}
+
+/* The calling thread serves it, on the first worker that has nothing else to do; false: all have. */
+static bool serve_here(struct cellar *db, struct worker *first, struct db_request *request, struct worker **by)
+{
+    for (uint32_t i = 0; i < db->worker_count; i++)
+        if (worker_serve(*by = worker_after(db, first, i), request)) return true;
+    return false;
+}
+
+/*
+ * Another thread is serving its own call there, which takes a few microseconds, unless it was put off its processor: waits for it a
+ * little, since to sleep and be woken costs more. Not where the worker's thread is at work, which goes on to the next call by itself.
+ */
+static bool serve_soon(struct worker *first, struct db_request *request)
+{
+    for (uint32_t tries = 0; tries < SERVE_TRIES && fabric_helm_is_borrowed(first->ep); tries++) continue;
+    return worker_serve(first, request);
+}
+
+static struct worker *least_loaded(struct cellar *db, struct worker *first)
+{
+    struct worker *least = first;
+    uint32_t load = worker_load(first);
+    for (uint32_t i = 1; i < db->worker_count && load > 0; i++) {
+        struct worker *other = worker_after(db, first, i);
+        if (worker_load(other) >= load) continue;
+        least = other;
+        load = worker_load(other);
+    }
+    return least;
+}
+
+uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns)
+{
+    uint64_t step_ns = UINT64_MAX;
+    if (options->timeout_ns) step_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : UINT64_MAX;
+    return options->cancel && step_ns > CANCEL_LOOK_NS ? CANCEL_LOOK_NS : step_ns;
+}
+
+/* Waits for a call that was handed to `worker`, but while it is in the queue no longer than the call may last. */
+static void call_await(struct cellar *db, struct worker *worker, struct db_request *request)
+{
+    const struct cellar_call_options *options = request->options;
+    int waits = options && (options->timeout_ns || options->cancel) ? -CELLAR_ERR_DEADLINE : 0;
+    while (waits) {
+        uint64_t gone_ns = fabric_now_ns(worker->ep) - request->begin_ns;
+        int code = coordinator_allows(db, options, gone_ns);
+        if (code && worker_withdraw(worker, request)) {
+            *request->result = coordinator_refused(options, code, gone_ns);
+            return;
+        }
+        if (code) break; /* it is being served, and ends with its attempt */
+        waits = db->fabric->ops->wait(db->fabric, request->pending, db_look_again_ns(options, gone_ns));
+        must(waits == 0 || waits == -CELLAR_ERR_DEADLINE); /* else a wake-up was lost */
+    }
+    db_wait(db, request->pending);
 }
 
 int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cellar_result unused;
+    struct worker *by, *first = db_call_begin(db);
     uint32_t pending = 1;
     struct db_request request = {
         .arg = args, .proc = proc, .options = options, .result = result ? result : &unused, .pending = &pending};
 
-    *request.result = (struct cellar_result){.code = -CELLAR_ERR_CLOSED};
-    if (!call_begin(db)) return -CELLAR_ERR_CLOSED;
-    worker_submit(&db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count], &request);
-    db_wait(db, &pending);
-    call_end(db);
-    return request.result->code;
+    if (!first) {
+        *request.result = (struct cellar_result){.code = -CELLAR_ERR_CLOSED};
+        return -CELLAR_ERR_CLOSED;
+    }
+    if (!serve_here(db, first, &request, &by) && !serve_soon(by = first, &request)) {
+        by = least_loaded(db, first);
+        request.begin_ns = fabric_now_ns(by->ep);
+        worker_submit(by, &request);
+    }
+    if (fabric_count_left(&pending)) call_await(db, by, &request);
+    int code = request.result->code;
+    db_call_end(db, first);
+    return code;
 }
 
 struct client {
@@ -107,12 +186,13 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
 {
     struct client client = {fn, arg};
     uint32_t pending = db->coordinator_count;
+    struct worker *first = db_call_begin(db);
     int rc = 0;
 
-    if (!call_begin(db)) return -CELLAR_ERR_CLOSED;
+    if (!first) return -CELLAR_ERR_CLOSED;
     struct db_request *requests = calloc(db->coordinator_count, sizeof *requests);
     if (!requests) {
-        call_end(db);
+        db_call_end(db, first);
         return -CELLAR_ERR_NOMEM;
     }
     for (uint32_t i = 0; i < db->coordinator_count; i++) {
@@ -124,6 +204,6 @@ int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)
     db_wait(db, &pending);
     for (uint32_t i = 0; i < db->coordinator_count && rc == 0; i++) rc = requests[i].rc < 0 ? requests[i].rc : 0;
     free(requests);
-    call_end(db);
+    db_call_end(db, first);
     return rc;
 }

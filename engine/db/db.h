@@ -3,15 +3,17 @@
  *
  * A *worker* is one thread of a compute node (a coroutine in sim): an endpoint, a scheduler, an address cache, its share of
  * memory-node space, and `coros` coordinators. A *coordinator* is a coroutine that serves requests, one at a time: a procedure
- * call, or a function to run. Requests come from any thread through the worker's inbox (a lock-free stack) and live on their
- * caller's stack until `pending` is 0.
+ * call, or a function to run. Requests come from any thread and live on their caller's stack until `pending` is 0.
+ *
+ * A worker without work lends its endpoint's helm (fabric.h): then the thread that calls runs its call itself, on one of that worker's
+ * coordinators, and wakes nobody. Otherwise the request waits in the worker's queue.
  */
 #pragma once
 
-#include "agent.h"
 #include "loader.h"
 #include "member.h"
 #include "mode.h"
+#include "node.h"
 #include "recover.h"
 #include "sched.h"
 #include "txn.h"
@@ -24,19 +26,23 @@ struct coordinator;
 typedef int (*db_fn)(struct coro *co, struct coordinator *coordinator, void *arg);
 
 struct db_request {
-    struct db_request *next;
-    struct coordinator *target; /* NULL: any of the worker's */
-    db_fn fn;                   /* a function to run; NULL: the call below */
+    struct db_request *next, *before; /* in its worker's queue */
+    bool queued;                      /* it is there; under the queue's lock */
+    struct coordinator *target;       /* NULL: any of the worker's */
+    db_fn fn;                         /* a function to run; NULL: the call below */
     void *arg;
     const struct cellar_proc *proc;
     const struct cellar_call_options *options;
     struct cellar_result *result;
-    int rc;            /* of fn */
-    uint32_t *pending; /* decremented when served */
+    uint64_t begin_ns;                         /* of a call: when it was submitted, by its worker's clock */
+    int rc;                                    /* of fn */
+    uint32_t *pending;                         /* fabric_done when served */
+    void (*ended)(struct db_request *request); /* or this, by who has served it; NULL: pending */
 };
 
 struct worker {
     struct cellar *db;
+    struct node *node;
     uint32_t index, cn; /* over all workers of this process; its compute node's index in the cluster */
     struct fabric_ep *ep;
     struct sched sched;
@@ -45,13 +51,16 @@ struct worker {
     uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
-    struct hot *hot;                        /* of its compute node, mode `cellar`, likewise */
-    struct twopl_worker *locks;             /* mode `2pl` */
-    struct agent *agent;                    /* of its compute node's first worker; NULL: it is another one */
-    struct sched_task *parked;              /* coordinators without a request */
-    struct db_request *queue, **queue_tail; /* taken from the inbox, for any coordinator */
-    _Atomic(struct db_request *) inbox;
+    struct agent *agent;       /* of its compute node's first worker; NULL: it is another one */
+    struct sched_task *parked; /* coordinators without a request */
+    uint64_t until_ns;         /* its thread sleeps no longer than until then */
     atomic_bool stop;
+    /* atomically, from any thread */
+    uint32_t calls;      /* from outside, by threads whose first choice it is: closing waits for them */
+    uint64_t busy;       /* coordinators with a request; written by who has the helm */
+    uint32_t queued;     /* requests in the queue */
+    uint32_t queue_lock; /* guards the queue, and changes of `queued` */
+    struct db_request *queue, *queue_last;
     bool started;
 };
 
@@ -61,7 +70,8 @@ struct coordinator {
     uint32_t index, cn_index;   /* over all of this process; within its compute node */
     struct db_request *request; /* what it runs, or will when resumed */
     struct txn txn;
-    uint32_t calls; /* counts to the next voluntary yield, and samples phases */
+    uint32_t calls;   /* counts to the end of its turn, and samples phases */
+    uint64_t turn_ns; /* when its turn began */
     struct cellar_session *session;
 };
 
@@ -79,27 +89,19 @@ struct cellar {
     bool shared; /* other processes may have the pool open */
     struct catalog *catalog;
     struct member member;
-    uint64_t incarnation;    /* of this opening */
-    bool joined;             /* as members */
-    atomic_bool *recovering; /* of each compute node of this process: it recovers somebody */
-    struct gate *gates;      /* of each compute node of this process */
-    struct local *locals;    /* likewise their record caches, in mode `crest` */
-    struct hot **hots;       /* likewise their hot records, in mode `cellar` */
-    struct twopl **twopls;   /* likewise their locks, in mode `2pl` */
-    struct vigil **vigils;   /* likewise their watch over the others; NULL: without leases */
+    uint64_t incarnation; /* of this opening */
+    bool joined;          /* as members */
+    struct node *nodes;   /* of this process: config.cns */
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
         void *arg;
-    } recovered;        /* told of each recovery that this process has made (tests); fn NULL: nobody is */
-    struct halt *halts; /* likewise */
-    struct agent *agents;
+    } recovered;            /* told of each recovery that this process has made (tests); fn NULL: nobody is */
     struct fabric_ep **eps; /* of all workers */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    atomic_uint next_worker;        /* round robin of calls */
-    uint32_t calls;                 /* running, from outside; atomically */
-    atomic_uint leaving;            /* callers that are about to be gone */
+    struct cellar_queue *queues;    /* open ones; */
+    uint32_t queues_lock;           /* guards the list */
     uint32_t running;               /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
@@ -114,6 +116,11 @@ struct fabric *db_fabric(struct cellar *db);
 void db_wait(struct cellar *db, uint32_t *pending);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
+/* Counts a call from outside in, at the caller's first choice; NULL when the database is closing. Closing waits for db_call_end. */
+struct worker *db_call_begin(struct cellar *db);
+void db_call_end(struct cellar *db, struct worker *first);
+/* How long to wait for a call that has gone on for gone_ns, before another look at what may end it in the queue. */
+uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t gone_ns);
 /* Runs fn on one coordinator (index over all of this process) and waits. */
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
 /* The same as a call from outside: refused with CLOSED when the database is closing. */
@@ -131,11 +138,18 @@ NODISCARD int db_fabric_open(const struct cellar_config *config, struct fabric *
 
 /* The body of a coordinator's coroutine: serves requests until the worker stops. */
 void coordinator_main(struct coro *co, void *coordinator);
-/* One call: attempts until it ends. */
+/* One call: attempts until it ends. begin_ns: when it was submitted; 0: now. */
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
-                     const struct cellar_call_options *options, struct cellar_result *result);
+                     const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result);
+/* May it start, or start again? 0, CLOSED, CANCELLED or DEADLINE. While the database closes nothing starts: whoever closes waits for attempts. */
+int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
+/* The result of a call that was refused so, after gone_ns. */
+struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);
 
 /* ---- db_recover.c ---- */
+
+/* Who recovers: a worker's compute node, in that task. */
+struct recover_home db_recover_home(struct worker *worker, struct sched_task *task);
 
 /*
  * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
@@ -155,10 +169,10 @@ NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct c
 
 /* ---- db_failover.c ---- */
 
-/* The halts and agents of this process's compute nodes: their memory, before any worker; theirs, when the catalog is known. */
-NODISCARD int db_halts_make(struct cellar *db);
+/* The halts of this process's compute nodes, when the catalog is known. */
 void db_halts_open(struct cellar *db);
-void db_halts_free(struct cellar *db);
+/* They are members: from now on their agents follow the configuration. */
+void db_halts_serve(struct cellar *db);
 /*
  * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed by whoever needs it: its failover
  * is waited for, as by a transaction that ends.
@@ -167,9 +181,26 @@ NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *d
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
 
+/* ---- db_queue.c ---- */
+
+/* Of completion queues that are still open; no call is in flight. */
+void db_queues_free(struct cellar *db);
+
 /* ---- worker.c ---- */
 
 /* Submits a request; from any thread. */
 void worker_submit(struct worker *worker, struct db_request *request);
+/* Takes one back that nobody has begun to serve; false: too late. */
+bool worker_withdraw(struct worker *worker, struct db_request *request);
+/*
+ * The calling thread serves a call itself, if the worker lends its helm and has a coordinator for it; else false. It may return before the
+ * call has ended: then the worker's thread goes on with it.
+ */
+bool worker_serve(struct worker *worker, struct db_request *request);
+/* Requests that it has; a glance. */
+static inline uint32_t worker_load(const struct worker *worker)
+{
+    return __atomic_load_n(&worker->queued, __ATOMIC_RELAXED) + (uint32_t)counter_read(&worker->busy);
+}
 /* The main loop: until `stop` is set and all requests are served. */
 void worker_main(void *worker);

@@ -4,7 +4,6 @@
 #include "fabric_shm.h"
 #include "fabric_sim.h"
 #include "fabric_verbs.h"
-#include "hot_policy.h"
 #include "layout.h"
 
 #include <string.h>
@@ -68,8 +67,8 @@ static int stacks_check(const struct cellar_config *config, struct cellar_error 
 {
     uint64_t workers = (uint64_t)config->cns * config->threads, stacks = workers * (config->coros + 1ull) + config->cns;
     if (config->lease_ns != CELLAR_LEASE_NONE) stacks += 2ull * config->cns;
-    if (mode_of(config->cc)->queues) stacks += (HOT_KEEPERS + 1ull) * config->cns;
-    if (mode_of(config->cc)->locks) stacks += workers + config->cns;
+    const struct mode *mode = mode_of(config->cc);
+    if (mode->stacks) stacks += mode->stacks(config);
     if (stacks <= STACKS_MAX) return 0;
     return err_set(error, CELLAR_ERR_INVALID,
                    "%llu coordinators on %llu threads are too many: one process can have at most %d of both",
@@ -87,18 +86,10 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->rtt_ns > RTT_NS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
                        (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);
-    int locks = twopl_check(config, error);
-    if (locks) return locks;
     if (config->pool_path && (config->mns != 1 || config->memnodes))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a pool file holds one memory node of this process: %u were asked for", config->mns);
     return 0;
-}
-
-static int hot_check(const struct cellar_config *config, struct cellar_error *error)
-{
-    struct hot_policy policy;
-    return hot_policy_parse(config->hot, &policy, error);
 }
 
 int db_config_check(struct cellar_config *config, struct cellar_error *error)
@@ -112,7 +103,7 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
                      config->coros);
     if (rc == 0) rc = lease_check(config, error);
     if (rc == 0) rc = stacks_check(config, error);
-    if (rc == 0) rc = hot_check(config, error);
+    if (rc == 0) rc = mode_check(config, error);
     return rc ? rc : bytes_check(config, error);
 }
 

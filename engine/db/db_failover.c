@@ -13,35 +13,25 @@
 #define REPLACE_POLL_NS 100000ull
 #define LEAVE_PAUSE_NS 20000ull
 
-int db_halts_make(struct cellar *db)
-{
-    db->halts = calloc(db->config.cns, sizeof *db->halts);
-    db->agents = calloc(db->config.cns, sizeof *db->agents);
-    db->eps = calloc(db->worker_count, sizeof(struct fabric_ep *));
-    return db->halts && db->agents && db->eps ? 0 : -CELLAR_ERR_NOMEM;
-}
-
 void db_halts_open(struct cellar *db)
 {
     for (uint32_t i = 0; i < db->config.cns; i++) {
-        struct halt *halt = &db->halts[i];
-        halt->gate = &db->gates[i];
-        halt->recovering = &db->recovering[i];
+        struct node *node = &db->nodes[i];
+        struct halt *halt = &node->halt;
+        node->catalog = db->catalog;
+        halt->gate = &node->gate;
+        halt->recovering = &node->recovering;
         halt->eps = &db->eps[i * db->config.threads];
         halt->ep_count = db->config.threads;
         halt->catalog = db->catalog;
         halt->agent_ep = halt->eps[0];
         halt->now.away = halt->now.leader = -1;
-        atomic_store(&halt->open, true);
     }
 }
 
-void db_halts_free(struct cellar *db)
+void db_halts_serve(struct cellar *db)
 {
-    for (uint32_t i = 0; db->agents && i < db->config.cns; i++) agent_close(&db->agents[i]);
-    free(db->halts);
-    free(db->agents);
-    free(db->eps);
+    for (uint32_t i = 0; i < db->config.cns; i++) atomic_store(&db->nodes[i].halt.open, true);
 }
 
 /* Each for itself: one that has stopped may hold tags, and stays for whoever recovers it. */
@@ -50,9 +40,9 @@ static int leave_all(struct coro *co, struct worker *worker)
     struct cellar *db = worker->db;
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns; i++) {
-        bool stopped = atomic_load(&db->gates[i].failed);
+        bool stopped = atomic_load(&db->nodes[i].gate.failed);
         int left = stopped ? -CELLAR_ERR_FENCED
-                           : members_leave(co, worker->ep, db->catalog, db->config.cn_index + i, 1, db->incarnation);
+                           : members_leave(co, worker->ep, db->catalog, db->nodes[i].cn, 1, db->incarnation);
         if (rc == 0 || left == -CELLAR_ERR_UNREACHABLE) rc = left;
     }
     return rc;
@@ -63,7 +53,7 @@ int db_leave(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct cellar *db = arg;
     struct worker *worker = coordinator->worker;
-    struct gate *gate = &db->gates[worker->cn - db->config.cn_index];
+    struct gate *gate = &worker->node->gate;
     uint32_t thread = worker->index % db->config.threads;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     uint64_t patience_ns = db->catalog->replicas ? SETTLE_FAILOVER_STALLS * db->fabric->stall_max_ns : 0;
@@ -73,7 +63,7 @@ int db_leave(struct coro *co, struct coordinator *coordinator, void *arg)
         int rc = leave_all(co, worker);
         if (!PLANT(close_ungated)) gate_leave(gate, thread, &worker->sched);
         if (rc != -CELLAR_ERR_UNREACHABLE || fabric_now_ns(worker->ep) - begin_ns >= patience_ns) return rc;
-        for (uint32_t node = 0; node <= db->catalog->replicas; node++) halt_suspect(&db->halts[0], node);
+        for (uint32_t node = 0; node <= db->catalog->replicas; node++) halt_suspect(&db->nodes[0].halt, node);
         sched_sleep(co, &worker->sched, &coordinator->task, LEAVE_PAUSE_NS);
     }
 }

@@ -41,6 +41,17 @@ static struct addrcache *addrs_make(const struct cellar *db)
     return addrcache_new(entries, db->fabric->mn_count * db->fabric->mn_bytes >= POOL_BYTES_LARGE);
 }
 
+/* What the mode has of its own in a worker, and for each of its coordinators. */
+static int mode_join(struct worker *worker, struct cellar_error *error)
+{
+    const struct mode *mode = worker->home.mode;
+    int rc = mode->worker_open ? mode->worker_open(&worker->home, error) : 0;
+    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0 && mode->attach; i++)
+        if (mode->attach(&worker->coordinators[i].txn, i))
+            rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a coordinator's buffers");
+    return rc;
+}
+
 /* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
 static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -51,29 +62,26 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
 
     worker->home = (struct txn_home){.ep = worker->ep,
                                      .catalog = db->catalog,
-                                     .gate = &db->gates[worker->index / db->config.threads],
-                                     .halt = &db->halts[worker->index / db->config.threads],
+                                     .node = worker->node,
+                                     .gate = &worker->node->gate,
+                                     .halt = &worker->node->halt,
                                      .gate_worker = worker->index % db->config.threads,
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
                                      .mode = mode_of(db->config.cc),
-                                     .local = db->locals ? &db->locals[worker->index / db->config.threads] : NULL,
                                      .addrs = addrs_make(db)};
-    if (worker->home.local) arena_join(&worker->home.local->arena, &worker->home.magazine);
-    if (db->hots) worker->home.hot = db->hots[worker->index / db->config.threads];
-    if (db->twopls) worker->home.twopl = db->twopls[worker->index / db->config.threads];
     if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
     int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
                         db->fabric->fresh, &worker->home.space, start->error);
-    if (rc == 0) rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+    if (rc == 0) {
+        rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
+        if (rc) err_set(start->error, (enum cellar_error_code)(-rc), "a worker's loader: %s", cellar_error_text(rc));
+    }
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
         rc = coordinator_open(co, &worker->coordinators[i], start->error);
     worker->ep->bulk = false;
-    if (rc == 0 && worker->home.hot && worker->agent) rc = hot_start(worker->home.hot, worker, start->error);
-    if (rc == 0 && worker->agent) worker->hot = worker->home.hot;
-    if (rc == 0 && worker->home.twopl) rc = twopl_worker_open(worker->home.twopl, worker, &worker->locks, start->error);
-    return rc;
+    return rc ? rc : mode_join(worker, start->error);
 }
 
 struct catalog_start {
@@ -98,12 +106,14 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
 {
     struct catalog_start *start = arg;
     struct cellar *db = start->db;
+    const struct mode *mode = mode_of(db->config.cc);
+    uint64_t area_bytes = db->fabric->mn_bytes / (db->config.replicas + 1);
     struct catalog_shape shape = {.mn_count = db->fabric->mn_count,
                                   .replicas = db->config.replicas,
                                   .cn_count = db->fabric->cn_count,
-                                  .versions = mode_of(db->config.cc)->versions,
-                                  .locks_bytes =
-                                      twopl_table_bytes(&db->config, db->fabric->mn_bytes / (db->config.replicas + 1)),
+                                  .existing = db->config.existing,
+                                  .versions = mode->versions,
+                                  .locks_bytes = mode->locks_bytes ? mode->locks_bytes(&db->config, area_bytes) : 0,
                                   .mn_bytes = db->fabric->mn_bytes};
     struct fabric_ep *ep = coordinator->worker->ep;
 
@@ -149,8 +159,7 @@ static void worker_thread(void *arg)
     struct cellar *db = worker->db;
 
     worker_main(worker);
-    __atomic_sub_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
-    fabric_wake(db->fabric, NULL);
+    fabric_done(db->fabric, &db->running);
 }
 
 static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *error)
@@ -159,16 +168,15 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
 
     worker->db = db;
     worker->index = index;
-    worker->cn = db->config.cn_index + index / db->config.threads;
-    worker->queue_tail = &worker->queue;
+    worker->node = &db->nodes[index / db->config.threads];
+    worker->cn = worker->node->cn;
     int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
     if (rc) return rc;
     db->eps[index] = worker->ep;
     sched_init(&worker->sched, worker->ep);
     if (index % db->config.threads == 0) {
-        uint32_t cn = index / db->config.threads;
-        worker->agent = &db->agents[cn];
-        if (agent_open(worker->agent, worker, &db->halts[cn], STACK_BYTES))
+        worker->agent = &worker->node->agent;
+        if (agent_open(worker->agent, worker, &worker->node->halt, STACK_BYTES))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
     }
     rc = coordinators_make(db, worker, index);
@@ -209,16 +217,13 @@ static int vigils_open(struct cellar *db, struct cellar_error *error)
 {
     int rc = 0;
     if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
-    struct vigil **vigils = calloc(db->config.cns, sizeof *vigils);
-    if (!vigils) return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
-    db->vigils = vigils;
     for (uint32_t i = 0; i < db->config.cns; i++)
-        if (!(vigils[i] = vigil_new(first_worker(db, i), db->config.lease_ns)))
+        if (!(db->nodes[i].vigil = vigil_new(first_worker(db, i), db->config.lease_ns)))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
-        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, vigils[i]);
-    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = vigils[i / db->config.threads];
-    for (uint32_t i = 0; i < db->config.cns; i++) db->halts[i].vigil = vigils[i];
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
+    for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = db->workers[i].node->vigil;
+    for (uint32_t i = 0; i < db->config.cns; i++) db->nodes[i].halt.vigil = db->nodes[i].vigil;
     return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
@@ -230,51 +235,54 @@ static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *ar
 
 static void vigils_stop(struct cellar *db)
 {
-    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++)
-        if (db->vigils[i]) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, db->vigils[i]);
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        struct vigil *vigil = db->nodes[i].vigil;
+        if (vigil) (void)!db_run_on(db, i * db->config.threads * db->config.coros, vigil_stop, vigil);
+    }
 }
 
-/* ---- hot records, locks ---- */
+/* ---- compute nodes ---- */
 
-static void hots_close(struct cellar *db)
+static int nodes_make(struct cellar *db, struct cellar_error *error)
 {
-    for (uint32_t i = 0; i < db->worker_count; i++) twopl_worker_close(db->workers[i].locks);
-    for (uint32_t i = 0; i < db->config.cns && db->twopls; i++) twopl_close(db->twopls[i]);
-    free(db->twopls);
-    for (uint32_t i = 0; i < db->config.cns && db->hots; i++) hot_close(db->hots[i]);
-    free(db->hots);
-}
-
-static int hots_open(struct cellar *db, struct cellar_error *error)
-{
-    if (!mode_of(db->config.cc)->queues) return 0;
-    db->hots = calloc(db->config.cns, sizeof(struct hot *));
-    int rc = db->hots ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
-    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
-        rc = hot_open(db, db->config.cn_index + i, &db->hots[i], error);
+    const struct mode *mode = mode_of(db->config.cc);
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        struct node *node = &db->nodes[i];
+        node->cn = db->config.cn_index + i;
+        node->gate.worker_count = db->config.threads;
+        node->config = &db->config;
+        node->fabric = db->fabric;
+        node->member = &db->member;
+    }
+    for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode->open; i++) rc = mode->open(&db->nodes[i], error);
     return rc;
 }
 
-static int twopls_open(struct cellar *db, struct cellar_error *error)
+static int nodes_start(struct cellar *db, struct cellar_error *error)
 {
-    if (!mode_of(db->config.cc)->locks) return 0;
-    db->twopls = calloc(db->config.cns, sizeof(struct twopl *));
-    int rc = db->twopls ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
-    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
-        rc = twopl_open(db, db->config.cn_index + i, &db->gates[i], &db->twopls[i], error);
+    const struct mode *mode = mode_of(db->config.cc);
+    int rc = 0;
+    for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode->start; i++) rc = mode->start(&db->nodes[i], error);
     return rc;
 }
 
-/* In the agent's thread: its locks follow the configuration from now on. */
-static int twopl_follow(struct coro *co, struct coordinator *coordinator, void *arg)
+/* In the agent's thread. */
+static int node_follow(struct coro *co, struct coordinator *coordinator, void *node)
 {
-    const struct cellar *db = arg;
-    struct halt *halt = coordinator->worker->home.halt;
-    struct twopl *twopl = db->twopls[coordinator->worker->cn - db->config.cn_index];
     (void)co;
-    twopl_go_on(twopl, &halt->now);
-    atomic_store(&halt->twopl, twopl);
+    coordinator->worker->home.mode->follow(node);
     return 0;
+}
+
+static void nodes_close(struct cellar *db)
+{
+    const struct mode *mode = mode_of(db->config.cc);
+    for (uint32_t i = 0; i < db->worker_count && mode->worker_close; i++) mode->worker_close(&db->workers[i].home);
+    for (uint32_t i = 0; i < db->config.cns; i++) {
+        agent_close(&db->nodes[i].agent);
+        if (mode->close) mode->close(&db->nodes[i]);
+    }
 }
 
 static int open_all(struct cellar *db, struct cellar_error *error)
@@ -284,15 +292,14 @@ static int open_all(struct cellar *db, struct cellar_error *error)
 
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) rc = worker_start(db, i, error);
     if (rc == 0) rc = db_run_on(db, 0, pool_open, &start);
-    if (rc == 0) rc = hots_open(db, error);
-    if (rc == 0) rc = twopls_open(db, error);
+    if (rc == 0) rc = nodes_start(db, error);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
         db->workers[i].incarnation = db->incarnation;
         rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
     }
-    for (uint32_t i = 0; i < db->config.cns && rc == 0 && db->twopls; i++)
-        rc = db_run_on(db, i * db->config.threads * db->config.coros, twopl_follow, db);
+    for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode_of(db->config.cc)->follow; i++)
+        rc = db_run_on(db, i * db->config.threads * db->config.coros, node_follow, &db->nodes[i]);
     return rc ? rc : vigils_open(db, error);
 }
 
@@ -308,12 +315,6 @@ static void worker_free(struct worker *worker)
     addrcache_free(worker->home.addrs);
 }
 
-static void locals_close(struct cellar *db)
-{
-    for (uint32_t i = 0; i < db->config.cns && db->locals; i++) local_close(&db->locals[i]);
-    free(db->locals);
-}
-
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
 static void close_all(struct cellar *db)
 {
@@ -327,31 +328,19 @@ static void close_all(struct cellar *db)
         if (db->workers[i].ep) fabric_endpoint_close(db->workers[i].ep);
     if (db->owns_fabric) fabric_close(db->fabric);
     for (uint32_t i = 0; i < db->worker_count; i++) worker_free(&db->workers[i]);
+    db_queues_free(db);
     while (db->procs) {
         struct cellar_proc *proc = db->procs;
         db->procs = proc->next;
         free(proc);
     }
-    for (uint32_t i = 0; db->vigils && i < db->config.cns; i++) vigil_free(db->vigils[i]);
-    free(db->vigils);
+    for (uint32_t i = 0; i < db->config.cns; i++) vigil_free(db->nodes[i].vigil);
     catalog_free(db->catalog);
-    free(db->recovering);
-    db_halts_free(db);
-    hots_close(db);
-    locals_close(db);
-    free(db->gates);
+    nodes_close(db);
+    free(db->eps);
+    free(db->nodes);
     free(db->workers);
     free(db);
-}
-
-static int locals_open(struct cellar *db, struct cellar_error *error)
-{
-    if (!mode_of(db->config.cc)->shares) return 0;
-    db->locals = aligned_alloc(64, db->config.cns * sizeof *db->locals);
-    if (db->locals) memset(db->locals, 0, db->config.cns * sizeof *db->locals);
-    int rc = db->locals ? 0 : -CELLAR_ERR_NOMEM;
-    for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) rc = local_open(&db->locals[i]);
-    return rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for record caches") : 0;
 }
 
 int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct cellar **out,
@@ -372,19 +361,17 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     db->coordinator_count = db->worker_count * db->config.coros;
     atomic_flag_clear(&db->log_busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
-    db->gates = aligned_alloc(64, db->config.cns * sizeof *db->gates);
-    db->recovering = calloc(db->config.cns, sizeof *db->recovering);
-    if (!db->workers || !db->gates || !db->recovering) {
+    db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);
+    db->eps = calloc(db->worker_count, sizeof(struct fabric_ep *));
+    if (!db->workers || !db->nodes || !db->eps) {
         free(db->workers);
-        free(db->gates);
-        free(db->recovering);
+        free(db->nodes);
+        free(db->eps);
         free(db);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
-    memset(db->gates, 0, db->config.cns * sizeof *db->gates);
-    for (uint32_t i = 0; i < db->config.cns; i++) db->gates[i].worker_count = db->config.threads;
-    rc = locals_open(db, error);
-    if (rc == 0 && db_halts_make(db)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for agents");
+    memset(db->nodes, 0, db->config.cns * sizeof *db->nodes);
+    rc = nodes_make(db, error);
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
         vigils_stop(db);
@@ -421,9 +408,7 @@ void cellar_close(struct cellar *db)
 {
     if (!db) return;
     atomic_store(&db->closing, true);
-    db_wait(db, &db->calls);
-    while (atomic_load(&db->leaving))
-        ;
+    for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
     vigils_stop(db);
     int rc = db_run_on(db, 0, db_leave, db);
     if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));

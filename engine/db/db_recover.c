@@ -5,8 +5,9 @@
 
 #define JOIN_WAIT_NS 1000000ull /* between two looks at a recovery that is under way */
 #define JOIN_WAITS_MAX 5000
+#define JOIN_MAX_NS 5000000000ull
 
-static struct recover_home home_of(struct worker *worker, struct sched_task *task)
+struct recover_home db_recover_home(struct worker *worker, struct sched_task *task)
 {
     const struct cellar *db = worker->db;
     return (struct recover_home){.ep = worker->ep,
@@ -14,8 +15,17 @@ static struct recover_home home_of(struct worker *worker, struct sched_task *tas
                                  .member = &worker->db->member,
                                  .sched = &worker->sched,
                                  .task = task,
-                                 .vigil = db->vigils ? db->vigils[worker->cn - db->config.cn_index] : NULL,
-                                 .cn = worker->cn};
+                                 .cn = worker->cn,
+                                 .first = db->shared ? db->config.cn_index : 0,
+                                 .count = db->shared ? db->config.cns : LAYOUT_MEMBERS_MAX,
+                                 .incarnation = db->joined ? db->incarnation : 0};
+}
+
+static struct recover_home home_of(struct worker *worker, struct sched_task *task)
+{
+    struct recover_home home = db_recover_home(worker, task);
+    home.vigil = worker->node->vigil;
+    return home;
 }
 
 static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct recover_report *report)
@@ -29,32 +39,34 @@ static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct rec
 }
 
 /* A memory node does not answer. Those who would meet it may all wait for this recovery: its loss is noticed here, or by nobody. */
-static void suspect_all(struct cellar *db, uint32_t own)
+static void suspect_all(struct node *node)
 {
-    if (!db->catalog->replicas || PLANT(recover_silence_ignored)) return;
-    for (uint32_t node = 0; node < db->catalog->mn_count; node++) halt_suspect(&db->halts[own], node);
+    const struct catalog *catalog = node->catalog;
+    if (!catalog->replicas || PLANT(recover_silence_ignored)) return;
+    for (uint32_t mn = 0; mn < catalog->mn_count; mn++) halt_suspect(&node->halt, mn);
 }
 
 int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                enum recover_how how, struct recover_report *report, struct cellar_error *error)
 {
     struct cellar *db = worker->db;
-    uint32_t own = worker->cn - db->config.cn_index;
+    struct node *own = worker->node;
     struct recover_home home = home_of(worker, task);
     home.life = life;
+    home.late = how == RECOVER_LATE;
     home.watching = home.vigil && task == &home.vigil->watcher;
-    home.halting = &db->gates[own].halted;
+    home.halting = &own->gate.halted;
 
-    if (atomic_load(&db->gates[own].failed))
+    if (atomic_load(&own->gate.failed))
         return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
     if (atomic_load(home.halting)) /* what is dead is recovered there, if that cannot wait */
         return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
     /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
-    if (atomic_exchange(&db->recovering[own], true))
+    if (atomic_exchange(&own->recovering, true))
         return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
     int rc = recover_run(co, &home, dead, how, report, error);
-    atomic_store(&db->recovering[own], false);
-    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(db, own);
+    atomic_store(&own->recovering, false);
+    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(own);
     if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
     if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
     return rc;
@@ -72,9 +84,8 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
     struct worker *worker = coordinator->worker;
     struct recover_report report;
 
-    uint32_t own = worker->cn - worker->db->config.cn_index;
-    const atomic_bool *recovering = &worker->db->recovering[own];
-    const atomic_uint *halted = &worker->db->gates[own].halted;
+    const atomic_bool *recovering = &worker->node->recovering;
+    const atomic_uint *halted = &worker->node->gate.halted;
     int rc = -CELLAR_ERR_EXISTS;
 
     /* This compute node may be at it by itself, because it has noticed; or must stand still for a moment. */
@@ -108,7 +119,7 @@ static int watch_fn(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct worker *worker = coordinator->worker;
     (void)co;
-    if (worker->home.vigil) vigil_watch(worker->home.vigil, worker, *(const uint32_t *)arg);
+    if (worker->home.vigil) vigil_watch(worker->home.vigil, &worker->sched, *(const uint32_t *)arg);
     return 0;
 }
 
@@ -151,42 +162,52 @@ int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate
 
 /* ---- at open ---- */
 
-/* An index of ours that somebody recovers just now will soon be free. */
-static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
-{
-    const struct recover_home home = home_of(coordinator->worker, &coordinator->task);
-    struct recover_report report;
-    int rc = 0;
-    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX; waits++) {
-        rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error);
-        if (rc != -CELLAR_ERR_EXISTS) break;
-        sched_sleep(co, home.sched, home.task, JOIN_WAIT_NS);
-    }
-    if (rc == 0 && report.done) tell(coordinator->worker->db, home.cn, dead, &report);
-    return rc;
-}
-
 /* All compute nodes of this process, as the configuration is now. */
 static int configuration_follow(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) {
-        struct agent own = {.worker = coordinator->worker, .halt = &db->halts[i]};
+        struct agent own = {.worker = coordinator->worker, .halt = &db->nodes[i].halt};
         rc = agent_join(co, &own, &coordinator->task);
+        if (rc && own.why.code) return err_set(error, own.why.code, "the configuration: %s", own.why.text);
     }
     return rc ? err_set(error, (enum cellar_error_code)(-rc), "the configuration: %s", cellar_error_text(rc)) : 0;
 }
 
+/*
+ * An index of ours that somebody recovers just now will soon be free. Who opens the pool has no agent yet: called, it looks at the configuration
+ * itself, and stands still as others do.
+ */
+static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    atomic_bool *called = &worker->db->nodes[0].halt.called;
+    struct recover_home home = home_of(worker, &coordinator->task);
+    struct recover_report report;
+    uint64_t begin_ns = fabric_now_ns(worker->ep);
+    int rc;
+    home.called = called;
+    while ((rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error)) == -CELLAR_ERR_EXISTS) {
+        if (!atomic_load(called) && fabric_now_ns(worker->ep) - begin_ns > JOIN_MAX_NS) break;
+        int followed = atomic_exchange(called, false) ? configuration_follow(co, coordinator, error) : 0;
+        if (followed) return followed;
+        sched_sleep(co, home.sched, home.task, JOIN_WAIT_NS);
+    }
+    if (rc == 0 && report.done) tell(worker->db, home.cn, dead, &report);
+    return rc;
+}
+
 /* Nobody who had the pool open has noticed that a memory node was lost: its backups take over now. */
-static int away_lose(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
-    struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = (uint32_t)db->catalog->away};
-    const struct failover_home home = {.recover = home_of(worker, &coordinator->task), .halt = &db->halts[0]};
+    struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = node};
+    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task),
+                                       .halt = &db->nodes[0].halt};
     struct failover_report report = {0};
-    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->halts[0].now.state == CONFIGURATION_STEADY; waits++) {
+    for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->nodes[0].halt.now.state == CONFIGURATION_STEADY; waits++) {
         int rc = db->fabric->ops->control(db->fabric, &leave, error);
         if (rc == 0) rc = failover_lose(co, &home, leave.node, &report, error);
         if (rc && rc != -CELLAR_ERR_EXISTS) return rc;
@@ -198,25 +219,74 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, struct ce
     return 0;
 }
 
-int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+/* Was it left where it is by a change of the configuration that did not know of it, and had copied the words already? */
+static int joined_check(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    const struct cellar *db = coordinator->worker->db;
+    int rc = 0;
+    for (uint32_t cn = db->config.cn_index; cn < db->config.cn_index + db->config.cns && rc == 0; cn++) {
+        struct members_state now;
+        rc = members_look(co, coordinator->worker->ep, cn, &now);
+        if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->incarnation)) rc = -CELLAR_ERR_DIRTY;
+    }
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "joining the pool: %s", cellar_error_text(rc)) : 0;
+}
+
+/* Members; then as the configuration is. DIRTY: *dirty first. */
+static int join_once(struct coro *co, struct coordinator *coordinator, uint32_t *dirty, struct cellar_error *error)
 {
     struct cellar *db = coordinator->worker->db;
-    struct fabric_ep *ep = coordinator->worker->ep;
+    *dirty = db->config.cn_index;
+    int rc = members_join(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared,
+                          &db->incarnation, dirty, error);
+    db->joined = rc == 0;
+    /* Who changed it before the word said so has not waited for us; who does so from now on will. */
+    if (rc == 0) db_halts_serve(db);
+    if (rc == 0) rc = configuration_follow(co, coordinator, error);
+    if (rc == 0) rc = joined_check(co, coordinator, error);
+    return rc;
+}
+
+static int join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
     uint32_t dirty = 0;
 
     db->member = member_builtin(db->catalog);
     int joined = configuration_follow(co, coordinator, error);
-    if (joined == 0 && db->catalog->away >= 0 && db->halts[0].now.state == CONFIGURATION_STEADY)
-        joined = away_lose(co, coordinator, error);
+    if (joined == 0 && db->catalog->away >= 0 && db->nodes[0].halt.now.state == CONFIGURATION_STEADY)
+        joined = away_lose(co, coordinator, (uint32_t)db->catalog->away, error);
     if (joined) return joined;
     for (uint32_t recovered = 0;; recovered++) {
-        int rc = members_join(co, ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared, &db->incarnation,
-                              &dirty, error);
-        db->joined = rc == 0;
-        /* Who changed it before the word said so has not waited for us; who does so from now on will. */
-        if (rc == 0) rc = configuration_follow(co, coordinator, error);
+        int rc = join_once(co, coordinator, &dirty, error);
         if (rc != -CELLAR_ERR_DIRTY || recovered == LAYOUT_MEMBERS_MAX) return rc;
         rc = join_recover(co, coordinator, dirty, error);
         if (rc) return rc;
     }
+}
+
+/* A memory node that was there when it began, and is lost; -1: none. */
+static int32_t lost_now(const struct worker *worker)
+{
+    const struct cellar *db = worker->db;
+    for (uint32_t node = 0; node < db->catalog->mn_count && db->catalog->replicas; node++) {
+        struct fabric_control ask = {.kind = FABRIC_NODE_KILL, .cn = worker->cn, .node = node, .only_dead = true};
+        if ((int32_t)node != db->nodes[0].halt.now.away && db->fabric->ops->control(db->fabric, &ask, NULL) == 0)
+            return (int32_t)node;
+    }
+    return -1;
+}
+
+int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
+    int rc = join(co, coordinator, error);
+    /* Amid it: with nobody else there its backups take over here, or nowhere. One can be away at a time, so this ends. */
+    for (int32_t node; rc == -CELLAR_ERR_UNREACHABLE && (node = lost_now(coordinator->worker)) >= 0;) {
+        bool steady = db->nodes[0].halt.now.state == CONFIGURATION_STEADY;
+        rc = steady ? away_lose(co, coordinator, (uint32_t)node, error) : -CELLAR_ERR_UNREACHABLE;
+        if (rc || !steady) return rc;
+        rc = join(co, coordinator, error);
+    }
+    return rc;
 }

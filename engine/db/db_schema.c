@@ -54,11 +54,11 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
         size_t bytes = strcspn(at, ", \t\n");
         if (!bytes) break;
         int column = schema_column_find(&table->schema, at, (uint32_t)bytes);
-        if (column < 0) return 0;
+        if (column < 0) return CELLAR_CELLS_UNKNOWN;
         cells |= 1u << table->schema.columns[column].cell;
         at += bytes;
     }
-    return cells;
+    return cells ? cells : CELLAR_CELLS_UNKNOWN;
 }
 
 /* ---- procedures ---- */
@@ -112,7 +112,7 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
         if (versions_kept(&db->catalog->tables[i]->schema) != db->catalog->versions)
             return err_set(call->error, CELLAR_ERR_MISMATCH, "table %s %s old versions: it is for %s",
                            db->catalog->tables[i]->name, db->catalog->versions ? "keeps no" : "keeps",
-                           db->catalog->versions ? "other modes than motor" : "mode motor");
+                           mode_of_pools(!db->catalog->versions));
     for (const struct cellar_proc *old = db->procs; old; old = old->next)
         if (strcmp(old->name, def->name) == 0)
             return err_set(call->error, CELLAR_ERR_EXISTS, "procedure %s is registered already", def->name);
@@ -186,7 +186,8 @@ void cellar_stats_reset(struct cellar *db) { stats_sum(db, &db->stats_then); }
 uint64_t cellar_cache_bytes(const struct cellar *db)
 {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; db->locals && i < db->config.cns; i++) bytes += arena_touched(&db->locals[i].arena);
+    const struct mode *mode = mode_of(db->config.cc);
+    for (uint32_t i = 0; mode->bytes_touched && i < db->config.cns; i++) bytes += mode->bytes_touched(&db->nodes[i]);
     return bytes;
 }
 

@@ -1,86 +1,144 @@
-/* worker.c - a worker's main loop: requests in, coordinators resumed, the fabric reaped. */
+/* worker.c - a worker's queue and main loop: requests in, coordinators resumed, the fabric reaped; by its thread, or by one that borrows it for a call. */
 #include "db.h"
 
 #include "must.h"
 
 #define LEAVE_LOOK_NS 20000
+#define DRIVE_NS                                                                                                       \
+    20000 /* a thread from outside drives on so long, then leaves it to the worker's: some round trips, or a short backoff */
+
+/* ---- the queue ---- */
+
+static void queue_add(struct worker *worker, struct db_request *request)
+{
+    request->next = NULL;
+    request->before = worker->queue_last;
+    *(worker->queue_last ? &worker->queue_last->next : &worker->queue) = request;
+    worker->queue_last = request;
+    request->queued = true;
+    __atomic_store_n(&worker->queued, worker->queued + 1, __ATOMIC_SEQ_CST);
+}
+
+static void queue_remove(struct worker *worker, struct db_request *request)
+{
+    *(request->before ? &request->before->next : &worker->queue) = request->next;
+    *(request->next ? &request->next->before : &worker->queue_last) = request->before;
+    request->queued = false;
+    __atomic_store_n(&worker->queued, worker->queued - 1, __ATOMIC_SEQ_CST);
+}
 
 void worker_submit(struct worker *worker, struct db_request *request)
 {
-    struct db_request *head = atomic_load_explicit(&worker->inbox, memory_order_relaxed);
-    do {
-        request->next = head;
-    } while (!atomic_compare_exchange_weak_explicit(&worker->inbox, &head, request, memory_order_release,
-                                                    memory_order_relaxed));
-    fabric_wake(worker->db->fabric, worker->ep);
+    struct fabric *fabric = worker->db->fabric;
+    fabric_lock(fabric, &worker->queue_lock);
+    queue_add(worker, request);
+    fabric_unlock(fabric, &worker->queue_lock);
+    fabric_wake(fabric, worker->ep);
 }
 
-/* Hands a request to its coordinator; false when that one is busy (or none is free). */
-static bool dispatch(struct worker *worker, struct db_request *request)
+bool worker_withdraw(struct worker *worker, struct db_request *request)
+{
+    struct fabric *fabric = worker->db->fabric;
+    fabric_lock(fabric, &worker->queue_lock);
+    bool queued = request->queued;
+    if (queued) queue_remove(worker, request);
+    fabric_unlock(fabric, &worker->queue_lock);
+    return queued;
+}
+
+/* ---- serving; by who has the helm ---- */
+
+static inline bool has_queue(const struct worker *worker)
+{
+    return __atomic_load_n(&worker->queued, __ATOMIC_SEQ_CST) > 0;
+}
+
+/* Takes a parked coordinator for the request; NULL: its own, or all of them, are busy. */
+static inline struct coordinator *take_parked(struct worker *worker, struct db_request *request)
 {
     for (struct sched_task **at = &worker->parked; *at; at = &(*at)->next) {
         struct coordinator *coordinator = (struct coordinator *)*at;
         if (request->target && request->target != coordinator) continue;
         *at = coordinator->task.next;
         coordinator->request = request;
+        counter_add(&worker->busy, 1);
+        return coordinator;
+    }
+    return NULL;
+}
+
+/* `calls`: nothing else. A function may run for long, which is for the worker's own thread. */
+static void dispatch_all(struct worker *worker, bool calls)
+{
+    struct fabric *fabric = worker->db->fabric;
+    fabric_lock(fabric, &worker->queue_lock);
+    for (struct db_request *request = worker->queue, *next; request && worker->parked; request = next) {
+        next = request->next;
+        if (calls && request->fn) continue;
+        struct coordinator *coordinator = take_parked(worker, request);
+        if (!coordinator) continue;
+        queue_remove(worker, request);
         sched_ready(&worker->sched, &coordinator->task);
-        return true;
     }
-    return false;
+    fabric_unlock(fabric, &worker->queue_lock);
 }
 
-/* The inbox is a stack: turns what it holds around, behind what waits already. */
-static void take_inbox(struct worker *worker)
+static inline void look(struct worker *worker)
 {
-    if (!atomic_load_explicit(&worker->inbox, memory_order_relaxed)) return;
-    struct db_request *taken = atomic_exchange_explicit(&worker->inbox, NULL, memory_order_acquire);
-    struct db_request *first = NULL;
-    while (taken) {
-        struct db_request *next = taken->next;
-        taken->next = first;
-        first = taken;
-        taken = next;
-    }
-    *worker->queue_tail = first;
-    while (*worker->queue_tail) worker->queue_tail = &(*worker->queue_tail)->next;
+    if (worker->agent)
+        agent_look(worker->agent);
+    else if (worker->home.receives)
+        (void)worker->home.mode->receive(&worker->home);
 }
 
-static void dispatch_all(struct worker *worker)
+/* ---- serving from outside ---- */
+
+static inline bool has_ended(const struct db_request *request) { return fabric_count_left(request->pending) == 0; }
+
+/* Until the call has ended, but not for long: who does not run itself is not waited for here. One round at least, for what has come meanwhile. */
+static __attribute__((noinline)) void drive(struct worker *worker, const struct db_request *request, uint32_t *seen)
 {
-    struct db_request **at = &worker->queue;
-    while (*at && worker->parked) {
-        struct db_request *request = *at, *next = request->next;
-        if (dispatch(worker, request))
-            *at = next;
-        else
-            at = &request->next;
-    }
-    worker->queue_tail = at;
-    while (*worker->queue_tail) worker->queue_tail = &(*worker->queue_tail)->next;
+    uint64_t until_ns = fabric_now_ns(worker->ep) + DRIVE_NS;
+    do {
+        *seen = __atomic_load_n(&worker->ep->rung, __ATOMIC_SEQ_CST);
+        if (has_queue(worker)) dispatch_all(worker, true);
+        (void)sched_round(&worker->sched);
+        look(worker);
+    } while (!has_ended(request) && fabric_now_ns(worker->ep) < until_ns);
 }
 
-static uint32_t parked_count(const struct worker *worker)
+bool worker_serve(struct worker *worker, struct db_request *request)
 {
-    uint32_t count = 0;
-    for (const struct sched_task *task = worker->parked; task; task = task->next) count++;
-    return count;
+    struct fabric_ep *ep = worker->ep;
+    if (!fabric_helm_borrow(ep)) return false;
+    uint32_t seen = __atomic_load_n(&ep->rung, __ATOMIC_SEQ_CST);
+    struct coordinator *coordinator = take_parked(worker, request);
+    if (coordinator) {
+        request->begin_ns = fabric_now_ns(ep);
+        coro_resume(coordinator->task.co);
+        if (!has_ended(request) || worker->sched.ready_head || has_queue(worker)) drive(worker, request, &seen);
+    }
+    bool more = worker->busy || worker->sched.ready_head || ep->in_flight || has_queue(worker) ||
+                sched_next_ns(&worker->sched) < worker->until_ns;
+    fabric_helm_return(ep, more, seen);
+    return coordinator != NULL;
 }
+
+/* ---- the worker's own thread ---- */
 
 /* Nobody has a request, and nothing is left to do for others. */
 static bool leaves(struct worker *worker)
 {
-    if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || worker->queue) return false;
-    if (parked_count(worker) != worker->coordinator_count || (worker->agent && !worker->agent->parked)) return false;
-    if (worker->locks) return twopl_stop(worker->locks);
-    return !worker->hot || hot_stop(worker->hot);
+    if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || has_queue(worker)) return false;
+    if (worker->busy || (worker->agent && !worker->agent->parked)) return false;
+    return !worker->home.receives || worker->home.mode->rests(&worker->home);
 }
 
 /* Until when to sleep: who is about to leave looks again soon. */
 static uint64_t next_ns(struct worker *worker)
 {
     uint64_t due_ns = sched_next_ns(&worker->sched);
-    bool serves = worker->hot || worker->locks; /* others, perhaps */
-    if (!serves || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
+    if (!worker->home.receives || !atomic_load_explicit(&worker->stop, memory_order_relaxed)) return due_ns;
     uint64_t look_ns = fabric_now_ns(worker->ep) + LEAVE_LOOK_NS;
     return look_ns < due_ns ? look_ns : due_ns;
 }
@@ -94,14 +152,12 @@ void worker_main(void *arg)
     if (worker->agent) sched_ready(&worker->sched, &worker->agent->task); /* likewise */
     for (;;) {
         bool any = sched_round(&worker->sched);
-        take_inbox(worker);
-        if (worker->queue) dispatch_all(worker);
-        if (worker->agent)
-            agent_look(worker->agent);
-        else if (worker->locks)
-            (void)twopl_receive(worker->locks);
+        if (has_queue(worker)) dispatch_all(worker, false);
+        look(worker);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;
-        fabric_idle(worker->ep, next_ns(worker));
+        worker->until_ns = next_ns(worker);
+        worker->ep->lends = worker->busy == 0;
+        fabric_idle(worker->ep, worker->until_ns);
     }
 }

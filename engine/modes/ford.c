@@ -1,9 +1,28 @@
 /* ford.c - commit of mode `ford`: old values, their log, the order of what is posted. Writing and unlocking are apply.c's, undoing recover_undo.c's. */
 #include "ford.h"
 
-#include "counter.h"
+#include "fetch.h"
 
 #include <string.h>
+
+/* ---- fetch ---- */
+
+/*
+ * Foreign tags were met on cells that are only read. They may be read all the same: the check wants the tags gone and the versions unchanged. A READ of
+ * one record is no snapshot then.
+ */
+static inline bool reads_locked(const struct txn *txn, struct cache_object *object)
+{
+    (void)txn;
+    if (!PLANT(ford_snapshot_locked)) object->read_at_once = false;
+    return true;
+}
+
+int ford_fetch(struct coro *co, struct txn *txn)
+{
+    static const struct fetch_rules rules = {.reads_locked = reads_locked};
+    return fetch_rounds(co, txn, &rules);
+}
 
 /* ---- old values ---- */
 
@@ -27,6 +46,7 @@ static bool buckets_keep(struct txn *txn)
 uint64_t ford_ts(const struct txn *txn, uint64_t below)
 {
     const struct txn_home *home = txn->home;
+    if (PLANT(ford_ts_collides)) return txn_ts_next(txn, below);
     uint64_t nodes = 1, least = below > home->ts_last ? below : home->ts_last;
     while (nodes < home->catalog->cn_count) nodes *= 2;
     uint64_t workers = nodes * GATE_WORKERS_MAX;
@@ -85,7 +105,7 @@ static bool undo_chain(struct txn *txn, struct logseg_entry *entry, const struct
     return true;
 }
 
-bool ford_log_build(struct txn *txn, struct logseg_entry *entry)
+static bool log_build(struct txn *txn, struct logseg_entry *entry)
 {
     logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -113,10 +133,12 @@ static bool log_rides(const struct txn *txn)
 static int log_add(struct coro *co, struct txn *txn, uint64_t *ts)
 {
     *ts = txn_ts_choose(txn);
-    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, -CELLAR_ERR_FULL);
+    if (*ts > LAYOUT_TS_MAX) return txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     if (*ts == 0) return 0;
     txn->home->ts_last = *ts; /* whatever becomes of this attempt: INV-FORD-3 */
-    return txn_log_post(co, txn, *ts);
+    struct logseg_entry entry;
+    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    return txn_log_place(co, txn, &entry, *ts, txn->log.sequence);
 }
 
 /* An attempt that nobody has seen anything of: it ends without effect. */
@@ -130,7 +152,9 @@ static int log_await(struct coro *co, struct txn *txn)
 static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
 {
     int rc = 0;
-    if (txn->index_count) rc = buckets_keep(txn) ? txn_index_change(co, txn) : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (txn->index_count)
+        rc = buckets_keep(txn) ? txn_index_change(co, txn)
+                               : txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
     if (rc == 0) rc = log_add(co, txn, ts);
     if (rc == 0 && !log_rides(txn) && !PLANT(ford_log_unawaited)) rc = log_await(co, txn);
     return rc;

@@ -14,20 +14,8 @@
 
 #include "txn.h"
 
-/*
- * Foreign tags were met on cells that are only read. They may be read all the same: the check wants the tags gone and the versions unchanged. A READ of
- * one record is no snapshot then.
- */
-static inline bool ford_reads_locked(const struct txn *txn, struct cache_object *object)
-{
-    if (!txn->home->mode->undo) return false;
-    if (!PLANT(ford_snapshot_locked)) object->read_at_once = false;
-    return true;
-}
-
+NODISCARD int ford_fetch(struct coro *co, struct txn *txn);
 /* The smallest TS of this worker's own that is larger than `below` and than its last one. */
 uint64_t ford_ts(const struct txn *txn, uint64_t below);
-/* What was there, for the log; false when it does not fit. */
-NODISCARD bool ford_log_build(struct txn *txn, struct logseg_entry *entry);
 /* As txn_commit; nothing has failed so far. */
 NODISCARD int ford_commit(struct coro *co, struct txn *txn);

@@ -1,17 +1,9 @@
 #include "mode.h"
 
+#include "mode_table.h"
+
 #include <stddef.h>
 #include <string.h>
-
-/* One line each: what follows is made of it. */
-#define MODES(X)                                                                                                       \
-    X(CELLAR_CC_RECORD, "record", .whole_records = true)                                                               \
-    X(CELLAR_CC_CELL, "cell", )                                                                                        \
-    X(CELLAR_CC_CREST, "crest", .shares = true)                                                                        \
-    X(CELLAR_CC_CELLAR, "cellar", .shares = true, .queues = true)                                                      \
-    X(CELLAR_CC_FORD, "ford", .whole_records = true, .undo = true)                                                     \
-    X(CELLAR_CC_MOTOR, "motor", .whole_records = true, .versions = true)                                               \
-    X(CELLAR_CC_TWOPL, "2pl", .whole_records = true, .locks = true)
 
 static const struct mode modes[] = {
 #define X(cc, text, ...) [cc] = {.name = text, __VA_ARGS__},
@@ -36,3 +28,13 @@ int mode_find(const char *name)
         if (strcmp(name, modes[i].name) == 0) return (int)i;
     return -1;
 }
+
+int mode_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0] && rc == 0; i++)
+        if (modes[i].check) rc = modes[i].check(config, error);
+    return rc;
+}
+
+const char *mode_of_pools(bool versions) { return versions ? "mode motor" : "other modes than motor"; }

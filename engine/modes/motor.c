@@ -1,8 +1,17 @@
 #include "motor.h"
 
+#include "fetch.h"
 #include "versions.h"
 
 #include <string.h>
+
+#define LOCKED_READS_MAX 16 /* of a record that stays locked, in a row */
+
+int motor_attach(struct txn *txn, uint32_t index)
+{
+    (void)index;
+    return fabric_register_local(txn->home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
+}
 
 /* ---- the clock ---- */
 
@@ -11,8 +20,13 @@ static struct fabric_addr clock_at(const struct txn *txn, uint32_t replica)
     return catalog_replica(txn->home->catalog, fabric_addr_of(0, offsetof(struct superblock_wire, clock)), replica);
 }
 
-int motor_begin(struct coro *co, struct txn *txn)
+int motor_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
+    (void)log_bytes;
+    (void)attempts;
+    txn->snapshot_ts = txn->commit_ts = 0;
+    txn->undo_count = 0;
+    if (txn->writes_max) return 0;
     txn_read(co, txn, CELLAR_PHASE_EXECUTE, clock_at(txn, 0), &txn->clock_words[0], sizeof txn->clock_words[0]);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     txn->snapshot_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0];
@@ -29,7 +43,7 @@ static bool writes(const struct txn *txn)
 }
 
 /* A TS that is drawn and not used is a gap, and harms nobody. */
-int motor_stamp(struct coro *co, struct txn *txn)
+static int stamp(struct coro *co, struct txn *txn)
 {
     if (txn->commit_ts || !writes(txn)) return 0;
     for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++) {
@@ -43,6 +57,21 @@ int motor_stamp(struct coro *co, struct txn *txn)
     txn->commit_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0] + 1;
     if (PLANT(motor_clock_per_node)) txn->commit_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last + 1;
     return 0;
+}
+
+uint64_t motor_ts(const struct txn *txn, uint64_t below)
+{
+    (void)below;
+    return txn->commit_ts;
+}
+
+int motor_commit(struct coro *co, struct txn *txn)
+{
+    int rc = PLANT(motor_clock_behind_checks) ? 0 : stamp(co, txn);
+    if (rc == 0) rc = txn_validate(co, txn);
+    if (rc == 0 && PLANT(motor_clock_behind_checks)) sched_sleep(co, txn->home->sched, txn->task, 20000);
+    if (rc == 0) rc = stamp(co, txn);
+    return txn_commit_checked(co, txn, rc);
 }
 
 /* ---- a reader's fetch ---- */
@@ -59,7 +88,7 @@ static bool heads_equal(const struct schema *schema, const uint8_t *before, cons
            memcmp(before + 8, after + 8, schema->head_bytes - 8) == 0;
 }
 
-bool motor_read_before(struct coro *co, struct txn *txn, struct cache_object *object)
+static bool read_before(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint32_t bytes = object->table->schema.head_bytes;
     bool slow = object->rounds && txn_en_may_wrap(txn);
@@ -71,13 +100,13 @@ bool motor_read_before(struct coro *co, struct txn *txn, struct cache_object *ob
     return object->again;
 }
 
-void motor_read_behind(struct coro *co, struct txn *txn, struct cache_object *object)
+static void read_after(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint32_t bytes = object->table->schema.head_bytes;
     if (object->again) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again, bytes);
 }
 
-bool motor_unchanged(const struct txn *txn, const struct cache_object *object)
+static bool unchanged(const struct txn *txn, const struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     if (!object->again_before && txn_en_may_wrap(txn)) return false;
@@ -91,7 +120,7 @@ static bool is_newer(const struct txn *txn, const struct cache_object *object, c
     return layout_version_ts(record_version(&object->table->schema, image, cell)) > txn->snapshot_ts;
 }
 
-void motor_fetched(struct txn *txn, struct cache_object *object)
+static void fetched(struct txn *txn, struct cache_object *object)
 {
     object->head = object->fetching;
     if (!txn->snapshot_ts || PLANT(motor_reads_newest)) return;
@@ -103,15 +132,15 @@ void motor_fetched(struct txn *txn, struct cache_object *object)
     txn->undo_count += object->undo_cells != 0;
 }
 
-bool motor_bucket_old(const struct txn *txn, const struct bucket_wire *bucket)
+enum mode_absence motor_absent(const struct txn *txn, const struct cache_object *object,
+                               const struct cache_bucket *bucket)
 {
-    return layout_version_ts(bucket->version) <= txn->snapshot_ts || PLANT(motor_absence_unversioned);
-}
-
-bool motor_absence_known(const struct txn *txn, const struct cache_object *object, const struct cache_bucket *bucket)
-{
-    return txn->snapshot_ts && bucket->next < 0 && txn->home->ep->fabric->line_atomic &&
-           (!object->misled || PLANT(motor_absence_misled));
+    if (!txn->snapshot_ts) return MODE_ABSENCE_CHECKED;
+    bool old = layout_version_ts(bucket->image->version) <= txn->snapshot_ts || PLANT(motor_absence_unversioned);
+    if (!old) return MODE_ABSENCE_GONE;
+    /* One bucket, read at once, is all that was read; what was read behind it may be newer. */
+    bool all = bucket->next < 0 && txn->home->ep->fabric->line_atomic;
+    return all && (!object->misled || PLANT(motor_absence_misled)) ? MODE_ABSENCE_KNOWN : MODE_ABSENCE_CHECKED;
 }
 
 /* ---- old values ---- */
@@ -162,7 +191,8 @@ static int undo_round(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++)
-        if (object->undo_cells && !undo_post(co, txn, object)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (object->undo_cells && !undo_post(co, txn, object))
+            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     txn->undo_count = 0;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -174,29 +204,48 @@ static int undo_round(struct coro *co, struct txn *txn)
     return 0;
 }
 
-int motor_undo(struct coro *co, struct txn *txn)
+static int undo(struct coro *co, struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++)
         if (object->undo_cells) object->again = NULL; /* what may be there is too small */
     for (uint32_t rounds = 0; txn->undo_count; rounds++) {
-        int rc = rounds < MOTOR_LOCKED_READS_MAX ? undo_round(co, txn) : txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
+        int rc = rounds < LOCKED_READS_MAX ? undo_round(co, txn) : txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
         if (rc) return rc;
     }
     return 0;
 }
 
-/* ---- a writer's versions ---- */
+/* ---- fetch ---- */
 
-void motor_displace(struct cache_object *object, uint64_t ts)
+/* Of a reader: whose writer is at work is read again, since that one may be older than the snapshot. */
+static enum fetch_verdict judge(struct txn *txn, struct cache_object *object, const struct record_wire *header)
 {
     const struct schema *schema = &object->table->schema;
-    uint32_t cells = object->written_cells;
-    object->bar_bytes = versions_bytes(schema, cells);
-    object->bar_at = versions_push(schema, versions_of(object->head), ts, cells);
-    versions_pack(schema, object->slot_image, cells, object->slot_image + object->bar_at);
-    for (; cells; cells &= cells - 1) {
-        uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        record_header(object->head)->en[cell] = record_header(object->image)->en[cell];
+    if ((header->lock & lockword_mask(schema->tag_bits, schema->all_ones)) && !PLANT(motor_reads_locked)) {
+        fetch_foreign_tag(txn, object->addr, header->lock, schema->tag_bits, schema->all_cells);
+        return object->rounds + 1 < LOCKED_READS_MAX ? FETCH_AGAIN : FETCH_READ_LOCKED;
     }
+    return unchanged(txn, object) ? FETCH_DONE : FETCH_AGAIN;
+}
+
+static int rounds_of_reader(struct coro *co, struct txn *txn)
+{
+    static const struct fetch_rules rules = {
+        .read_before = read_before, .read_after = read_after, .judge = judge, .fetched = fetched};
+    return fetch_rounds(co, txn, &rules);
+}
+
+static int rounds_of_writer(struct coro *co, struct txn *txn)
+{
+    static const struct fetch_rules rules = {.fetched = fetched};
+    return fetch_rounds(co, txn, &rules);
+}
+
+int motor_fetch(struct coro *co, struct txn *txn)
+{
+    int rc = txn->snapshot_ts ? rounds_of_reader(co, txn) : rounds_of_writer(co, txn);
+    if (txn->doomed) return rc;
+    int undone = txn->undo_count ? undo(co, txn) : 0;
+    return undone ? undone : rc;
 }

@@ -7,7 +7,10 @@
  * INV-RECOVER-3: what counts is on all replicas of the log before the first of it is redone: whoever goes on decides the same.
  * INV-RECOVER-4: a change is redone only under the dead node's tag, and only over versions that are not newer.
  * INV-RECOVER-5: no tag is cleared before all that counts is redone, and all that does not count is erased.
- * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before.
+ * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before. A holder that the fabric knows to be
+ * gone keeps nobody out, whatever its own word says.
+ * INV-RECOVER-10: an earlier life of an own index is dead like any other, and recovered like it, by whatever this compute node recovers or leads; it is
+ * fenced as that life, so that its index's next one goes on (INV-FABRIC-12).
  * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does any more.
  */
 #pragma once
@@ -29,6 +32,7 @@ struct recover_report {
 };
 
 struct vigil;
+struct recover;
 
 /* Who recovers. */
 struct recover_home {
@@ -39,24 +43,46 @@ struct recover_home {
     struct sched_task *task;
     struct vigil *vigil; /* of the same compute node; NULL: none */
     uint32_t cn;
+    uint32_t first, count; /* indexes of this process: [first, first + count) */
+    uint64_t incarnation;  /* as which it has joined; 0: it opens the pool */
+    bool late;             /* RECOVER_LATE */
+    uint32_t
+        name; /* 1 + the compute node that claims are made for; 0: its own, or its earlier life while that is recovered */
     bool
         watching; /* this task has others to watch, so it does not wait for whoever is in the way: EXISTS, to be tried again */
     uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
     const atomic_uint *
         halting; /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
-    bool halted;        /* everybody else who is alive stands still (halt.h): nobody holds a claim */
-    uint32_t tags_lost; /* 1 + the memory node whose primary was lost with its tags; 0: none */
+    atomic_bool *
+        called; /* while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting` says */
+    const struct recover *outer; /* the run amid which another one was found to be in the way; NULL: none */
+    bool halted;                 /* everybody else who is alive stands still (halt.h): nobody holds a claim */
+    uint32_t tags_lost;          /* 1 + the memory node whose primary was lost with its tags; 0: none */
 };
 
 enum recover_how {
     RECOVER_IF_DEAD,   /* refused with EXISTS when the fabric knows it to be alive */
     RECOVER_SUSPECTED, /* fenced whatever it does */
+    RECOVER_LATE,      /* its next life, which opens the pool, was silent for too long: that one, too */
     RECOVER_OWN,       /* it is an earlier life of this very process's node, which the fabric knows to be over */
 };
 
+/* Is that the word of an earlier life of one of this process's indexes, which is over? */
+static inline bool recover_is_earlier(const struct recover_home *home, uint32_t cn, const struct members_state *state)
+{
+    return cn - home->first < home->count && (home->incarnation == 0 || state->incarnation < home->incarnation);
+}
+
+/* Is the configuration to change, or perhaps? Then a recovery gives way. */
+static inline bool recover_is_called(const struct recover_home *home)
+{
+    return (home->halting && atomic_load(home->halting)) || (home->called && atomic_load(home->called));
+}
+
 /*
  * Recovers one compute node. 0 when nothing of it is left, whoever did it. NOT_FOUND: it is no member. EXISTS: it is alive, or another
- * live one recovers it just now, or takes over tags of it. UNREACHABLE: a memory node is lost. FENCED: this node is.
+ * live one recovers it just now, or takes over tags of it. UNREACHABLE: a memory node is lost. FENCED: this node is. Whoever ends with an error
+ * gives its claim back, if it can.
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);

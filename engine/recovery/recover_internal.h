@@ -34,6 +34,8 @@ struct recover {
     const struct catalog *catalog;
     uint32_t dead;
     struct members_state claim; /* as the word says since our last move */
+    bool claimed;               /* it is ours */
+    uint32_t name;              /* so it says */
     struct recover_memory *memory;
     struct recover_ring *rings;
     uint32_t ring_count, ring_capacity;
@@ -41,6 +43,9 @@ struct recover {
     struct recover_report *report;
     struct cellar_error *error;
     uint32_t steps; /* counts to the next breath */
+    bool signs;     /* this life has not joined, and shows in the name of the one that it recovers that it is at it */
+    uint64_t signed_ns;       /* the last time */
+    struct sched_share share; /* of the worker, while it breathes */
 };
 
 /* ---- recover.c ---- */

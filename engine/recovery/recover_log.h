@@ -33,7 +33,7 @@ void recover_log_free(struct recover_log *log);
  */
 NODISCARD int recover_log_add(struct recover_log *log, const uint8_t *ring, uint64_t bytes, struct fabric_addr addr,
                               uint32_t coordinator, uint32_t replica);
-/* That coordinator's segment says so in its header (mode crest, where space was short). NOMEM. */
+/* That coordinator's segment says so in its header (where space was short). NOMEM. */
 NODISCARD int recover_log_mark(struct recover_log *log, uint32_t coordinator, uint64_t watermark);
 /* All replicas were taken: sorts, joins what is the same, decides. CORRUPT when two entries of one name differ. */
 NODISCARD int recover_log_decide(struct recover_log *log, struct cellar_error *error);

@@ -8,6 +8,7 @@
 #define PAUSE_NS 1000     /* between two tries; doubles with each further one */
 #define PAUSE_DOUBLINGS 8 /* at most so often */
 #define STEPS_PER_BREATH 64
+#define SIGN_NS 5000 /* between two signs of life: a quarter of the shortest lease */
 
 void recover_pause(struct recover *run, uint64_t ns)
 {
@@ -18,17 +19,28 @@ void recover_pause(struct recover *run, uint64_t ns)
         fabric_idle(run->ep, fabric_now_ns(run->ep) + ns);
 }
 
+/* Others may wait for the index: they see that it is at it (vigil.h). A sign that is lost will do. */
+static void sign(struct recover *run)
+{
+    struct members_sign seen;
+    uint64_t now_ns = fabric_now_ns(run->ep);
+    if (run->signed_ns && now_ns - run->signed_ns < SIGN_NS) return;
+    run->signed_ns = now_ns;
+    if (member_sign(run->co, run->home->member, run->ep, run->dead, &seen) == 0 && seen.lease_ns)
+        (void)!members_sign_for(run->co, run->ep, run->dead);
+}
+
 void recover_breathe(struct recover *run)
 {
     const struct recover_home *home = run->home;
-    if (++run->steps % STEPS_PER_BREATH == 0 && run->co && home->sched)
-        sched_yield_task(run->co, home->sched, home->task);
+    if (run->signs) sign(run);
+    if (++run->steps % STEPS_PER_BREATH || !run->co || !home->sched) return;
+    sched_share_task(run->co, home->sched, home->task, &run->share);
 }
 
 int recover_give_way(const struct recover *run)
 {
-    const atomic_uint *halting = run->home->halting;
-    if (!halting || !atomic_load(halting) || PLANT(failover_recovery_awaited)) return 0;
+    if (!recover_is_called(run->home) || PLANT(failover_recovery_awaited)) return 0;
     return err_set(run->error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still",
                    run->home->cn);
 }

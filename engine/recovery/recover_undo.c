@@ -1,5 +1,5 @@
 /*
- * recover_undo.c - the dead node's transactions of mode `ford`: those that were written on all replicas stay, the others are undone.
+ * recover_undo.c - the dead node's transactions whose log says what was there before: those that were written on all replicas stay, the others are undone.
  *
  * Each change of an entry concerns this transaction only while its record (of an insert: its bucket) has the dead node's tag, and while no line of it
  * shows a version but the one that was there and the one that the transaction writes: any other was written under a later lock, so this

@@ -5,8 +5,6 @@
  * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
  */
-#include "crest.h"
-#include "motor.h"
 #include "settle.h"
 #include "txn.h"
 #include "versions.h"
@@ -23,13 +21,15 @@ static int index_insert(struct coro *co, struct txn *txn, struct cache_object *o
 
     part->dirty = true; /* the head: its version covers the chain */
     for (uint32_t parts = 1; !index_put(part->image, fingerprint, offset); parts++) {
-        if (parts == INDEX_CHAIN_MAX) return txn_error(txn, -CELLAR_ERR_FULL);
+        if (parts == INDEX_CHAIN_MAX)
+            return txn_error_of(txn, -CELLAR_ERR_FULL, CELLAR_WHY_CHAIN, INDEX_CHAIN_MAX, object);
         if (part->next < 0) {
             struct fabric_addr addr;
             int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
-            if (rc) return txn_space_error(co, txn, rc);
+            if (rc) return txn_space_error(co, txn, rc, object);
             int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+            if (next < 0)
+                return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX, object);
             memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
             index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
             part->next = next;
@@ -50,7 +50,7 @@ static int index_delete(struct txn *txn, struct cache_object *object)
     while (at >= 0 && !index_remove(txn_bucket(txn, at)->image, fingerprint, fabric_addr_offset(object->addr)))
         at = txn_bucket(txn, at)->next;
     if (at < 0) /* the record was reached through this chain, under its lock */
-        return txn_error(txn, -CELLAR_ERR_CORRUPT);
+        return txn_error_of(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_INDEX, 0, object);
     txn_bucket(txn, at)->dirty = true;
     if (PLANT(slot_given_early))
         space_slot_give(txn->home->space, object->table,
@@ -127,7 +127,7 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     }
 }
 
-/* Mode `motor`, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
+/* Of a record that keeps old versions, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
 static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const uint32_t en = offsetof(struct record_wire, en);
@@ -138,7 +138,7 @@ static void apply_versions(struct coro *co, struct txn *txn, struct cache_object
 
 /*
  * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake
- * us on a backup; in mode `ford` lest anybody use what may yet be undone.
+ * us on a backup; where it is written before it is decided, lest anybody use what may yet be undone.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {
@@ -160,6 +160,20 @@ static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *o
         txn->ops[i].flags = FABRIC_FENCE;
 }
 
+/* Of a record that keeps old versions: its tuple, and what goes into its bar. */
+static void displace(struct cache_object *object, uint64_t ts)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t cells = object->written_cells;
+    object->bar_bytes = versions_bytes(schema, cells);
+    object->bar_at = versions_push(schema, versions_of(object->head), ts, cells);
+    versions_pack(schema, object->slot_image, cells, object->slot_image + object->bar_at);
+    for (; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        record_header(object->head)->en[cell] = record_header(object->image)->en[cell];
+    }
+}
+
 /* The versions that the changed cells get: the pool's EN + 1, once for each apply. */
 static inline void versions_set(struct cache_object *object, uint64_t ts)
 {
@@ -170,7 +184,7 @@ static inline void versions_set(struct cache_object *object, uint64_t ts)
         record_version_set(&object->table->schema, object->image, cell, layout_version_of(en, ts));
     }
     if (versions_kept(&object->table->schema) && object->kind == CACHE_ACCESS && txn_cells_to_apply(object))
-        motor_displace(object, ts);
+        displace(object, ts);
 }
 
 static inline void apply_post(struct coro *co, struct txn *txn, struct cache_object *object)
@@ -312,7 +326,7 @@ static enum standing standing_of(const struct txn *txn, const struct cache_objec
 }
 
 /*
- * INV-COMMIT-5, mode `crest`, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
+ * INV-COMMIT-5, where records are shared, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
  * one of this CN took by a stale address, with changes of other CNs between. The change itself tells: while something of it is missing the unlock
  * behind it cannot have run.
  */
@@ -335,7 +349,7 @@ static bool object_due(struct coro *co, struct txn *txn, const struct cache_obje
     if (!object_open(co, txn, object)) return false;
     /* A new record that is whole and not tagged was reachable: others may have changed it since. */
     *write = !txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object);
-    if (!unlocked || !txn->home->local || PLANT(crest_applied_over)) return true;
+    if (!unlocked || !txn->home->mode->shares || PLANT(crest_applied_over)) return true;
     if (!standing_read(co, txn, object, &standing)) return false;
     *write = standing == STANDING_OLDER;
     return standing != STANDING_NEWER;
@@ -444,7 +458,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     if (PLANT(unlock_early)) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
-        if (txn->home->twopl) twopl_leave(co, txn);
+        if (txn->home->mode->end) txn->home->mode->end(co, txn);
     }
     changes_post(co, txn, ts);
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
@@ -457,7 +471,6 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
     }
     if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
     remember(txn);
-    if (txn->home->local && !txn->ending) crest_applied(txn); /* else crest_end does it */
 }
 
 int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)

@@ -1,27 +1,21 @@
 #include "cache.h"
 
+#include "lazy.h"
 #include "must.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 _Static_assert(CACHE_SLOTS >= 2 * CACHE_OBJECTS_MAX, "the hash must stay half empty");
 _Static_assert((CACHE_SLOTS & (CACHE_SLOTS - 1)) == 0, "a power of two");
 
-static void *map_lazily(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
 {
     *cache = (struct cache){.arena_bytes = arena_bytes, .generation = 1};
-    cache->arena = map_lazily(arena_bytes);
-    cache->objects = map_lazily(CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    cache->arena = lazy_map(arena_bytes);
+    cache->objects = lazy_map(CACHE_OBJECTS_MAX * sizeof(struct cache_object));
     cache->objects_end = cache->objects;
-    cache->buckets = map_lazily(CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
-    cache->hash = map_lazily(CACHE_SLOTS * sizeof(struct cache_entry));
+    cache->buckets = lazy_map(CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    cache->hash = lazy_map(CACHE_SLOTS * sizeof(struct cache_entry));
     if (!cache->arena || !cache->objects || !cache->buckets || !cache->hash) {
         cache_close(cache);
         return -CELLAR_ERR_NOMEM;
@@ -33,17 +27,12 @@ int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
     return rc;
 }
 
-static void unmap(void *memory, uint64_t bytes)
-{
-    if (memory) munmap(memory, bytes);
-}
-
 void cache_close(struct cache *cache)
 {
-    unmap(cache->arena, cache->arena_bytes);
-    unmap(cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
-    unmap(cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
-    unmap(cache->hash, CACHE_SLOTS * sizeof(struct cache_entry));
+    lazy_unmap(cache->arena, cache->arena_bytes);
+    lazy_unmap(cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    lazy_unmap(cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    lazy_unmap(cache->hash, CACHE_SLOTS * sizeof(struct cache_entry));
     *cache = (struct cache){0};
 }
 

@@ -73,7 +73,9 @@ struct cache_object {
     bool misled;     /* an entry of its bucket led to another record, or to one that was deleted meanwhile */
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
-    uint8_t rounds; /* fetch rounds taken, bounded */
+    bool refused;          /* an insert that found its key present, with its bucket locked */
+    uint8_t rounds;        /* fetch rounds taken, bounded */
+    uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (txn.c) */
     /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
     struct local_object *local;    /* pinned; NULL while it is in sole use */
     struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */
@@ -91,6 +93,7 @@ struct cache_object {
     bool own_read;                 /* all that was read is what this transaction has just fetched itself */
     uint8_t heat;                  /* enum cache_heat */
     bool cools;                    /* its lock CAS clears HOT */
+    bool bounded;                  /* somebody else sees to it that it is not held for too long */
     bool applier;                  /* this transaction is the last writer, and applies */
     uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
     struct local_version *applied; /* the chains that it has taken off for that */

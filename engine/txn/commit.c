@@ -7,9 +7,6 @@
  * INV-COMMIT-1: every check of a read is posted after v, and every lock is held from before v until the apply has completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
-#include "crest.h"
-#include "ford.h"
-#include "motor.h"
 #include "settle.h"
 #include "txn.h"
 
@@ -38,21 +35,24 @@ bool txn_en_may_wrap(const struct txn *txn)
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
-    return (txn->home->ep->fabric->line_atomic || PLANT(snapshot_on_words)) &&
-           (txn->cache.object_count == 1 || (txn->cache.object_count == 2 && PLANT(snapshot_of_two))) &&
-           (txn->cache.objects[0].own_read || txn->cache.objects[0].sole || !txn->home->local ||
-            PLANT(crest_snapshot_shared)) &&
-           txn->cache.objects[0].read_at_once && txn->cache.objects[0].state == CACHE_PRESENT &&
-           txn->cache.objects[0].absent_bucket < 0 && /* nor was it absent first, and inserted then */
-           (txn->cache.objects[0].fetching == txn->cache.objects[0].image || PLANT(crest_snapshot_shared)) &&
-           !txn_en_may_wrap(txn);
+    const struct cache_object *object = &txn->cache.objects[0];
+    const struct mode *mode = txn->home->mode;
+    bool lines = txn->home->ep->fabric->line_atomic, one = txn->cache.object_count == 1;
+    bool in_place = object->fetching == object->image;
+    if (PLANT(snapshot_on_words)) lines = true;
+    if (PLANT(snapshot_of_two)) one = one || txn->cache.object_count == 2;
+    if (PLANT(crest_snapshot_shared)) in_place = true;
+    if (!lines || !one || !in_place || !object->read_at_once) return false;
+    if (mode->read_alone && !mode->read_alone(txn)) return false;
+    /* Nor was it absent first, and inserted then. */
+    return object->state == CACHE_PRESENT && object->absent_bucket < 0 && !txn_en_may_wrap(txn);
 }
 
 /* Reads again the header of each record, and the head of each bucket, that carries a conclusion of this transaction. */
 static int validation_post(struct coro *co, struct txn *txn)
 {
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
-    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
 
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
@@ -70,6 +70,18 @@ static int validation_post(struct coro *co, struct txn *txn)
     return 0;
 }
 
+/* Where records are shared what was read may be locked by others of this CN: their tags are no obstacle, those of other CNs are. */
+static bool tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
+{
+    uint32_t tag_bits = object->table->schema.tag_bits;
+    if (PLANT(crest_tags_unchecked) || !(lock & ~LOCKWORD_FLAGS)) return true; /* it shows none at all: nearly always */
+    for (uint32_t cells = object->check_cells; cells; cells &= cells - 1) {
+        int owner = lockword_owner(lock, tag_bits, (uint32_t)__builtin_ctz(cells));
+        if (owner >= 0 && (uint32_t)owner != txn->home->owner) return false;
+    }
+    return true;
+}
+
 static inline bool record_unchanged(const struct txn *txn, const struct cache_object *object, uint32_t cells)
 {
     const struct record_wire *now = record_header(object->fetching);
@@ -77,9 +89,10 @@ static inline bool record_unchanged(const struct txn *txn, const struct cache_ob
 
     if (!txn_is_live(object, now)) return false;
     /* In mode `record` a later block may have locked some of them, after they were read: `held`, ours. */
-    if (txn->home->local && !PLANT(validation_ignores_locks) && !crest_tags_ours(txn, object, now->lock)) return false;
     bool locked = PLANT(motor_lock_constant) ? now->lock == 1 : now->lock & object->check_mask & ~object->held;
-    if (locked && !PLANT(validation_ignores_locks) && !PLANT(read_tags_ignored)) return false;
+    if (PLANT(read_tags_ignored)) locked = false;
+    if (txn->home->mode->shares) locked = locked || !tags_ours(txn, object, now->lock);
+    if (locked && !PLANT(validation_ignores_locks)) return false;
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         if (now->en[cell] != then->en[cell]) return false;
@@ -124,8 +137,7 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
 
 static int validation_failed(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    if (txn->home->local) crest_refresh(txn, object);
-    if (txn->home->hot) hot_lost(co, txn, object, object->check_cells, true);
+    if (txn->home->mode->stale) txn->home->mode->stale(co, txn, object);
     return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
 }
 
@@ -150,7 +162,6 @@ static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
 
 int txn_validate(struct coro *co, struct txn *txn)
 {
-    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (txn->check_count == 0 || PLANT(validation_skipped)) return 0;
     return validate(co, txn);
 }
@@ -174,9 +185,8 @@ uint64_t txn_ts_choose(const struct txn *txn)
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
         if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
     if (PLANT(ts_not_above)) below = 0;
-    if (any && txn->home->mode->undo && !PLANT(ford_ts_collides)) return ford_ts(txn, below);
-    if (txn->home->mode->versions) return any ? txn->commit_ts : 0;
-    return any ? max_of(below, txn->home->ts_last) + 1 : 0;
+    if (!any) return 0;
+    return txn->home->mode->ts ? txn->home->mode->ts(txn, below) : txn_ts_next(txn, below);
 }
 
 /* ---- redo log ---- */
@@ -219,11 +229,8 @@ static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct 
     return true;
 }
 
-static bool log_build(struct txn *txn, struct logseg_entry *entry)
+bool txn_log_changes(struct txn *txn, struct logseg_entry *entry)
 {
-    if (txn->home->mode->undo) return ford_log_build(txn, entry);
-    logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
-    if (txn->home->local && !crest_log_deps(txn, entry)) return false;
     for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
         if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
@@ -270,38 +277,32 @@ int txn_log_await(struct coro *co, struct txn *txn)
     return txn_await(co, txn) ? log_again(co, txn, count) : 0;
 }
 
-int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
+int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, uint64_t ts, uint64_t watermark)
 {
-    struct logseg_entry entry;
+    const struct catalog *catalog = txn->home->catalog;
     struct fabric_addr at;
-    bool crest = txn->home->local;
-
-    if (!log_build(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
-    if (crest && entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
-        return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
-    if (crest) crest_committable(txn, ts);
-    /* But in mode crest, all earlier entries of this coordinator were applied before this transaction began. */
-    uint64_t watermark = crest ? crest_watermark(txn) : txn->log.sequence;
-    int rc = logseg_entry_finish(&txn->log, &entry, ts, watermark, &at);
-    if (rc) return txn_error(txn, rc);
-    if (crest) logring_placed(&txn->ring, &txn->log);
-    for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : txn->home->catalog->replicas); i++)
-        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(txn->home->catalog, at, i), entry.buffer, entry.bytes);
+    int rc = logseg_entry_finish(&txn->log, entry, ts, watermark, &at);
+    if (rc) return txn_error(txn, rc, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    for (uint32_t i = 0; i <= (PLANT(log_one_replica) ? 0 : catalog->replicas); i++)
+        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(catalog, at, i), entry->buffer, entry->bytes);
     txn->log_watermark = watermark;
     return 0;
 }
 
-/* Makes the transaction durable: 0, or a code with nothing logged, or INDETERMINATE. */
-static int log_write(struct coro *co, struct txn *txn, uint64_t ts)
+int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
-    bool crest = txn->home->local;
-    int rc = txn_log_post(co, txn, ts);
-    if (rc || PLANT(log_with_apply)) return rc; /* txn_apply posts the batch */
-    rc = txn_log_await(co, txn);
-    if (rc && (crest || txn->home->catalog->replicas)) /* some replica may have it, or others rest on it already */
-        rc = PLANT(log_lost_aborted) ? -CELLAR_ERR_UNREACHABLE : -CELLAR_ERR_INDETERMINATE;
-    if (rc == 0 && crest) txn->ring.released = txn->log_watermark;
-    return rc;
+    struct logseg_entry entry;
+    logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
+    if (!txn_log_changes(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    return txn_log_place(co, txn, &entry, ts, txn->log.sequence);
+}
+
+/* 0, or a code with nothing logged, or INDETERMINATE: some replica may have it, or others rest on it already. */
+static int log_written(struct coro *co, struct txn *txn)
+{
+    int rc = txn_log_await(co, txn);
+    if (rc == 0 || !(txn->home->mode->shares || txn->home->catalog->replicas)) return rc;
+    return PLANT(log_lost_aborted) ? -CELLAR_ERR_UNREACHABLE : -CELLAR_ERR_INDETERMINATE;
 }
 
 /* ---- the ways an attempt ends ---- */
@@ -312,7 +313,8 @@ void txn_count_commit(struct txn *txn)
     counter_add(&stats->committed, 1);
     if (!txn->phase_start_ns) return;
     counter_add(&stats->phase_samples, 1);
-    if (txn->home->local) counter_add(&stats->cache_bytes, arena_in_use(&txn->home->local->arena));
+    const struct mode *mode = txn->home->mode;
+    if (mode->bytes_in_use) counter_add(&stats->cache_bytes, mode->bytes_in_use(txn->home->node));
     counter_add(&stats->copy_bytes, txn->cache.arena_used + txn->cache.object_count * sizeof(struct cache_object) +
                                         txn->cache.bucket_count * sizeof(struct cache_bucket));
     for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
@@ -324,38 +326,29 @@ void txn_ended(const struct txn *txn, int code, uint64_t ts)
     if (observer) observer->ended(observer->arg, txn, code, ts);
 }
 
-/* Mode crest: v, and what this CN can check. In the others v is now. */
-static int serialize(struct coro *co, struct txn *txn)
-{
-    if (!txn->home->local) return 0;
-    return crest_serialize(co, txn);
-}
-
 int txn_fail(struct coro *co, struct txn *txn, int code)
 {
+    const struct mode *mode = txn->home->mode;
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (txn->home->local) crest_block_drop(txn);
-    int rc = serialize(co, txn);
+    int rc = mode->fail ? mode->fail(co, txn) : 0;
     if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
-    bool wait = rc == 0 && txn->home->local && !PLANT(crest_fail_undurable);
-    if (wait && crest_durable(co, txn)) rc = txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    if (rc == 0 && mode->failed) rc = mode->failed(co, txn);
     if (rc == -CELLAR_ERR_RETRY) return rc;
     const struct observer *observer = txn->home->observer;
-    if (observer && txn->home->local) observer->fetched(observer->arg, txn);
+    if (observer && mode->shares) observer->serialized(observer->arg, txn);
     txn_release(co, txn);
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     if (rc == 0) txn_ended(txn, code, 0);
     return code;
 }
 
-/* Validated, but there is no log entry: what becomes of the attempt. */
 static int not_logged(struct coro *co, struct txn *txn, int rc)
 {
     if (rc == -CELLAR_ERR_RETRY) return rc;
     if (rc == -CELLAR_ERR_INDETERMINATE) {
         /* Its locks stay: recovery decides by what the log holds. */
-        if (txn->home->local)
-            crest_lost(txn);
+        if (txn->home->mode->lost)
+            txn->home->mode->lost(txn);
         else
             gate_fail(txn->home->gate);
         txn->ack_ns = fabric_now_ns(txn->home->ep);
@@ -366,62 +359,68 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
     return rc;
 }
 
-/* Of a validated transaction: chooses TS_commit, logs, applies. */
-static int publish(struct coro *co, struct txn *txn)
+int txn_not_logged(struct coro *co, struct txn *txn, int rc, uint64_t ts)
 {
-    int rc = txn->index_count ? txn_index_change(co, txn) : 0;
-    uint64_t ts = rc == 0 ? txn_ts_choose(txn) : 0;
-    if (ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL);
-    txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    rc = not_logged(co, txn, rc);
+    txn_ended(txn, rc, ts);
+    return rc;
+}
+
+int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts), uint64_t *ts)
+{
     const struct observer *observer = txn->home->observer;
-    if (rc == 0 && observer && txn->home->local) observer->fetched(observer->arg, txn);
-    if (rc == 0 && ts) {
-        if (observer) observer->logging(observer->arg, txn, ts);
-        txn->home->ts_last = ts; /* at once: while this one waits for its log, others of the worker choose theirs */
-        rc = log_write(co, txn, ts);
-    }
-    if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = crest_durable(co, txn);
-    if (rc) {
-        rc = not_logged(co, txn, rc);
-        txn_ended(txn, rc, ts);
-        return rc;
-    }
+    int rc = txn->index_count ? txn_index_change(co, txn) : 0;
+    *ts = rc == 0 ? txn_ts_choose(txn) : 0;
+    if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
+    txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
+    if (rc == 0 && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
+    if (rc || *ts == 0) return rc;
+    if (observer) observer->logging(observer->arg, txn, *ts);
+    txn->home->ts_last = *ts; /* at once: while this one waits for its log, others of the worker choose theirs */
+    rc = post(co, txn, *ts);
+    if (rc || PLANT(log_with_apply)) return rc; /* txn_apply posts the batch */
+    return log_written(co, txn);
+}
+
+void txn_acknowledged(struct txn *txn)
+{
     txn->ack_ns = fabric_now_ns(txn->home->ep);
     txn_phase_end(txn, CELLAR_PHASE_LOG);
+}
 
-    if (txn->home->local) {
-        bool changed = ts || txn->announced_count || txn->cache.locked_end;
-        crest_leave_durable(txn);
-        if (changed) txn_apply(co, txn, ts);
-        crest_end(txn, true);
-    } else if (ts) {
-        txn_apply(co, txn, ts);
-    } else {
-        txn_release(co, txn);
-    }
+int txn_committed(struct txn *txn, uint64_t ts)
+{
     txn_ended(txn, 0, ts);
     txn_phase_end(txn, CELLAR_PHASE_APPLY);
     txn_count_commit(txn);
     return 0;
 }
 
+int txn_commit_checked(struct coro *co, struct txn *txn, int rc)
+{
+    uint64_t ts;
+    if (rc) {
+        if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+        return rc;
+    }
+    rc = txn_log(co, txn, txn_log_post, &ts);
+    if (rc) return txn_not_logged(co, txn, rc, ts);
+    txn_acknowledged(txn);
+    if (ts)
+        txn_apply(co, txn, ts);
+    else
+        txn_release(co, txn);
+    return txn_committed(txn, ts);
+}
+
+int txn_commit_own(struct coro *co, struct txn *txn) { return txn_commit_checked(co, txn, txn_validate(co, txn)); }
+
 int txn_commit(struct coro *co, struct txn *txn)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (txn->block_count && !txn->error) txn_error(txn, -CELLAR_ERR_UNDECLARED); /* declared, never fetched */
+    if (txn->block_count && !txn->error)
+        txn_error_of(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_NEVER_FETCHED, 0, txn->block[0]);
     if (txn->error) return txn_fail(co, txn, txn->error);
     txn_phase_end(txn, CELLAR_PHASE_EXECUTE);
-    if (txn->home->mode->undo) return ford_commit(co, txn);
-    int rc = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked)
-                 ? crest_block_end(co, txn)
-                 : 0; /* else v comes at once, and makes READY what is BUSY */
-    if (rc == 0) rc = serialize(co, txn);
-    bool stamp = txn->home->mode->versions;
-    if (rc == 0 && stamp && !PLANT(motor_clock_behind_checks)) rc = motor_stamp(co, txn);
-    if (rc == 0) rc = txn_validate(co, txn);
-    if (rc == 0 && PLANT(motor_clock_behind_checks)) sched_sleep(co, txn->home->sched, txn->task, 20000);
-    if (rc == 0 && stamp) rc = motor_stamp(co, txn);
-    if (rc == 0) return publish(co, txn);
-    if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
-    return rc;
+    return txn->home->mode->commit(co, txn);
 }

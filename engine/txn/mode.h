@@ -1,23 +1,119 @@
 /*
- * mode.h - the engine's modes (protocol.md section 7): what sets them apart, in one table.
+ * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of one table (modes/mode_table.h).
  *
  * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says, never by comparing
- * numbers: a new mode is a row, and what it does elsewhere stands where the others do the same otherwise.
+ * numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function that is NULL has nothing to do.
  */
 #pragma once
 
 #include "cellar.h"
+#include "err.h"
 
 #include <stdbool.h>
+
+struct cache_bucket;
+struct cache_object;
+struct coro;
+struct node;
+struct txn;
+struct txn_home;
+
+/* What an index chain without the key says of it. */
+enum mode_absence {
+    MODE_ABSENCE_CHECKED, /* it is to be validated */
+    MODE_ABSENCE_KNOWN,   /* that is all, and known to be so */
+    MODE_ABSENCE_GONE,    /* nothing: what was there before is gone */
+};
 
 struct mode {
     const char *name;   /* as --cc has it */
     bool whole_records; /* locks and checks widen to all cells of a record */
-    bool shares;        /* coordinators of a compute node share records (local.h) */
-    bool undo;          /* changes in place before it is decided, and logs what was there (ford.h) */
-    bool queues;        /* hot records have locks to wait in (hot.h) */
-    bool versions;      /* records keep old versions, and readers see snapshots (motor.h) */
-    bool locks;         /* records have locks of the lock manager, shared and exclusive (twopl.h) */
+    bool shares;        /* coordinators of a compute node share records */
+    bool undo;          /* changes in place before it is decided, and logs what was there */
+    bool queues;        /* hot records have locks to wait in */
+    bool versions;      /* records keep old versions, and readers see snapshots */
+    bool locks;         /* records have locks of the lock manager, shared and exclusive */
+
+    /* ---- a database ---- */
+
+    /* Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every database. */
+    int (*check)(const struct cellar_config *config, struct cellar_error *error);
+    /* Stacks that it needs beside the coordinators'. */
+    uint64_t (*stacks)(const struct cellar_config *config);
+    /* Bytes of each area of a pool that are for locks. */
+    uint64_t (*locks_bytes)(const struct cellar_config *config, uint64_t area_bytes);
+
+    /* ---- a compute node ---- */
+
+    /* Makes node->shared; before there are workers. */
+    int (*open)(struct node *node, struct cellar_error *error);
+    /* The pool is open, no transaction has begun. */
+    int (*start)(struct node *node, struct cellar_error *error);
+    /* On its first worker, when all of them are open: from now on its halts are followed (halt.h). */
+    void (*follow)(struct node *node);
+    /* Also of what has opened in part only; all workers are closed. */
+    void (*close)(struct node *node);
+    /* Of its record cache: in use just now, and ever. */
+    uint64_t (*bytes_in_use)(const struct node *node);
+    uint64_t (*bytes_touched)(const struct node *node);
+
+    /* ---- a worker, in its thread; what it makes is home->own ---- */
+
+    int (*worker_open)(struct txn_home *home, struct cellar_error *error);
+    /* Takes the messages that have come, where home->receives. True: one was for others. */
+    bool (*receive)(struct txn_home *home);
+    /* Where home->receives, by a worker that wants to leave: true when it has nothing left to do for others. */
+    bool (*rests)(struct txn_home *home);
+    void (*worker_close)(struct txn_home *home);
+
+    /* ---- a coordinator ---- */
+
+    /* `index`: among those of its worker. */
+    int (*attach)(struct txn *txn, uint32_t index);
+    /* Also of what has attached in part only, or not. */
+    void (*detach)(struct txn *txn);
+
+    /* ---- an attempt; RETRY: it has ended, and nothing is left of it ---- */
+
+    /* `log_bytes`: of its log entry at most; `attempts`: of its call, with this one. 0 or RETRY. */
+    int (*begin)(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+    /* Fetches the block, whose records are declared: 0, RETRY, or an error of the procedure's doing. Never NULL. */
+    int (*fetch)(struct coro *co, struct txn *txn);
+    /* The procedure is about to put these cells of a record, unless that is `busy`: 0, or an error of its doing. */
+    int (*put)(struct txn *txn, struct cache_object *object, uint32_t cells);
+    /* All is put: validates, logs, applies. As txn_commit. Never NULL. */
+    int (*commit)(struct coro *co, struct txn *txn);
+    /* It ends without effect. Before its reads are validated, and after: 0 or RETRY. */
+    int (*fail)(struct coro *co, struct txn *txn);
+    int (*failed)(struct coro *co, struct txn *txn);
+    /* Nobody knows whether its entry is in the log. NULL: the compute node stops. */
+    void (*lost)(struct txn *txn);
+    /* Gives back all that it holds. NULL: txn_release_own. */
+    void (*release)(struct coro *co, struct txn *txn);
+    /* The last step, whatever became of it. */
+    void (*end)(struct coro *co, struct txn *txn);
+    /* Of one whose record cache was full: by what it alone has used? */
+    bool (*outgrown)(const struct txn *txn);
+
+    /* ---- what is asked now and then: of one record or bucket, or after a lost reply ---- */
+
+    /* TS_commit, above `below`; NULL: the next one of the worker. */
+    uint64_t (*ts)(const struct txn *txn, uint64_t below);
+    /* The right to lock an index bucket; false when another transaction of the compute node has it. */
+    bool (*claim)(struct txn *txn, struct cache_bucket *bucket);
+    /* The chain of that bucket, which is not locked, lacks the object's key. NULL: the absence is to be validated. */
+    enum mode_absence (*absent)(const struct txn *txn, const struct cache_object *object,
+                                const struct cache_bucket *bucket);
+    /* Is a READ of the only object, at once and of all that is there, what this attempt has read? NULL: it is. */
+    bool (*read_alone)(const struct txn *txn);
+    /* A validation failed on the object's check_cells: what is known of them is stale. */
+    void (*stale)(struct coro *co, struct txn *txn, struct cache_object *object);
+    /* It is about to settle. True: its compute node has seen to it that it may, with others at work; else it closes the gate. */
+    bool (*settle)(struct coro *co, struct txn *txn);
+    void (*settled)(struct txn *txn);
+    /* May tags be given back from memory? True: returned() follows (settle.h). NULL: they may. */
+    bool (*returns)(struct txn *txn);
+    void (*returned)(struct txn *txn);
 };
 
 /* NULL: there is no such mode. */
@@ -26,3 +122,7 @@ const struct mode *mode_of(enum cellar_cc cc);
 int mode_find(const char *name);
 /* Their names, NULL behind the last one. */
 extern const char *const mode_names[];
+/* Whose pools keep old versions, or do not: "mode ..." or "other modes than ...". */
+const char *mode_of_pools(bool versions);
+/* All that they refuse of that configuration. */
+NODISCARD int mode_check(const struct cellar_config *config, struct cellar_error *error);

@@ -14,8 +14,13 @@ struct observer {
     void *arg;
     /* Before the attempt's first operation. */
     void (*begun)(void *arg, const struct txn *txn);
-    /* After each fetch, before the procedure goes on: what is new in the images are base versions and their values. */
+    /*
+     * After each fetch, before the procedure goes on: what is new in the images are base versions and their values. In modes that share records
+     * within a compute node (mode.h) the versions are not known yet.
+     */
     void (*fetched)(void *arg, const struct txn *txn);
+    /* In those modes: the attempt is serialized, and the images hold the versions of all that it read. */
+    void (*serialized)(void *arg, const struct txn *txn);
     /*
      * Validated, and about to be logged: from now on it may have its effect at `ts`, whatever becomes of its node. The images hold the
      * base versions and, for cells written, the new values.

@@ -1,7 +1,5 @@
 #include "settle.h"
 
-#include "crest.h"
-
 /* In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their own. */
 static void refusals_forget(struct settle_patience *patience)
 {
@@ -32,10 +30,11 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     return false;
 }
 
-/* Who does not stand still is waited for, too: the failover lasts longer than the longest stall. */
-static bool failover_over(struct fabric_ep *ep, uint64_t begin_ns)
+/* Who does not stand still is waited for, too: the failover lasts longer than the longest stall. One that cannot be is not (INV-FAILOVER-9). */
+static bool failover_over(const struct txn_home *home, uint64_t begin_ns)
 {
-    return fabric_now_ns(ep) - begin_ns > SETTLE_FAILOVER_STALLS * ep->fabric->stall_max_ns;
+    if (atomic_load_explicit(&home->halt->unmended, memory_order_relaxed)) return true;
+    return fabric_now_ns(home->ep) - begin_ns > SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns;
 }
 
 /* Keeps of the batch what is still to be done: how many. *fenced: nothing can be. */
@@ -58,7 +57,7 @@ bool settle_rest(struct coro *co, struct txn *txn, uint32_t count)
     uint64_t begin_ns = fabric_now_ns(home->ep), pause_ns = SETTLE_PAUSE_NS;
     bool fenced = false;
     while ((count = rest_keep(txn, count, &fenced)) > 0) {
-        if (fenced || failover_over(home->ep, begin_ns)) return false;
+        if (fenced || failover_over(home, begin_ns)) return false;
         sched_sleep(co, home->sched, txn->task, pause_ns);
         if (pause_ns < SETTLE_PAUSE_NS << SETTLE_PAUSE_DOUBLINGS_MAX) pause_ns *= 2;
         txn->op_count = count;
@@ -94,26 +93,6 @@ bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uin
     return settle_read(co, txn, addr, &word) && (word & mask) == tags;
 }
 
-/* ---- from memory, and on sight ---- */
-
-#define SIGHT (1ull << LOCAL_SIGHTS_BITS)
-
-bool settle_return_begin(struct txn *txn)
-{
-    struct local *local = txn->home->local;
-    if (!local) return true;
-    atomic_fetch_add(&local->returning, 1);
-    uint64_t sights = atomic_load(&local->sights);
-    if ((sights == txn->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
-    settle_return_end(txn);
-    return false;
-}
-
-void settle_return_end(struct txn *txn)
-{
-    if (txn->home->local) atomic_fetch_sub(&txn->home->local->returning, 1);
-}
-
 void settle_leave(struct txn *txn, struct cache_object *object)
 {
     object->unsettled |= object->held;
@@ -124,36 +103,20 @@ void settle_leave(struct txn *txn, struct cache_object *object)
     txn->unsettled = true;
 }
 
-/* Whoever has begun to give tags back is awaited: that takes one batch. Whoever begins now will look. */
-static void sight_begin(struct coro *co, struct txn *txn)
-{
-    struct local *local = txn->home->local;
-    atomic_fetch_add(&local->sights, SIGHT + 1);
-    while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
-        sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
-}
-
 bool settle_begin(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     bool alone;
     txn->op_count = 0;
-    if (home->twopl) { /* others wait for them, and are waited for; what is to be settled stays marked */
-        txn->twopl.left = true;
-        twopl_leave(co, txn);
-    }
-    if (home->local) {
-        sight_begin(co, txn);
-        return true; /* INV-LOCAL-3 */
-    }
+    if (home->mode->settle && home->mode->settle(co, txn)) return true;
     gate_close(co, home->gate, home->gate_worker, home->sched, txn->task, &alone);
     return alone;
 }
 
 void settle_end(struct txn *txn)
 {
-    if (txn->home->local)
-        atomic_fetch_add(&txn->home->local->sights, SIGHT - 1);
+    if (txn->home->mode->settled)
+        txn->home->mode->settled(txn);
     else
         gate_open(txn->home->gate);
 }
@@ -179,13 +142,13 @@ static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabr
 static bool patient(const struct txn *txn, const struct settle_patience *patience, uint64_t begin_ns)
 {
     if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
-    return txn->home->catalog->replicas && !failover_over(txn->home->ep, begin_ns);
+    return txn->home->catalog->replicas && !failover_over(txn->home, begin_ns);
 }
 
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
- * Mode crest: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
+ * Where records are shared: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
  * before it clears anything (INV-LOCAL-7). But an
  * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell. If there are none,
  * none are to be cleared: those that come later are not this object's.
@@ -193,7 +156,7 @@ enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
     struct settle_patience patience = {0};
-    if (!txn->home->local || PLANT(crest_tag_assumed)) return TAGS_OURS;
+    if (!txn->home->mode->shares || PLANT(crest_tag_assumed)) return TAGS_OURS;
     uint8_t *header = cache_alloc(&txn->cache, LAYOUT_LINE);
     uint64_t begin_ns = fabric_now_ns(txn->home->ep);
     while (header && patient(txn, &patience, begin_ns)) {
@@ -214,7 +177,7 @@ void settle_locks(struct coro *co, struct txn *txn)
          object++) {
         const struct schema *schema = &object->table->schema;
         enum tags tags = object->unsettled ? tags_whose(co, txn, object) : TAGS_NONE;
-        if (tags == TAGS_UNKNOWN) crest_stop(txn);
+        if (tags == TAGS_UNKNOWN) gate_stop(txn->home->gate, txn->home->sched);
         if (tags != TAGS_OURS) object->unsettled = 0;
         for (uint32_t cell = 0; object->unsettled && cell < schema->cell_count; cell++) {
             uint64_t mask = lockword_mask(schema->tag_bits, lockword_ones(schema->tag_bits, 1u << cell));

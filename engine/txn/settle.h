@@ -43,12 +43,19 @@ bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint
 /* Does the word show these tags? */
 bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask);
 /*
- * Mode `crest`, INV-LOCAL-7. A lock may go to a stale address, and be taken on a record that others of this CN use by its own name. Its owner gives it
- * back *from memory*; a settlement clears what it *sees*, and may take the one for the other. So tags are given back from memory only if nobody has
- * cleared on sight since the attempt began, nor does meanwhile; else they are looked at, too. False: they must be. True: settle_return_end follows.
+ * INV-LOCAL-7, where records are shared. A lock may go to a stale address, and be taken on a record that others of this CN use by its own name. Its
+ * owner gives it back *from memory*; a settlement clears what it *sees*, and may take the one for the other. So tags are given back from memory only if
+ * nobody has cleared on sight since the attempt began, nor does meanwhile (`returns` of mode.h); else they are looked at, too. False: they must be. True: settle_return_end follows.
  */
-bool settle_return_begin(struct txn *txn);
-void settle_return_end(struct txn *txn);
+static inline bool settle_return_begin(struct txn *txn)
+{
+    const struct mode *mode = txn->home->mode;
+    return !mode->returns || mode->returns(txn);
+}
+static inline void settle_return_end(struct txn *txn)
+{
+    if (txn->home->mode->returned) txn->home->mode->returned(txn);
+}
 /* Leaves the tags held of that object to settle_locks. */
 void settle_leave(struct txn *txn, struct cache_object *object);
 /* Frees what locks or unlocks without a reply may have left set: all objects' and buckets' `unsettled`. */

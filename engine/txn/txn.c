@@ -5,79 +5,40 @@
 #include "txn.h"
 
 #include "counter.h"
-#include "crest.h"
+#include "lazy.h"
 #include "must.h"
 #include "settle.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
 /* ---- life ---- */
 
-static void *map_lazily(uint64_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
 int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log)
 {
+    struct fabric *fabric = home->ep->fabric;
     *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
-    int rc = cache_open(&txn->cache, home->ep->fabric, TXN_ARENA_BYTES);
+    int rc = cache_open(&txn->cache, fabric, TXN_ARENA_BYTES);
     if (rc) return rc;
     txn->log_capacity = (uint32_t)(log->bytes / 2);
-    txn->log_buffer = map_lazily(txn->log_capacity);
-    txn->ops = map_lazily(TXN_OPS_MAX * sizeof *txn->ops);
-    txn->block = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (home->local) {
-        txn->writer = map_lazily(sizeof *txn->writer);
-        txn->waits = map_lazily(TXN_REFS_MAX * sizeof *txn->waits);
-        txn->deps = map_lazily(TXN_REFS_MAX * sizeof *txn->deps);
-        txn->parts = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->parts);
-        txn->locked = map_lazily(CACHE_OBJECTS_MAX * sizeof *txn->locked);
-        txn->settle_image = map_lazily(LAYOUT_RECORD_BYTES_MAX);
-    }
-    if (home->twopl && twopl_set_open(&txn->twopl)) {
-        txn_close(txn);
-        return -CELLAR_ERR_NOMEM;
-    }
-    bool crest = txn->writer && txn->waits && txn->deps && txn->parts && txn->locked && txn->settle_image;
-    if (!txn->log_buffer || !txn->ops || !txn->block || (home->local && !crest)) {
-        txn_close(txn);
-        return -CELLAR_ERR_NOMEM;
-    }
-    if (crest) txn->writer->coordinator = log->coordinator;
-    logring_open(&txn->ring);
-    int registered = fabric_register_local(home->ep->fabric, &txn->settle_word, sizeof txn->settle_word);
-    if (registered == 0)
-        registered = fabric_register_local(home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
-    if (registered == 0) registered = fabric_register_local(home->ep->fabric, &txn->ring.word, sizeof txn->ring.word);
-    if (registered == 0 && crest)
-        registered = fabric_register_local(home->ep->fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
-    return registered ? registered : fabric_register_local(home->ep->fabric, txn->log_buffer, txn->log_capacity);
+    txn->log_buffer = lazy_map(txn->log_capacity);
+    txn->ops = lazy_map(TXN_OPS_MAX * sizeof *txn->ops);
+    txn->block = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->block);
+    if (!txn->log_buffer || !txn->ops || !txn->block) return -CELLAR_ERR_NOMEM;
+    rc = fabric_register_local(fabric, &txn->settle_word, sizeof txn->settle_word);
+    return rc ? rc : fabric_register_local(fabric, txn->log_buffer, txn->log_capacity);
 }
 
 void txn_close(struct txn *txn)
 {
+    if (!txn->home) return;
+    if (txn->home->mode->detach) txn->home->mode->detach(txn);
     cache_close(&txn->cache);
-    if (txn->log_buffer) munmap(txn->log_buffer, txn->log_capacity);
-    if (txn->ops) munmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
-    if (txn->block) munmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (txn->writer) munmap(txn->writer, sizeof *txn->writer);
-    if (txn->waits) munmap(txn->waits, TXN_REFS_MAX * sizeof *txn->waits);
-    if (txn->deps) munmap(txn->deps, TXN_REFS_MAX * sizeof *txn->deps);
-    if (txn->parts) munmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
-    if (txn->locked) munmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
-    if (txn->settle_image) munmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
-    twopl_set_close(&txn->twopl);
-    txn->log_buffer = txn->settle_image = NULL;
-    txn->ops = NULL;
-    txn->block = NULL;
-    txn->writer = NULL;
-    txn->waits = txn->deps = NULL;
-    txn->parts = txn->locked = NULL;
+    lazy_unmap(txn->log_buffer, txn->log_capacity);
+    lazy_unmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
+    lazy_unmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
+    *txn = (struct txn){0};
 }
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)
@@ -96,10 +57,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->unsettled = false;
     txn->lost_nodes = 0;
     txn->met.cn = -1;
-    txn->hot_again = false;
-    txn->twopl.left = false;
-    txn->snapshot_ts = txn->commit_ts = 0;
-    txn->undo_count = 0;
+    txn->at_once = false;
     txn->begin_ns = txn->oldest_ns = fabric_now_ns(txn->home->ep);
     fabric_work(txn->home->ep, 1);
     txn->phase_start_ns = sampled ? txn->begin_ns : 0;
@@ -116,10 +74,37 @@ void txn_phase_end(struct txn *txn, enum cellar_phase phase)
     txn->phase_start_ns = now;
 }
 
-int txn_error(struct txn *txn, int code)
+static int note(struct txn *txn, int code, struct cellar_detail detail)
 {
+    if (!txn->error) txn->detail = detail;
     if (!txn->error) txn->error = code;
     return code;
+}
+
+int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit)
+{
+    return note(txn, code, (struct cellar_detail){.why = why, .column = -1, .limit = limit});
+}
+
+int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit, const struct cache_object *object)
+{
+    return note(
+        txn, code,
+        (struct cellar_detail){.why = why, .column = -1, .table = object->table, .key = object->key, .limit = limit});
+}
+
+int txn_error_column(struct txn *txn, int code, enum cellar_why why, const struct cache_object *object, int column)
+{
+    return note(txn, code,
+                (struct cellar_detail){.why = why, .column = column, .table = object->table, .key = object->key});
+}
+
+/* Of a record that was not pinned. */
+static __attribute__((cold, noinline)) int error_at(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+                                                    const struct cellar_table *table, uint64_t key)
+{
+    return note(txn, code,
+                (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key, .limit = limit});
 }
 
 /* ---- the batch ---- */
@@ -159,24 +144,36 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
 static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
     if (txn->doomed) return -CELLAR_ERR_RETRY;
-    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID);
+    if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
-    if (ref < 0 || (*made && ++txn->record_count > txn->records_max)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (ref < 0 || (*made && ++txn->record_count > txn->records_max))
+        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, txn->records_max, table, key);
     return ref;
 }
 
 static inline int count_write(struct txn *txn, const struct cache_object *object)
 {
     bool first = !object->write_cells && object->kind == CACHE_ACCESS;
-    if (first && ++txn->write_count > txn->writes_max) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (first && ++txn->write_count > txn->writes_max)
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_WRITES_MAX, txn->writes_max, object);
     return 0;
 }
 
 static inline int image_make(struct txn *txn, struct cache_object *object)
 {
     if (!object->image) object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
-    return object->image ? 0 : txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    return object->image ? 0 : txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+}
+
+/*
+ * INV-TXN-1: that a record is there is read like a value. Of an access that names no cell, and deletes nothing, the witness is read; what locks,
+ * checks, versions and dependencies are to one cell they are to it (storage/schema.h).
+ */
+static inline void imply_witness(struct cache_object *object)
+{
+    if ((object->read_cells | object->write_cells) || object->kind != CACHE_ACCESS) return;
+    object->read_cells = object->implied_cells = SCHEMA_WITNESS;
 }
 
 int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, cellar_cells read,
@@ -192,11 +189,12 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     read = read == CELLAR_ALL ? all : read;
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
-        return txn_error(txn, -CELLAR_ERR_INVALID);
+        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
     /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
     bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
-    if (!made && (whole || ((read | write) & (object->read_cells | object->write_cells))))
-        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
+    uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    if (!made && (whole || ((read | write) & declared)))
+        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
@@ -204,10 +202,12 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     object->optional = flags & CELLAR_OPTIONAL;
     object->read_cells |= read;
     object->write_cells |= write;
+    object->implied_cells &= (uint8_t) ~(read | write);
     if (flags & CELLAR_DELETE) {
         object->kind = CACHE_DELETE;
         txn->index_count++;
     }
+    imply_witness(object);
     if (object->state != CACHE_ABSENT) block_add(txn, object);
     return ref;
 }
@@ -222,15 +222,14 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))
-        return txn_error(txn, -CELLAR_ERR_DUPLICATE);
-    object->write_cells = 0;
-    int rc = count_write(txn, object);
+        return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
+    int rc = count_write(txn, object); /* once, if what was looked for was to be written */
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
     object->kind = CACHE_INSERT;
     txn->index_count++;
     object->state = CACHE_DECLARED;
-    object->read_cells = 0;
+    object->read_cells = object->implied_cells = 0;
     object->write_cells = object->written_cells = table->schema.all_cells;
     object->bucket = object->scan_bucket = -1;
     object->addr.bits = 0;
@@ -244,9 +243,10 @@ int cellar_fetch(struct cellar_txn *public_txn)
     struct txn *txn = txn_of(public_txn);
     if (txn->doomed) return -CELLAR_ERR_RETRY;
     if (txn->error) return txn->error;
-    int rc = txn_fetch(txn->co, txn);
+    const struct mode *mode = txn->home->mode;
+    int rc = mode->fetch(txn->co, txn);
     const struct observer *observer = txn->home->observer;
-    if (observer && !txn->doomed && !txn->home->local) observer->fetched(observer->arg, txn);
+    if (observer && !txn->doomed) observer->fetched(observer->arg, txn);
     return rc;
 }
 
@@ -266,15 +266,28 @@ static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
         return NULL;
     }
     if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */
-        *rc = txn_error(txn, -CELLAR_ERR_INVALID);
+        *rc = txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_REFERENCE, (uint64_t)(int64_t)ref);
         return NULL;
     }
     struct cache_object *object = txn_object(txn, ref);
     if (object->state != CACHE_PRESENT) {
-        *rc = txn_error(txn, object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNDECLARED);
+        int code = object->state == CACHE_ABSENT ? -CELLAR_ERR_NOT_FOUND : -CELLAR_ERR_UNFETCHED;
+        *rc = txn_error_of(txn, code, CELLAR_WHY_CODE, 0, object);
         return NULL;
     }
     return object;
+}
+
+/* A cell that is not there: declared in a block that was not fetched yet, or not so. */
+static __attribute__((cold, noinline)) int column_refused(struct txn *txn, const struct cache_object *object,
+                                                          int column, bool put)
+{
+    uint32_t cell = 1u << object->table->schema.columns[column].cell;
+    uint32_t declared =
+        (put ? object->write_cells : object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    if (declared & cell) return txn_error_column(txn, -CELLAR_ERR_UNFETCHED, CELLAR_WHY_CODE, object, column);
+    return txn_error_column(txn, -CELLAR_ERR_UNDECLARED, put ? CELLAR_WHY_NOT_WRITTEN : CELLAR_WHY_NOT_READ, object,
+                            column);
 }
 
 int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
@@ -285,24 +298,21 @@ int cellar_get(struct cellar_txn *public_txn, int ref, int column, void *value)
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
-    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
-    if (!(object->fetched_cells >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (number >= schema->column_count) /* or negative */
+        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
+    uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
+    if (!(readable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, false);
     record_column_get(schema, object->image, number, value);
     return 0;
 }
 
-/* Modes that want to know what was there: before it is put for the first time. Of what is deleted they want nothing. */
-static inline bool keeps_old(const struct txn *txn, const struct cache_object *object)
-{
-    return (txn->home->mode->versions || txn->home->mode->undo) && object->kind == CACHE_ACCESS;
-}
-
-/* 0 or TOO_LARGE. */
-static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
+int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
+    if (object->kind != CACHE_ACCESS) return 0;
     if (!object->slot_image) object->slot_image = cache_alloc(&txn->cache, schema->record_bytes);
-    if (!object->slot_image) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (!object->slot_image)
+        return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     for (cells &= ~object->written_cells; cells; cells &= cells - 1) {
         const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
         memcpy(object->slot_image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
@@ -310,16 +320,10 @@ static int keep_old(struct txn *txn, struct cache_object *object, uint32_t cells
     return 0;
 }
 
-/* Somebody else may look at this copy, or the mode wants to know what is put over: then put_prepare comes first. */
+/* Somebody else may look at this copy, or the mode wants to know what is put over. */
 static inline bool put_prepares(const struct txn *txn, const struct cache_object *object)
 {
-    return (txn->home->local && !object->busy) || keeps_old(txn, object);
-}
-
-static int put_prepare(struct txn *txn, struct cache_object *object, uint32_t cells)
-{
-    int rc = txn->home->local && !object->busy ? crest_put(txn, object, cells) : 0;
-    return rc == 0 && keeps_old(txn, object) ? keep_old(txn, object, cells) : rc;
+    return txn->home->mode->put && !object->busy;
 }
 
 static inline int put_column(struct cache_object *object, uint32_t number, const void *value)
@@ -334,7 +338,7 @@ static inline int put_column(struct cache_object *object, uint32_t number, const
 static __attribute__((noinline)) int put_prepared(struct txn *txn, struct cache_object *object, uint32_t number,
                                                   const void *value)
 {
-    int rc = put_prepare(txn, object, 1u << object->table->schema.columns[number].cell);
+    int rc = txn->home->mode->put(txn, object, 1u << object->table->schema.columns[number].cell);
     return rc ? rc : put_column(object, number, value);
 }
 
@@ -346,9 +350,10 @@ int cellar_put(struct cellar_txn *public_txn, int ref, int column, const void *v
     if (!object) return rc;
     const struct schema *schema = &object->table->schema;
     uint32_t number = (uint32_t)column;
-    if (number >= schema->column_count) return txn_error(txn, -CELLAR_ERR_INVALID); /* or negative */
+    if (number >= schema->column_count) /* or negative */
+        return txn_error_column(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_COLUMN, object, column);
     uint32_t writable = object->write_cells & object->fetched_cells;
-    if (!(writable >> schema->columns[number].cell & 1)) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
+    if (!(writable >> schema->columns[number].cell & 1)) return column_refused(txn, object, column, true);
     return put_prepares(txn, object) ? put_prepared(txn, object, number, value) : put_column(object, number, value);
 }
 
@@ -358,7 +363,8 @@ int cellar_get_row(struct cellar_txn *public_txn, int ref, void *row)
     int rc;
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
-    record_row_get(&object->table->schema, object->image, object->fetched_cells, row);
+    uint32_t readable = object->fetched_cells & ~(uint32_t)object->implied_cells;
+    record_row_get(&object->table->schema, object->image, readable, row);
     return 0;
 }
 
@@ -369,8 +375,8 @@ int cellar_put_row(struct cellar_txn *public_txn, int ref, const void *row)
     struct cache_object *object = present(txn, ref, &rc);
     if (!object) return rc;
     uint32_t cells = object->write_cells & object->fetched_cells;
-    if (!cells) return txn_error(txn, -CELLAR_ERR_UNDECLARED);
-    rc = put_prepare(txn, object, cells);
+    if (!cells) return txn_error_of(txn, -CELLAR_ERR_UNDECLARED, CELLAR_WHY_NOTHING_WRITTEN, 0, object);
+    rc = put_prepares(txn, object) ? txn->home->mode->put(txn, object, cells) : 0;
     if (rc) return rc;
     record_row_put(&object->table->schema, object->image, cells, row);
     object->written_cells |= cells;
@@ -428,16 +434,18 @@ void txn_release_own(struct coro *co, struct txn *txn)
 
 void txn_release(struct coro *co, struct txn *txn)
 {
-    if (txn->home->local)
-        crest_release(co, txn);
+    const struct mode *mode = txn->home->mode;
+    if (mode->release)
+        mode->release(co, txn);
     else
         txn_release_own(co, txn);
 }
 
-int txn_space_error(struct coro *co, struct txn *txn, int code)
+int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object)
 {
     bool unanswered = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
-    return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : txn_error(txn, code);
+    return unanswered ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED)
+                      : txn_error_of(txn, code, CELLAR_WHY_POOL, txn->home->catalog->mn_bytes, object);
 }
 
 int txn_abort(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)

@@ -18,6 +18,7 @@
 #include "logring.h"
 #include "logseg.h"
 #include "mode.h"
+#include "node.h"
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
@@ -46,7 +47,8 @@ struct txn_home {
     const struct catalog *catalog;
     struct addrcache *addrs;
     struct space *space;
-    struct gate *gate; /* of its compute node */
+    struct node *node; /* its compute node */
+    struct gate *gate; /* likewise */
     struct halt *halt; /* likewise */
     uint32_t gate_worker;
     struct sched *sched;
@@ -54,6 +56,8 @@ struct txn_home {
     uint32_t owner;                  /* CN index: the tag less 1 */
     struct vigil *vigil;             /* of its compute node; NULL: it watches nobody */
     const struct mode *mode;
+    void *own;                      /* the mode's, of this worker */
+    bool receives;                  /* the mode takes this worker's messages */
     uint64_t ts_last;               /* TS_commit of this worker's last transaction */
     struct local *local;            /* mode `crest`: the CN's record cache; else NULL */
     struct arena_magazine magazine; /* this worker's, of that cache's arena */
@@ -86,12 +90,15 @@ struct txn {
     uint64_t begin_ns;
     uint64_t phase_start_ns; /* 0: this attempt is not sampled */
     uint64_t phase_ns[CELLAR_PHASES];
-    int error;            /* first error of the procedure's doing: the call's outcome once the reads are validated */
-    bool unsettled;       /* a lock's reply was lost: txn_release must settle */
+    int error; /* first error of the procedure's doing: the call's outcome once the reads are validated; */
+    struct cellar_detail detail; /* what it is about */
+    bool unsettled;              /* a lock's reply was lost: txn_release must settle */
     uint64_t lost_nodes;  /* a bit each: they refuse for good what is being applied again; backups there are left out */
     struct vigil_met met; /* the tag of another compute node that ended it */
     bool doomed;          /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
+    bool at_once;         /* its call tries again at once: there is a queue to wait in */
+    uint32_t hurried;     /* attempts of this call that ended so */
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */
     uint64_t oldest_ns;   /* since when a cell that is to be validated may have been read */
@@ -120,10 +127,8 @@ struct txn {
     bool lock_reads;       /* so often that tags are taken for reads too */
 
     /* mode `cellar` */
-    struct hot_set hot;   /* locks in use */
-    bool hot_again;       /* it ended because a record was found hot: tries again at once */
-    uint32_t hot_retries; /* of this call, for that reason */
-    uint32_t attempts;    /* of this call, with this one */
+    struct hot_set hot; /* locks in use */
+    uint32_t attempts;  /* of this call, with this one */
 
     /* mode `2pl` */
     struct twopl_set twopl;
@@ -153,12 +158,31 @@ NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
 /* ---- between txn.c, fetch.c, commit.c ---- */
 
+/* What is put for the first time, as it was, into slot_image; of a record that is inserted or deleted nothing. 0 or TOO_LARGE. */
+NODISCARD int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells);
+/* Of an attempt that shares nothing in its compute node: all reads are done, and that is v. As txn_commit. */
+NODISCARD int txn_commit_own(struct coro *co, struct txn *txn);
+/* The rest of it, once validated: `rc` is what came of that. */
+NODISCARD int txn_commit_checked(struct coro *co, struct txn *txn, int rc);
+/* The parts of that, for modes that do more in between. Validated: chooses *ts (0: nothing was written), and makes it durable. */
+NODISCARD int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts),
+                      uint64_t *ts);
+/* That has failed with `rc`: what becomes of the attempt. */
+NODISCARD int txn_not_logged(struct coro *co, struct txn *txn, int rc, uint64_t ts);
+/* It is durable, and told so. */
+void txn_acknowledged(struct txn *txn);
+/* ... and applied: 0. */
+int txn_committed(struct txn *txn, uint64_t ts);
 /* Checks what was read and is not locked (commit.c): 0, RETRY (released), or an error of the procedure's doing. */
 NODISCARD int txn_validate(struct coro *co, struct txn *txn);
 /* TS_commit; 0 when nothing was written. */
 uint64_t txn_ts_choose(const struct txn *txn);
-/* Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. */
+/* Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. All earlier entries are applied. */
 NODISCARD int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts);
+/* The parts of that: what is changed, into an entry that was begun, false when it does not fit; and the finished entry. */
+NODISCARD bool txn_log_changes(struct txn *txn, struct logseg_entry *entry);
+NODISCARD int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, uint64_t ts,
+                            uint64_t watermark);
 /*
  * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. With
  * backups a memory node that refuses is waited for until the configuration says who stands in for it.
@@ -167,12 +191,13 @@ NODISCARD int txn_log_await(struct coro *co, struct txn *txn);
 /* Tells the observer how the attempt has ended. */
 void txn_ended(const struct txn *txn, int code, uint64_t ts);
 void txn_count_commit(struct txn *txn);
+/* Above `below`, and this worker's last one. */
+static inline uint64_t txn_ts_next(const struct txn *txn, uint64_t below)
+{
+    return (below > txn->home->ts_last ? below : txn->home->ts_last) + 1;
+}
 /* Is it so long since the first read that epoch numbers may have come full circle? */
 bool txn_en_may_wrap(const struct txn *txn);
-/* Fetches the block (fetch.c): 0 or RETRY. */
-NODISCARD int txn_fetch(struct coro *co, struct txn *txn);
-/* The rounds of that, for the objects on the block's list. */
-NODISCARD int txn_fetch_rounds(struct coro *co, struct txn *txn);
 /* Settles locks of its own without a reply, gives back slots and unlocks what this transaction alone holds. */
 void txn_release_own(struct coro *co, struct txn *txn);
 /* Releases all locks and unused slots, and counts the reason: RETRY. */
@@ -182,10 +207,14 @@ void txn_release(struct coro *co, struct txn *txn);
 /* Adds the operation that clears the object's tags, or the bucket's. */
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
-/* Notes the first error of the procedure's doing, and returns it. */
-__attribute__((cold)) int txn_error(struct txn *txn, int code);
-/* Memory-node space was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
-int txn_space_error(struct coro *co, struct txn *txn, int code);
+/* Notes the first error of the procedure's doing and what it is about, and returns it: of a transaction, of a record (object may be NULL), of a column. */
+__attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
+__attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
+                                       const struct cache_object *object);
+__attribute__((cold)) int txn_error_column(struct txn *txn, int code, enum cellar_why why,
+                                           const struct cache_object *object, int column);
+/* Memory-node space for this object was refused: FULL is the call's outcome; of a node that did not answer, RETRY. */
+int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cache_object *object);
 
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);

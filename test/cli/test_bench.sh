@@ -86,7 +86,7 @@ timeout -k 5 240 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 
 timeout -k 5 240 "$cellar" bench tpcc --warehouses 1 --scale small --pool-bytes 48M --seconds 60 --warmup 0 --threads 1 \
     >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "no space left.*--pool-bytes" "$folder/err" ||
-    fail "a full pool: $(tail -3 "$folder/out" "$folder/err")"
+    fail "a full pool: $(tail -n 3 "$folder/out"; tail -n 3 "$folder/err")"
 
 [ $failures -eq 0 ] && echo "all runs are as they should be"
 [ $failures -eq 0 ]

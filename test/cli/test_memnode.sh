@@ -49,6 +49,15 @@ ends "$second" 0 "a memory node after SIGTERM"
 [ -e "$folder/a" ] || [ -e "$folder/b" ] && fail "a socket was left behind"
 [ -s "$folder/a.err" ] && fail "a memory node wrote to a pipe: $(cat "$folder/a.err")"
 
+# Who stops it may be in a hurry: a second signal while it takes its socket away.
+for round in 1 2 3 4 5 6; do
+    memnode hurried
+    kill -TERM "$pid"
+    kill -TERM "$pid" 2>/dev/null
+    ends "$pid" 0 "a memory node after two SIGTERMs"
+    [ -e "$folder/hurried" ] && fail "a socket was left behind by two SIGTERMs in round $round" && rm -f "$folder/hurried"
+done
+
 # a memory node dies in the middle of a run
 memnode c
 "$cellar" bench smallbank --accounts 500 --threads 2 --seconds 100 --memnodes "$folder/c" >"$folder/out" 2>"$folder/err" &

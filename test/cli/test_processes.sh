@@ -79,6 +79,13 @@ grep -q "nothing was left" "$folder/recover.out" || fail "recover says again: $(
 [ $? -eq 2 ] && grep -q "^cellar recover: compute nodes 0..0 are process $survivor already" "$folder/recover.out" ||
     fail "recovery of a living node: $(cat "$folder/recover.out")"
 
+# What a memory node held that is blank now is lost, and no pool is made in its place.
+memnode blank
+"$cellar" recover --memnodes "$folder/blank" --cn 1 >"$folder/recover.out" 2>"$folder/recover.err"
+[ $? -eq 2 ] && [ ! -s "$folder/recover.out" ] && [ "$(wc -l <"$folder/recover.err")" -eq 1 ] &&
+    grep -q "^cellar recover: memory node 0 is blank: there is no pool; what it held, if it held one, is lost" "$folder/recover.err" ||
+    fail "recovery where nothing is left: $(cat "$folder/recover.out" "$folder/recover.err")"
+
 # Two and three at once, each workload; with a backup of everything.
 memnode a --node 0 --mns 2
 memnode b --node 1 --mns 2

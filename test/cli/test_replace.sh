@@ -78,5 +78,16 @@ replace 0 0 "memory node 0 has all that the lost one had"
 lose 1
 memnode 1 # before anybody notices
 replace 1 0 "memory node 1 has all that the lost one had"
+# A pool that is full has room for the log of one that is new to it.
+lose 0
+lose 1
+memnode 0
+memnode 1
+"$cellar" bench ycsb --records 400000 --threads 1 --replicas 1 --memnodes "$nodes" >"$folder/full" 2>&1 </dev/null &&
+    fail "400,000 records fit into a pool of 64 MiB"
+grep -q "space" "$folder/full" || fail "the pool should be full: $(cat "$folder/full")"
+lose 1
+memnode 1
+replace 1 0 "memory node 1 has all that the lost one had"
 [ $failures -eq 0 ] && echo "all as it should be"
 exit $((failures > 0))

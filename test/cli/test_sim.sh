@@ -117,11 +117,18 @@ status=$?
     fail "a child was killed: exit $status: $(cat "$folder/out" "$folder/err")"
 
 # ---- on a terminal: how far, how fast, how long still
-if command -v script >/dev/null; then
+if ! command -v script >/dev/null || ! script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
+    echo "no pseudo-terminal is to be had: the line of progress is not looked at"
+else
     script -qec "$cellar sim --workload cells --seeds 1..120 --jobs 1 --en-bits 16 --faults none --cns 2 --threads 1 --coros 2 --txns 200" "$folder/typescript" >/dev/null 2>&1 </dev/null ||
         fail "on a terminal: exit $?"
     grep -qaE 'seeds [0-9,]+ / 120   [0-9.]+ seeds/s   .* verbs/s   .* committed   .* faults   ETA ([0-9]+ s|-)' "$folder/typescript" ||
         fail "no progress on a terminal: $(cat "$folder/typescript")"
+    # A narrow one: no line is wider than it.
+    script -qec "stty cols 30; $cellar sim --workload cells --seeds 1..120 --jobs 1 --en-bits 16 --faults none --cns 2 --threads 1 --coros 2 --txns 200" \
+        "$folder/typescript" >/dev/null 2>&1 </dev/null || fail "on a narrow terminal: exit $?"
+    widest=$(tr '\r' '\n' <"$folder/typescript" | grep -a '^ *seeds .*\[K' | sed 's/\x1b\[K.*//' | awk '{ if (length($0) > most) most = length($0) } END { print most + 0 }')
+    [ "$widest" -gt 10 ] && [ "$widest" -le 29 ] || fail "on a terminal of 30 columns the line has $widest"
 fi
 
 [ $failures -eq 0 ] && echo "cellar sim is as it should be"

@@ -35,6 +35,41 @@ accepted "Usage: cellar list" list --help
 accepted "smallbank" list
 accepted '"workloads"' list --json
 
+refused "unexpected argument 'extra'" --version extra
+refused "unexpected argument 'bench'" --help bench
+refused "--secret is for --fabric verbs" recover --memnodes /tmp/a --secret /tmp/s
+refused "--cn is for --memnodes" recover --pool "$folder/empty" --cn 3
+refused "--replicas is for --memnodes" recover --pool "$folder/empty" --replicas 1
+refused "--fabric is for --memnodes" recover --pool "$folder/empty" --fabric verbs
+
+# what an argument says is shown, not done
+refused "unknown command 'a\\x0a\\x1b[31mb'" $'a\n\e[31mb'
+refused "unknown workload 'a\\x0ab\\x7f\\x9b'" bench $'a\nb\x7f\u9b'
+refused "--json /no/such\\x0dfolder/j" bench smallbank --json $'/no/such\rfolder/j'
+refused "unknown workload 'ärger'" bench ärger
+
+# one file cannot be two things
+for file in X ./X "$folder/empty"; do
+    refused "--json and --history cannot both go to '$file'" bench smallbank --json "$file" --history "$file"
+done
+ln -s "$folder/empty" "$folder/link"
+refused "--json and --history cannot both go to '$folder/link'" bench smallbank --history "$folder/link" --json "$folder/empty"
+refused "--pool and --json cannot both go to 'X'" bench smallbank --pool X --json X
+refused "--history and --json cannot both go to 'b'" check --history a,b --json b
+
+# a device that is full, a limit on files
+for arguments in --help --version "bench --help" list; do
+    "$cellar" $arguments >/dev/full 2>"$folder/err"
+    [ $? -eq 2 ] && grep -q "standard output could not be written" "$folder/err" || fail "cellar $arguments >/dev/full: $(cat "$folder/err")"
+done
+for files in "--history $folder/h" "--json $folder/j" "--pool $folder/p"; do
+    (ulimit -f 1 && exec timeout -k 5 240 "$cellar" bench smallbank --accounts 100 --txns 2000 $files) >/dev/null 2>"$folder/err"
+    status=$?
+    [ $status -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] && grep -q "File too large" "$folder/err" ||
+        fail "bench $files beyond ulimit -f: exit $status, $(cat "$folder/err")"
+done
+rm -f "$folder"/[hjp]
+
 # deaths in sim
 refused "are for --fabric sim" bench smallbank --kill-cn 1 --kill-at 0.01
 refused "--kill-at needs --kill-cn or --kill-mn" bench smallbank --fabric sim --kill-at 0.01
@@ -136,6 +171,28 @@ refused "--history-max must be from 1" bench smallbank --history-max 0 --history
 refused "--history needs a file" bench smallbank --history -
 refused "planted bug" bench smallbank --plant no_such_bug
 
+refused "rule tries of hot records is given twice" bench smallbank --hot tries=1,tries=2
+refused "hot records have no rule ''" bench smallbank --hot tries=1,
+
+# bench lock: what another mix or another lock has
+for option in --theta --read-ratio --update-ratio; do
+    for mix in tatp tpcc; do refused "$option is for --mix micro and objects, not $mix" bench lock --mix $mix $option 0.5; done
+done
+refused "--warehouses is for --mix tpcc, not micro" bench lock --warehouses 3
+refused "--warehouses is for --mix tpcc, not tatp" bench lock --mix tatp --warehouses 3
+refused "--scan-ns is for --scan-ratio" bench lock --mix tpcc --scan-ns 10
+refused "--server-threads: lock algorithm declock has no server" bench lock --server-threads 2
+refused "--lose-server is behind the window's end" bench lock --lock rpc --seconds 0.001 --lose-server 5
+refused "--silence: lock algorithm cas has no server" bench lock --lock cas --silence 1
+
+# sim
+refused "--lock is for --cc 2pl, not cell" sim --lock declock --cc cell
+refused 'a rate is given twice, the second time by "delay"' sim --faults delay=0.1,delay=0.2
+refused 'a rate is given twice, the second time by "all"' sim --faults delay=0.1,all=0.2
+
+# exp
+refused "--jobs: experiment nic has nothing to share out" exp nic --jobs 2 --out "$folder/exp"
+
 # check
 refused "--history FILE is missing" check
 refused "/no/such/file" check --history /no/such/file
@@ -160,6 +217,7 @@ refused "--bytes SIZE is missing" memnode --socket "$folder/mn"
 refused "--bytes needs a size" memnode --socket "$folder/mn" --bytes much
 refused "--node 1 needs --mns 2" memnode --socket "$folder/mn" --bytes 64M --node 1
 refused "exceeds the machine's" memnode --socket "$folder/mn" --bytes 100000G
+refused "--seed must be at least 1" memnode --socket "$folder/mn" --bytes 64M --seed 0
 refused "--socket is for --fabric shm" memnode --fabric verbs --socket "$folder/mn" --bytes 64M
 refused "--address ADDRESS is missing" memnode --fabric verbs --bytes 64M
 refused "are for --fabric verbs, not shm" memnode --socket "$folder/mn" --metrics 9 --bytes 64M

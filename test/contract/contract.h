@@ -107,8 +107,7 @@ static inline void contract_worker_main(void *arg)
     struct contract_worker *worker = arg;
 
     worker->body(worker);
-    __atomic_fetch_sub(&worker->cluster->running, 1, __ATOMIC_ACQ_REL);
-    worker->ep->ops->wake(worker->cluster->fabric, worker->ep);
+    fabric_done(worker->cluster->fabric, &worker->cluster->running);
 }
 
 /* Runs worker i with bodies[i] until all have returned; what CHECK found is kept until contract_close. */
@@ -122,7 +121,7 @@ static inline void contract_run(struct contract_cluster *cluster, void (*const *
         worker->body = bodies[i];
         assert_int_equal(fabric->ops->spawn(fabric, worker->ep, contract_worker_main, worker), 0);
     }
-    assert_int_equal(fabric->ops->wait(fabric, &cluster->running), 0);
+    assert_int_equal(fabric->ops->wait(fabric, &cluster->running, UINT64_MAX), 0);
 }
 
 /* The common case: one test, all workers with the same body. */

@@ -8,6 +8,7 @@
 /* ---- calls from several threads at once ---- */
 
 #define THREADS 4
+#define MANY 12
 #define CALLS 500
 
 struct caller {
@@ -66,6 +67,28 @@ static void threads_may_call_at_once(void **state)
     api_close(&api);
 }
 
+/* Helms are borrowed, waited for and given back all the time, and the workers' threads are called for what is left. */
+static void many_threads_and_few_workers(void **state)
+{
+    struct api api;
+    static struct caller callers[MANY];
+    for (uint32_t threads = 1; threads <= 2; threads++) {
+        api_open_with(&api, *state, (struct cellar_config){.threads = threads, .coros = 2});
+        api_load(&api, 0, 10);
+        for (uint32_t i = 0; i < MANY; i++) {
+            callers[i] = (struct caller){.api = &api, .index = i};
+            assert_int_equal(pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]), 0);
+        }
+        for (uint32_t i = 0; i < MANY; i++) {
+            pthread_join(callers[i].thread, NULL);
+            assert_int_equal(callers[i].failed, 0);
+        }
+        assert_int_equal(api_totals(&api).sum_a, 3 * 45 + MANY * CALLS / 2);
+        api_audit_clean(&api);
+        api_close(&api);
+    }
+}
+
 /* ---- deadline and cancellation ---- */
 
 static void a_deadline_ends_the_retries(void **state)
@@ -85,13 +108,84 @@ static void a_deadline_ends_the_retries(void **state)
             assert_true(api.result.latency_ns < options.timeout_ns + 50000);
     } while (api_longer(&api, api.result.attempts, options.timeout_ns));
     assert_true(api.result.attempts > 1);
-    options.timeout_ns = 1; /* the first attempt always starts */
-    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
-    assert_int_equal(api.result.attempts, 1);
     lock_five(&api, false);
     assert_code(add_one(&api, 5, &options), 0);
     assert_int_equal(api_totals(&api).sum_a, 3 * 45 + 2);
     api_audit_clean(&api);
+    api_close(&api);
+}
+
+/* ---- in the queue ---- */
+
+struct keeping {
+    uint32_t release, pending;
+    struct db_request *requests;
+};
+
+/* Keeps its coordinator from everything else. */
+static int keep(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    while (!__atomic_load_n(&((struct keeping *)arg)->release, __ATOMIC_SEQ_CST))
+        sched_sleep(co, &coordinator->worker->sched, &coordinator->task, 100000);
+    return 0;
+}
+
+static void keep_all(struct api *api, struct keeping *keeping)
+{
+    uint32_t count = api->db->coordinator_count, per_worker = count / api->db->worker_count;
+    *keeping = (struct keeping){.pending = count, .requests = calloc(count, sizeof *keeping->requests)};
+    for (uint32_t i = 0; i < count; i++) {
+        struct worker *worker = &api->db->workers[i / per_worker];
+        keeping->requests[i] = (struct db_request){.fn = keep, .arg = keeping, .pending = &keeping->pending};
+        keeping->requests[i].target = &worker->coordinators[i % per_worker];
+        worker_submit(worker, &keeping->requests[i]);
+    }
+    for (uint32_t i = 0; i < api->db->worker_count && api->variant->threads; i++)
+        while (__atomic_load_n(&api->db->workers[i].queued, __ATOMIC_SEQ_CST)) usleep(100);
+}
+
+static void keep_no_more(struct api *api, struct keeping *keeping)
+{
+    __atomic_store_n(&keeping->release, 1, __ATOMIC_SEQ_CST);
+    db_wait(api->db, &keeping->pending);
+    free(keeping->requests);
+}
+
+/* Its procedure never runs, and its caller does not wait for what was before it. */
+static void a_deadline_passes_in_the_queue(void **state)
+{
+    struct api api;
+    struct keeping keeping;
+    struct cellar_call_options options = {.timeout_ns = 2000000};
+    api_open(&api, *state);
+    api_load(&api, 0, 10);
+    keep_all(&api, &keeping);
+    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
+    assert_int_equal(api.result.attempts, 0);
+    assert_true(api.result.latency_ns >= options.timeout_ns);
+    assert_false(keeping.release);
+    keep_no_more(&api, &keeping);
+    options.timeout_ns = 1;
+    int code = add_one(&api, 5, &options); /* done within a nanosecond of virtual time, perhaps */
+    if (api.variant->threads) assert_int_equal(api.result.attempts, 0);
+    assert_true(code == -CELLAR_ERR_DEADLINE || (!api.variant->threads && code == 0));
+    assert_int_equal(api_totals(&api).sum_a, 3 * 45 + (code == 0));
+    api_close(&api);
+}
+
+static void a_call_is_cancelled_in_the_queue(void **state)
+{
+    struct api api;
+    struct keeping keeping;
+    uint32_t cancel = 1;
+    struct cellar_call_options options = {.cancel = &cancel};
+    api_open(&api, *state);
+    api_load(&api, 0, 10);
+    keep_all(&api, &keeping);
+    assert_code(add_one(&api, 5, &options), -CELLAR_ERR_CANCELLED);
+    assert_int_equal(api.result.attempts, 0);
+    keep_no_more(&api, &keeping);
+    assert_int_equal(api_totals(&api).sum_a, 3 * 45);
     api_close(&api);
 }
 
@@ -307,11 +401,10 @@ static void closing_waits_for_no_lock(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_SHM(threads_may_call_at_once),
-        API_TEST(a_deadline_ends_the_retries),
-        API_TEST(a_call_can_be_cancelled),
-        API_TEST_SHM(another_thread_can_cancel),
-        API_TEST_SHM(closing_waits_for_calls_and_refuses_new_ones),
+        API_TEST_SHM(threads_may_call_at_once),     API_TEST_SHM(many_threads_and_few_workers),
+        API_TEST(a_deadline_ends_the_retries),      API_TEST(a_deadline_passes_in_the_queue),
+        API_TEST(a_call_is_cancelled_in_the_queue), API_TEST(a_call_can_be_cancelled),
+        API_TEST_SHM(another_thread_can_cancel),    API_TEST_SHM(closing_waits_for_calls_and_refuses_new_ones),
         API_TEST_SHM(closing_waits_for_no_lock),
     };
     return api_main("api_call", tests, sizeof tests / sizeof *tests, argc, argv);

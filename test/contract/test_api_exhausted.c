@@ -4,6 +4,8 @@
  */
 #include "api.h"
 
+#include "crest.h"
+
 #define CLASS_BYTES 8192u /* 16 blocks for images of `items`, 64 for objects and versions */
 #define FITS 5u           /* records of one transaction: three at a time fit, four do not */
 #define TOO_MANY 24u
@@ -49,12 +51,12 @@ static void open_small(struct api *api, const struct api_variant *variant)
 {
     api_open_with(api, variant, (struct cellar_config){.coros = 4, .rtt_ns = variant->threads ? 2000 : 0});
     api_load(api, 0, KEYS);
-    api->db->locals[0].arena.class_bytes = CLASS_BYTES;
+    crest_local_of(&api->db->nodes[0])->arena.class_bytes = CLASS_BYTES;
 }
 
 static void assert_nothing_kept(struct api *api)
 {
-    assert_int_equal(arena_in_use(&api->db->locals[0].arena), 0);
+    assert_int_equal(arena_in_use(&crest_local_of(&api->db->nodes[0])->arena), 0);
     api_audit_clean(api);
 }
 

@@ -18,11 +18,11 @@ static int change_first(struct cellar_txn *txn, const struct cellar_table *items
 }
 
 /* Runs the cases 0 .. count-1: each ends with `code` in its one attempt, without effect. */
-static void misuse_all(struct api *api, api_body body, uint32_t count, int code)
+static void misuse_some(struct api *api, api_body body, uint32_t first, uint32_t count, int code)
 {
     struct misuse args;
     struct item wanted = item_of(1);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = first; i < count; i++) {
         args.number = i;
         args.call = (struct api_call){.body = body, .items = api->items};
         int rc = cellar_call(api->db, api->any, &args, NULL, &api->result);
@@ -35,6 +35,11 @@ static void misuse_all(struct api *api, api_body body, uint32_t count, int code)
     assert_int_equal(totals.seen, 10);
     assert_int_equal(totals.sum_a, 3 * 45);
     api_audit_clean(api);
+}
+
+static void misuse_all(struct api *api, api_body body, uint32_t count, int code)
+{
+    misuse_some(api, body, 0, count, code);
 }
 
 static int undeclared(struct cellar_txn *txn, struct api_call *call)
@@ -78,7 +83,12 @@ static int undeclared(struct cellar_txn *txn, struct api_call *call)
     ref = cellar_access(txn, call->items, 3, CELL_A, 0, 0);
     TRY(ref);
     TRY(cellar_fetch(txn));
-    return cellar_put_row(txn, ref, &item); /* nothing to write */
+    if (number == 11) return cellar_put_row(txn, ref, &item);        /* nothing to write */
+    ref = cellar_access(txn, call->items, 4, 0, 0, CELLAR_OPTIONAL); /* asks whether it is there, and reads nothing */
+    TRY(ref);
+    TRY(cellar_fetch(txn));
+    if (!cellar_found(txn, ref)) return 0;
+    return number == 12 ? cellar_get(txn, ref, ITEM_A, &item.a) : cellar_put(txn, ref, ITEM_A, &item.a);
 }
 
 static void undeclared_cells_are_refused(void **state)
@@ -86,7 +96,8 @@ static void undeclared_cells_are_refused(void **state)
     struct api api;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    misuse_all(&api, undeclared, 12, CELLAR_ERR_UNDECLARED);
+    misuse_some(&api, undeclared, 0, 5, CELLAR_ERR_UNFETCHED);
+    misuse_some(&api, undeclared, 5, 14, CELLAR_ERR_UNDECLARED);
     api_close(&api);
 }
 
@@ -124,6 +135,14 @@ static int invalid(struct cellar_txn *txn, struct api_call *call)
         return cellar_found(txn, -1) || cellar_found(txn, ref + 1) ? 0 : -CELLAR_ERR_INVALID;
     case 13:
         return -CELLAR_ERR_RETRY; /* of its own accord: would never end */
+    case 14:                      /* misspelt */
+        return cellar_access(txn, call->items, 2, cellar_cells_of(call->items, "aa"), 0, CELLAR_OPTIONAL);
+    case 15:
+        return cellar_access(txn, call->items, 2, CELL_A | cellar_cells_of(call->items, "bb"), 0, 0);
+    case 16:
+        return cellar_access(txn, call->items, 2, CELLAR_ALL | cellar_cells_of(call->items, "bb"), 0, 0);
+    case 17:
+        return cellar_access(txn, call->items, 2, 0, CELLAR_ALL | cellar_cells_of(call->items, ""), 0);
     default:
         return 7; /* neither 0 nor negative */
     }
@@ -134,7 +153,7 @@ static void nonsense_is_refused(void **state)
     struct api api;
     api_open(&api, *state);
     api_load(&api, 0, 10);
-    misuse_all(&api, invalid, 15, CELLAR_ERR_INVALID);
+    misuse_all(&api, invalid, 19, CELLAR_ERR_INVALID);
     api_close(&api);
 }
 

@@ -164,8 +164,9 @@ static void tables_are_made_once(void **state)
     assert_true(cellar_column_of(api.items, "m") < 0);
     assert_int_equal(cellar_cells_of(api.items, "a"), CELL_A);
     assert_int_equal(cellar_cells_of(api.items, "n, b ,text"), CELL_N | CELL_B | CELL_TEXT);
-    assert_int_equal(cellar_cells_of(api.items, "a,zzz"), 0);
-    assert_int_equal(cellar_cells_of(api.items, ""), 0);
+    assert_int_equal(cellar_cells_of(api.items, "a,zzz"), CELLAR_CELLS_UNKNOWN);
+    assert_int_equal(cellar_cells_of(api.items, ""), CELLAR_CELLS_UNKNOWN);
+    assert_int_equal(cellar_cells_of(api.items, " , "), CELLAR_CELLS_UNKNOWN);
     api_audit_clean(&api);
     api_close(&api);
 }

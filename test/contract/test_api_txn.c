@@ -401,6 +401,118 @@ static void a_slot_used_again_is_another_version(void **state)
     api_close(&api);
 }
 
+/* ---- a snapshot that is gone ---- */
+
+struct late {
+    struct api *api;
+    uint64_t absent, beside;    /* keys of one bucket; the second is inserted while the reader has its snapshot */
+    uint32_t has_read, changed; /* atomically */
+    const struct cellar_proc *reader_proc;
+    struct api_call reader;
+    int fetched[2]; /* what the fetch of the absent key said, first and last */
+    bool found;
+    struct cellar_result result;
+};
+
+static int read_absence_late(struct cellar_txn *txn, struct api_call *call)
+{
+    struct late *late = (struct late *)((char *)call - offsetof(struct late, reader));
+    TRY(cellar_access(txn, call->items, 5, CELL_A, 0, 0));
+    TRY(cellar_fetch(txn));
+    __atomic_store_n(&late->has_read, 1, __ATOMIC_SEQ_CST);
+    for (uint64_t key = 100; key < 2000 && !__atomic_load_n(&late->changed, __ATOMIC_SEQ_CST); key++) {
+        TRY(cellar_access(txn, call->items, key, CELL_A, 0, 0));
+        TRY(cellar_fetch(txn));
+        if (late->api->variant->threads) usleep(1000);
+    }
+    int ref = cellar_access(txn, call->items, late->absent, CELL_A, 0, CELLAR_OPTIONAL);
+    TRY(ref);
+    int rc = late->fetched[call->runs > 1] = cellar_fetch(txn);
+    late->found = rc == 0 && cellar_found(txn, ref);
+    return rc;
+}
+
+static int late_client(struct cellar_session *session, void *arg)
+{
+    struct late *late = arg;
+    if (cellar_session_index(session) == 0) {
+        late->reader = (struct api_call){.body = read_absence_late, .items = late->api->items};
+        return cellar_exec(session, late->reader_proc, &late->reader, NULL, &late->result);
+    }
+    struct cellar_result result;
+    struct look look_args = {.call = {.body = look, .items = late->api->items}, .key = 9};
+    struct upsert args = {.call = {.body = insert_absent, .items = late->api->items}, .key = late->beside};
+    while (!__atomic_load_n(&late->has_read, __ATOMIC_SEQ_CST))
+        TRY(cellar_exec(session, late->api->any, &look_args, NULL, &result));
+    TRY(cellar_exec(session, late->api->any, &args, NULL, &result));
+    __atomic_store_n(&late->changed, 1, __ATOMIC_SEQ_CST);
+    return 0;
+}
+
+/* The bucket is younger than the snapshot: whether the key was absent then cannot be told, and the fetch is who says so. */
+static void a_fetch_says_that_its_snapshot_is_gone(void **state)
+{
+    const struct api_variant *variant = *state;
+    if (variant->cc != CELLAR_CC_MOTOR) skip(); /* the other modes read what is there now */
+    struct api api;
+    struct late late = {.api = &api, .absent = 2500, .beside = 2501, .fetched = {1, 1}};
+    struct cellar_stats stats;
+    struct cellar_proc_def def = {.name = "reader", .fn = api_any, .records_max = CELLAR_TXN_RECORDS_MAX};
+    api_open_with(&api, *state, (struct cellar_config){.threads = 2, .coros = 1});
+    api_load(&api, 0, 2000);
+    const struct index_geometry *index = &api.items->index;
+    while (index_bucket_addr(index, late.beside).bits != index_bucket_addr(index, late.absent).bits) late.beside++;
+    MUST(&api.error, cellar_proc_register(api.db, &def, &late.reader_proc, &api.error));
+    assert_code(cellar_run(api.db, late_client, &late), 0);
+    assert_code(late.fetched[0], -CELLAR_ERR_RETRY);
+    assert_code(late.fetched[1], 0); /* with a younger snapshot */
+    assert_false(late.found);
+    assert_int_equal(late.result.attempts, 2);
+    cellar_stats_read(api.db, &stats);
+    assert_int_equal(stats.aborts[CELLAR_ABORT_SNAPSHOT_GONE], 1);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
+/* ---- whether a record is there ---- */
+
+/* Asks for keys 3 and 20, then for cells of key 3, and changes it. */
+static int ask(struct cellar_txn *txn, struct api_call *call)
+{
+    struct look *args = (struct look *)call;
+    int there = cellar_access(txn, call->items, 3, 0, 0, 0), absent;
+    TRY(there);
+    absent = cellar_access(txn, call->items, 20, 0, 0, CELLAR_OPTIONAL);
+    TRY(absent);
+    TRY(cellar_fetch(txn));
+    args->found = cellar_found(txn, there) && !cellar_found(txn, absent);
+    memset(&args->item, 0xee, sizeof args->item);
+    TRY(cellar_get_row(txn, there, &args->item)); /* no cell was declared: nothing */
+    args->found = args->found && args->item.a == 0xeeeeeeeeeeeeeeeeull;
+    TRY(cellar_access(txn, call->items, 3, 0, 0, 0));
+    there = cellar_access(txn, call->items, 3, CELL_A, CELL_A | CELL_B, 0);
+    TRY(there);
+    TRY(cellar_fetch(txn));
+    TRY(cellar_get(txn, there, ITEM_A, &args->item.a));
+    return cellar_put(txn, there, ITEM_A, &ones);
+}
+
+static void presence_is_asked_for_without_cells(void **state)
+{
+    struct api api;
+    struct look args;
+    struct item wanted = item_of(3);
+    api_open(&api, *state);
+    api_load(&api, 0, 10);
+    assert_code(api_run(&api, ask, &args), 0);
+    assert_true(args.found);
+    assert_int_equal(args.item.a, wanted.a);
+    wanted.a = ones;
+    assert_item(&api, 3, &wanted);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
@@ -413,6 +525,8 @@ int main(int argc, char **argv)
         API_TEST(retry_cannot_be_ignored),
         API_TEST(many_blocks_put_the_same_records),
         API_TEST(a_slot_used_again_is_another_version),
+        API_TEST(a_fetch_says_that_its_snapshot_is_gone),
+        API_TEST(presence_is_asked_for_without_cells),
     };
     return api_main("api_txn", tests, sizeof tests / sizeof *tests, argc, argv);
 }

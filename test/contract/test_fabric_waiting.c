@@ -300,8 +300,8 @@ static void test_wake_from_outside(void **state)
         assert_int_equal(ops->spawn(cluster.fabric, worker->ep, contract_worker_main, worker), 0);
         if (round % 2 && cluster.backend->threads) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
         __atomic_store_n(&worker->results[0], 1, __ATOMIC_RELEASE);
-        ops->wake(cluster.fabric, worker->ep);
-        assert_int_equal(ops->wait(cluster.fabric, &cluster.running), 0);
+        ops->wake(cluster.fabric, worker->ep, NULL);
+        assert_int_equal(ops->wait(cluster.fabric, &cluster.running, UINT64_MAX), 0);
         assert_true(worker->results[1] == round + 1);
     }
     contract_close(&cluster);

@@ -90,7 +90,8 @@ static uint64_t digest_of(uint16_t cell, uint64_t value)
 
 static void assert_access(const struct history_access *got, const struct expect *wanted)
 {
-    bool valued = wanted->kind == HISTORY_READ || (wanted->kind == HISTORY_WRITE && !wanted->no_value);
+    bool read = wanted->kind == HISTORY_READ && wanted->cell != HISTORY_PRESENCE && !wanted->no_value;
+    bool valued = read || (wanted->kind == HISTORY_WRITE && !wanted->no_value);
     uint64_t digest = valued ? digest_of(wanted->cell, wanted->value) : 0;
 
     if (got->kind != wanted->kind || got->key != wanted->key || got->cell != wanted->cell || got->table_id != 1 ||
@@ -248,7 +249,8 @@ static void reads_and_writes(void **state)
     assert_int_equal(r.history.table_count, 1);
     assert_string_equal(r.history.tables[0].name, "items");
     assert_true(r.history.has_final);
-    assert_int_equal(r.history.final_count, 2);
+    assert_int_equal(r.history.final_count, 4); /* what was only read, too */
+    assert_final(&r.history, 3, ITEM_B, 1, 1, 10);
     assert_final(&r.history, 3, ITEM_A, 3, r.history.txns[3].ts, 500);
     assert_final(&r.history, 3, ITEM_N, 2, 2, 77);
     done(&r);
@@ -310,11 +312,27 @@ static void inserts_and_deletes(void **state)
     done(&r);
 }
 
+/* Asked for without a cell: its presence, by the version that showed it; and the cell once it is asked for. */
+static void presence_without_cells(void **state)
+{
+    struct recorded r;
+    record(&r, *state, (struct cellar_config){.coros = 1}, 100);
+    assert_code(RUN(&r.api, {OPTIONAL, 4, 0, 0, 0}, {ACCESS, 5, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {INSERT, 12, 0, 0, 20}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(
+        RUN(&r.api, {ACCESS, 12, 0, 0, 0}, {FETCH, 0, 0, 0, 0}, {ACCESS, 12, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    stop(&r);
+    uint64_t ts = r.history.txns[1].ts;
+    EXPECT(&r.history, 0, PRESENCE(HISTORY_READ, 4, 1), PRESENCE(HISTORY_READ, 5, 1));
+    EXPECT(&r.history, 2, PRESENCE(HISTORY_READ, 12, ts), READ(12, ITEM_A, 1, ts, 60));
+    done(&r);
+}
+
 static void what_fails_has_read(void **state)
 {
     struct recorded r;
     record(&r, *state, (struct cellar_config){0}, 100);
-    uint64_t bucket = bucket_version(&r.api, 13);
+    uint64_t bucket = bucket_version(&r.api, 13), bucket_of_2 = bucket_version(&r.api, 2);
     assert_code(
         RUN(&r.api, {ACCESS, 1, CELL_A, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 1, 0, CELL_B, 4}, {ABORT, 0, 0, 0, 0}),
         CELLAR_USER_ABORT);
@@ -329,9 +347,20 @@ static void what_fails_has_read(void **state)
     }
     EXPECT(&r.history, 0, LOADED(1, ITEM_A, 3), LOADED(1, ITEM_B, 8));
     EXPECT(&r.history, 1, LOADED(2, ITEM_A, 6), ABSENT(13, layout_version_en(bucket), layout_version_ts(bucket)));
-    EXPECT(&r.history, 2, LOADED(6, ITEM_N, 6));
+    EXPECT(&r.history, 2, LOADED(6, ITEM_N, 6),
+           {.kind = HISTORY_READ,
+            .key = 2,
+            .cell = HISTORY_PRESENCE,
+            .en = layout_version_en(bucket_of_2),
+            .ts = layout_version_ts(bucket_of_2),
+            .no_value = true});
     assert_true(r.history.has_final);
-    assert_int_equal(r.history.final_count, 0);
+    assert_int_equal(r.history.final_count, 6);
+    assert_final(&r.history, 1, ITEM_B, 1, 1, 8);
+    assert_presence(&r.history, 2, 1);
+    assert_presence(&r.history, 13, 0);
+    assert_true(r.history.has_loaded);
+    assert_int_equal(r.history.loaded_count, 5); /* as the finals, but of key 13, which was not there */
     done(&r);
 }
 
@@ -508,15 +537,11 @@ static void the_same_again(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_EXACT(reads_and_writes),
-        API_TEST_EXACT(blocks),
-        API_TEST_EXACT(inserts_and_deletes),
-        API_TEST_EXACT(what_fails_has_read),
-        API_TEST_EXACT(what_aborts_is_not_there),
-        API_TEST_EXACT(what_nobody_knows),
-        API_TEST(what_a_lost_node_told),
-        API_TEST_EXACT(many_at_once),
-        API_TEST(the_same_again),
+        API_TEST_EXACT(reads_and_writes),    API_TEST_EXACT(blocks),
+        API_TEST_EXACT(inserts_and_deletes), API_TEST_EXACT(presence_without_cells),
+        API_TEST_EXACT(what_fails_has_read), API_TEST_EXACT(what_aborts_is_not_there),
+        API_TEST_EXACT(what_nobody_knows),   API_TEST(what_a_lost_node_told),
+        API_TEST_EXACT(many_at_once),        API_TEST(the_same_again),
     };
     return api_main("history_recorder", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -40,8 +40,7 @@ static void worker_main(void *arg)
     sched_ready(&player->sched, &player->task);
     while (!coro_done(player->co))
         if (!sched_round(&player->sched)) fabric_idle(player->ep, sched_next_ns(&player->sched));
-    __atomic_fetch_sub(player->running, 1, __ATOMIC_ACQ_REL);
-    fabric_wake(player->ep->fabric, NULL);
+    fabric_done(player->ep->fabric, player->running);
 }
 
 static void player_main(struct coro *co, void *arg) { ((struct player *)arg)->play(co, arg); }
@@ -98,7 +97,7 @@ static void play(struct fabric *fabric, player_fn first, player_fn second, uint3
     }
     for (uint32_t i = 0; i < 2; i++)
         assert_int_equal(fabric->ops->spawn(fabric, players[i].ep, worker_main, &players[i]), 0);
-    assert_int_equal(fabric->ops->wait(fabric, &running), 0);
+    assert_int_equal(fabric->ops->wait(fabric, &running, UINT64_MAX), 0);
     for (uint32_t i = 0; i < 2; i++) {
         assert_int_equal(players[i].signals, rounds);
         assert_false(players[i].signal);

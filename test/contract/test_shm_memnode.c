@@ -57,6 +57,60 @@ static void test_fence(void **state)
     contract_memnodes_stop(&memnodes);
 }
 
+/* Says which life it is, and stays. */
+static void live_as_7(struct fabric_ep *ep)
+{
+    struct fabric_control life = {.kind = FABRIC_CN_LIFE, .cn = 2, .life = 7};
+    uint64_t old;
+
+    pause_ms(200); /* who fences meanwhile does not know of it */
+    if (ep->fabric->ops->control(ep->fabric, &life, NULL) != 0) _exit(5);
+    if (run_op(ep, fabric_op_faa(fabric_addr_of(1, 192), &old, 1)) != 0) _exit(4);
+    pause_ms(60000);
+}
+
+/* INV-FABRIC-12: whoever has that index now is not killed for an earlier life, whether it has said which one it is or not. */
+static void test_fence_of_a_life(void **state)
+{
+    struct contract_memnodes memnodes;
+    struct cellar_error error = {0};
+
+    (void)state;
+    contract_memnodes_start(&memnodes, shape);
+    struct fabric *fabric = attach(&memnodes, 0, 1);
+    struct fabric_ep *ep = endpoint(fabric, 0);
+    pid_t pid = start_cn(&memnodes, 2, "live_as_7");
+    for (uint64_t lives = 0; lives == 0; pause_ms(1)) {
+        struct fabric_control earlier = {.kind = FABRIC_FENCE_CN, .cn = 2, .life = 6};
+        assert_int_equal(fabric->ops->control(fabric, &earlier, &error), 0);
+        earlier.only_dead = true;
+        assert_int_equal(fabric->ops->control(fabric, &earlier, &error), 0);
+        lives = word_at(ep, fabric_addr_of(1, 192));
+    }
+    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 2, .life = 7, .only_dead = true};
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), -CELLAR_ERR_EXISTS);
+    fence.only_dead = false;
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
+    int status = end_of(pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+    pid = start_cn(&memnodes, 2, "write_forever"); /* it says nothing: a fence of any life reaches it */
+    await_change(ep, fabric_addr_of(1, 128));
+    fence.life = 0;
+    assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
+    status = end_of(pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+    struct fabric_control own = {.kind = FABRIC_CN_LIFE, .cn = 0, .life = 9},
+                          before = {.kind = FABRIC_FENCE_CN, .cn = 0, .life = 8};
+    assert_int_equal(fabric->ops->control(fabric, &own, &error), 0);
+    assert_int_equal(fabric->ops->control(fabric, &before, &error), 0);
+    before.life = 9;
+    assert_int_equal(fabric->ops->control(fabric, &before, &error), -CELLAR_ERR_UNSUPPORTED);
+    fabric_close(fabric);
+    contract_memnodes_stop(&memnodes);
+}
+
 /* Sends until it is killed; whatever it was doing then must not block the receiver, nor those who come after it. */
 static void send_forever(struct fabric_ep *ep)
 {
@@ -228,17 +282,20 @@ static void test_socket_paths(void **state)
 
 /* ---- compute nodes of their own ---- */
 
-static const struct contract_deed deeds[] = {
-    {"write_forever", write_forever}, {"send_forever", send_forever}, {"sleep_forever", sleep_forever}, {NULL, NULL}};
+static const struct contract_deed deeds[] = {{"write_forever", write_forever},
+                                             {"live_as_7", live_as_7},
+                                             {"send_forever", send_forever},
+                                             {"sleep_forever", sleep_forever},
+                                             {NULL, NULL}};
 
 int main(int argc, char **argv)
 {
     if (argc == 4) return contract_process_main(argv, deeds);
 
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fence),           cmocka_unit_test(test_killed_sender),
-        cmocka_unit_test(test_killed_receiver), cmocka_unit_test(test_killed_memnode),
-        cmocka_unit_test(test_socket_paths),
+        cmocka_unit_test(test_fence),          cmocka_unit_test(test_fence_of_a_life),
+        cmocka_unit_test(test_killed_sender),  cmocka_unit_test(test_killed_receiver),
+        cmocka_unit_test(test_killed_memnode), cmocka_unit_test(test_socket_paths),
     };
 
     return cmocka_run_group_tests_name("shm_memnode", tests, NULL, NULL);

@@ -307,8 +307,7 @@ static void answer(struct contract_worker *worker)
 
     for (uint64_t round = 1; round <= ROUNDS * scale; round++) {
         while (__atomic_load_n(&worker->results[0], __ATOMIC_ACQUIRE) < round) fabric_idle(worker->ep, UINT64_MAX);
-        __atomic_store_n((uint32_t *)(void *)worker->local, 0, __ATOMIC_RELEASE);
-        worker->ep->ops->wake(cluster->fabric, worker->ep);
+        fabric_done(cluster->fabric, (uint32_t *)(void *)worker->local);
     }
 }
 
@@ -327,10 +326,10 @@ static void test_wait_and_wake(void **state)
     for (uint64_t round = 1; round <= ROUNDS * scale; round++) {
         __atomic_store_n(word, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&worker->results[0], round, __ATOMIC_RELEASE);
-        ops->wake(cluster.fabric, worker->ep);
-        assert_int_equal(ops->wait(cluster.fabric, word), 0);
+        ops->wake(cluster.fabric, worker->ep, NULL);
+        assert_int_equal(ops->wait(cluster.fabric, word, UINT64_MAX), 0);
     }
-    assert_int_equal(ops->wait(cluster.fabric, &cluster.running), 0);
+    assert_int_equal(ops->wait(cluster.fabric, &cluster.running, UINT64_MAX), 0);
     contract_close(&cluster);
 }
 

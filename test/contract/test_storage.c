@@ -28,22 +28,49 @@ static void impossible_shapes_are_refused(void **state)
 {
     struct pool pool;
     pool_fabric(&pool, *state, 2, 1);
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
-          "0 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, 0}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){0, 0, 1, NODE_BYTES, false, 0, false}, true, false),
+          CELLAR_ERR_INVALID, "0 memory nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){65, 0, 1, NODE_BYTES, false, 0, false}, true, false),
           CELLAR_ERR_INVALID, "65 memory nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
-          "at least 3");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, 0}, true, false), CELLAR_ERR_INVALID,
-          "0 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, 0}, true, false),
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 2, 1, NODE_BYTES, false, 0, false}, true, false),
+          CELLAR_ERR_INVALID, "at least 3");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 0, NODE_BYTES, false, 0, false}, true, false),
+          CELLAR_ERR_INVALID, "0 compute nodes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 256, NODE_BYTES, false, 0, false}, true, false),
           CELLAR_ERR_INVALID, "256 compute nodes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, 0}, true, false), CELLAR_ERR_INVALID,
-          "400000 bytes");
-    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, 0}, true, false), CELLAR_ERR_INVALID,
-          "possible");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 400000, false, 0, false}, true, false),
+          CELLAR_ERR_INVALID, "400000 bytes");
+    FAILS(&pool, open_as(&pool, (struct catalog_shape){2, 1, 1, 1ull << 60, false, 0, false}, true, false),
+          CELLAR_ERR_INVALID, "possible");
     FAILS(&pool, open_as(&pool, pool.shape, false, false), CELLAR_ERR_CORRUPT, "not formatted");
     assert_null(pool.catalog);
+    pool_close(&pool);
+}
+
+/* Memory that was lost is not taken for new: whoever wants what was there is told; and where other nodes hold data nobody formats it anew. */
+static void lost_memory_is_not_formatted(void **state)
+{
+    static const struct superblock_wire blank;
+    struct superblock_wire before, after;
+    struct pool pool;
+    pool_fabric(&pool, *state, 2, 0);
+    struct catalog_shape existing = pool.shape;
+    existing.existing = true;
+    FAILS(&pool, open_as(&pool, existing, true, true), CELLAR_ERR_NOT_FOUND, "memory node 0 is blank");
+    for (uint32_t node = 0; node < 2; node++) {
+        peek(&pool, fabric_addr_of(node, 0), &after, sizeof after);
+        assert_memory_equal(&after, &blank, sizeof blank);
+    }
+    MUST(&pool, open_as(&pool, pool.shape, true, true));
+    table_make(&pool, "t", 100, 0);
+    peek(&pool, fabric_addr_of(1, 0), &before, sizeof before);
+    pool_leave(&pool);
+    poke(&pool, fabric_addr_of(0, 0), &blank, sizeof blank);
+    FAILS(&pool, open_as(&pool, pool.shape, true, true), CELLAR_ERR_CORRUPT, "node 0 has lost its memory");
+    peek(&pool, fabric_addr_of(0, 0), &after, sizeof after);
+    assert_memory_equal(&after, &blank, sizeof blank);
+    peek(&pool, fabric_addr_of(1, 0), &after, sizeof after);
+    assert_memory_equal(&after, &before, sizeof before);
     pool_close(&pool);
 }
 
@@ -75,15 +102,22 @@ static void another_shape_is_refused_with_both_numbers(void **state)
     pool_close(&pool);
 }
 
-/* Damages one field of a node's superblock, opens, and repairs it. */
+/* Damages one field of a node's superblock, which its checksum shows, unless that was made for it; opens, and repairs it. */
 static void superblock_damaged(struct pool *pool, uint32_t node, uint64_t offset, uint64_t value, uint32_t size,
                                int code, const char *word)
 {
-    uint8_t before[8];
-    peek(pool, fabric_addr_of(node, offset), before, size);
-    poke(pool, fabric_addr_of(node, offset), &value, size);
+    const bool sealed =
+        offset > offsetof(struct superblock_wire, checksum) && offset < offsetof(struct superblock_wire, state);
+    struct superblock_wire before, damaged;
+    peek(pool, fabric_addr_of(node, 0), &before, sizeof before);
+    damaged = before;
+    memcpy((uint8_t *)&damaged + offset, &value, size);
+    poke(pool, fabric_addr_of(node, 0), &damaged, sizeof damaged);
+    if (sealed) FAILS(pool, open_as(pool, pool->shape, false, false), CELLAR_ERR_CORRUPT, "the superblock is damaged");
+    if (sealed) damaged.checksum = catalog_superblock_checksum(&damaged);
+    poke(pool, fabric_addr_of(node, 0), &damaged, sizeof damaged);
     FAILS(pool, open_as(pool, pool->shape, false, false), code, word);
-    poke(pool, fabric_addr_of(node, offset), before, size);
+    poke(pool, fabric_addr_of(node, 0), &before, sizeof before);
 }
 
 static void foreign_superblocks_are_refused(void **state)
@@ -95,7 +129,7 @@ static void foreign_superblocks_are_refused(void **state)
         superblock_damaged(&pool, node, 0, 0, 8, CELLAR_ERR_CORRUPT, "not formatted");
         superblock_damaged(&pool, node, 0, 0x1234, 8, CELLAR_ERR_CORRUPT, "0x1234");
         superblock_damaged(&pool, node, 8, 1, 8, CELLAR_ERR_MISMATCH, "another build");
-        superblock_damaged(&pool, node, 16, 77, 4, CELLAR_ERR_MISMATCH, "version 77");
+        superblock_damaged(&pool, node, 60, 0, 4, CELLAR_ERR_CORRUPT, "neither open nor closed");
         superblock_damaged(&pool, node, 20, 5, 4, CELLAR_ERR_MISMATCH, "number 5");
         superblock_damaged(&pool, node, 40, 65536, 8, CELLAR_ERR_CORRUPT, "65536");
         superblock_damaged(&pool, node, 48, 0, 8, CELLAR_ERR_CORRUPT, "heap");
@@ -324,6 +358,7 @@ int main(int argc, char **argv)
     const struct contract_entry tests[] = {
         ENTRY(fresh_pools_are_formatted_and_open_again),
         ENTRY(impossible_shapes_are_refused),
+        ENTRY(lost_memory_is_not_formatted),
         ENTRY(another_shape_is_refused_with_both_numbers),
         ENTRY(foreign_superblocks_are_refused),
         ENTRY(unclean_pools_are_refused),

@@ -174,6 +174,47 @@ static void log_segments_are_found_again(void **state)
     pool_close(&pool);
 }
 
+/* Each compute node, new to the pool or not, has its first log segment in a full one, too, and finds it again. Nothing else does. */
+static void a_full_pool_keeps_a_log_for_each_compute_node(void **state)
+{
+    struct pool pool;
+    struct space *others[WORKERS];
+    struct fabric_addr addrs[WORKERS], addr;
+    struct chunk_wire *run;
+    uint64_t offset;
+    pool_open(&pool, *state, 2, 1);
+    run = (struct chunk_wire *)(void *)pool.local;
+    for (uint32_t node = 0; node < 2; node++) {
+        int rc = 0;
+        *run = (struct chunk_wire){.kind = LAYOUT_RUN_LOG, .chunk_count = 1, .owner_coordinator = 99};
+        while (rc == 0) rc = catalog_run_take(NULL, pool.ep, pool.catalog, node, run, &offset);
+        assert_int_equal(rc, -CELLAR_ERR_FULL);
+    }
+    for (uint32_t cn = 0; cn < pool.catalog->cn_count; cn++) {
+        uint32_t node = catalog_log_node(pool.catalog, cn);
+        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn, 0, 1, false, &others[cn], &pool.error));
+        FAILS(&pool, space_log_take(NULL, others[cn], node, 1, LAYOUT_CHUNK_BYTES, &addr, &pool.error), CELLAR_ERR_FULL,
+              "a log segment");
+        FAILS(&pool, space_log_take(NULL, others[cn], node, 0, 2 * LAYOUT_CHUNK_BYTES, &addr, &pool.error),
+              CELLAR_ERR_FULL, "a log segment");
+        MUST(&pool, space_log_take(NULL, others[cn], node, 0, LAYOUT_CHUNK_BYTES, &addrs[cn], &pool.error));
+        assert_true(catalog_in_heap(pool.catalog, addrs[cn], LAYOUT_CHUNK_BYTES - sizeof *run));
+        for (uint32_t i = 0; i < cn; i++) assert_int_not_equal(addrs[i].bits, addrs[cn].bits);
+        space_free(others[cn]);
+    }
+    audit_clean(&pool);
+    pool_reopen(&pool);
+    for (uint32_t cn = 0; cn < pool.catalog->cn_count; cn++) {
+        uint32_t node = catalog_log_node(pool.catalog, cn);
+        MUST(&pool, space_open(NULL, pool.ep, pool.catalog, cn, 0, 1, false, &others[cn], &pool.error));
+        MUST(&pool, space_log_take(NULL, others[cn], node, 0, LAYOUT_CHUNK_BYTES, &addr, &pool.error));
+        assert_int_equal(addr.bits, addrs[cn].bits);
+        space_free(others[cn]);
+    }
+    audit_clean(&pool);
+    pool_close(&pool);
+}
+
 /* ---- coordinators of one worker that suspend while they take space ---- */
 
 enum { COROS = 5, TAKES = 300 };
@@ -277,9 +318,13 @@ static void coordinators_of_a_worker_never_get_the_same_slot(void **state)
 int main(int argc, char **argv)
 {
     const struct contract_entry tests[] = {
-        ENTRY(slots_are_distinct_and_come_back), ENTRY(freed_slots_survive_a_reopen_and_versions_go_on),
-        ENTRY(parts_share_the_free_slots),       ENTRY(overflow_runs_are_used_up_across_opens),
-        ENTRY(log_segments_are_found_again),     ENTRY(coordinators_of_a_worker_never_get_the_same_slot),
+        ENTRY(slots_are_distinct_and_come_back),
+        ENTRY(freed_slots_survive_a_reopen_and_versions_go_on),
+        ENTRY(parts_share_the_free_slots),
+        ENTRY(overflow_runs_are_used_up_across_opens),
+        ENTRY(log_segments_are_found_again),
+        ENTRY(coordinators_of_a_worker_never_get_the_same_slot),
+        ENTRY(a_full_pool_keeps_a_log_for_each_compute_node),
     };
     return contract_main("storage_space", tests, sizeof tests / sizeof *tests, argc, argv);
 }

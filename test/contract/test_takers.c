@@ -61,7 +61,7 @@ static bool met(struct coro *co, struct coordinator *coordinator)
     const struct vigil_met tag = {.cn = DEAD, .addr = lock, .tag_bits = 8, .cells = 1};
     struct worker *worker = coordinator->worker;
     for (uint32_t i = 0; i < MEETINGS; i++) {
-        vigil_note(co, worker->home.vigil, worker, &tag);
+        vigil_note(co, worker->home.vigil, &worker->sched, &tag);
         sched_sleep(co, &worker->sched, &coordinator->task, LEASE_NS / 4);
     }
     return tagged(co, coordinator, 0) == 0;

@@ -51,7 +51,7 @@ void failover_steps_run(struct failover_steps *steps, db_fn fn)
         requests[i].target = &steps->db->workers[i].coordinators[0];
         worker_submit(&steps->db->workers[i], &requests[i]);
     }
-    assert_int_equal(steps->fabric->ops->wait(steps->fabric, &pending), 0);
+    assert_int_equal(steps->fabric->ops->wait(steps->fabric, &pending, UINT64_MAX), 0);
     steps->armed = false;
     if (steps->wrong) fail_msg("%s", steps->wrong);
 }
@@ -80,7 +80,7 @@ bool failover_steps_await_state(struct coro *co, struct coordinator *coordinator
                                 enum configuration_state state)
 {
     struct worker *worker = coordinator->worker;
-    const struct halt *halt = &worker->db->halts[cn];
+    const struct halt *halt = &worker->db->nodes[cn].halt;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     while (halt->now.state != state && fabric_now_ns(worker->ep) - begin_ns < FAILOVER_STEPS_WAIT_MAX_NS)
         failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);

@@ -198,13 +198,14 @@ static bool run_and_close(struct closing *closing)
     struct cellar *db = closing->db;
     closing->running = 1;
     closing->armed = true;
-    __atomic_store_n(&db->calls, CLIENTS, __ATOMIC_SEQ_CST);
+    uint32_t *calls = &db->workers[0].calls;
+    __atomic_store_n(calls, CLIENTS, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        requests[i] = (struct db_request){.fn = client, .arg = closing, .pending = &db->calls};
+        requests[i] = (struct db_request){.fn = client, .arg = closing, .pending = calls};
         requests[i].target = &db->workers[i / COROS].coordinators[i % COROS];
         worker_submit(&db->workers[i / COROS], &requests[i]);
     }
-    if (!held(closing, "the transactions", closing->fabric->ops->wait(closing->fabric, &closing->running)))
+    if (!held(closing, "the transactions", closing->fabric->ops->wait(closing->fabric, &closing->running, UINT64_MAX)))
         return false;
     cellar_close(db);
     closing->armed = false;

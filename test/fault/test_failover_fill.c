@@ -72,13 +72,13 @@ static bool meets(const struct fabric_op *op, enum fabric_op_kind kind, struct f
 /* Is its own node called to stand still, or does it already? Then nothing of it may be held up any longer. */
 static bool standing(const struct fill *fill, uint32_t cn)
 {
-    return fill->at.db->halts[cn].begun || atomic_load(&fill->at.db->halts[cn].called);
+    return fill->at.db->nodes[cn].halt.begun || atomic_load(&fill->at.db->nodes[cn].halt.called);
 }
 
 /* X is read at the primary, by whom? Who has copied it before, in an earlier epoch, and leads, compares. */
 static bool compares(const struct fill *fill, uint32_t cn)
 {
-    const struct configuration *now = &fill->at.db->halts[cn].now;
+    const struct configuration *now = &fill->at.db->nodes[cn].halt.now;
     return fill->copied_epoch[cn] && fill->copied_epoch[cn] < now->epoch && now->leader == (int32_t)cn;
 }
 
@@ -92,7 +92,8 @@ static bool write_held(struct fill *fill, uint32_t cn, const struct fabric_op *o
     if (filler && meets(op, FABRIC_READ, fill->primary)) return !fill->written;
     if (filler && meets(op, FABRIC_WRITE, fill->fresh)) fill->copied_epoch[cn] = 1;
     if (filler && meets(op, FABRIC_READ, fill->fresh)) fill->compared = true;
-    if (writer && meets(op, FABRIC_WRITE, fill->fresh) && fill->at.db->halts[cn].now.state == CONFIGURATION_JOINING)
+    if (writer && meets(op, FABRIC_WRITE, fill->fresh) &&
+        fill->at.db->nodes[cn].halt.now.state == CONFIGURATION_JOINING)
         fill->written = true;
     bool twin = writer && fill->written && meets(op, FABRIC_WRITE, fill->primary);
     if (!twin || fill->compared || standing(fill, WRITER)) return false;
@@ -111,16 +112,16 @@ static bool two_held(struct fill *fill, uint32_t cn, const struct fabric_op *op)
         return meets(op, FABRIC_READ, fill->primary) && !fill->changed && fill->overtaken;
     }
     if (!meets(op, FABRIC_WRITE, fill->fresh)) return false;
-    fill->copied_epoch[cn] = fill->at.db->halts[cn].now.epoch;
+    fill->copied_epoch[cn] = fill->at.db->nodes[cn].halt.now.epoch;
     fill->copy_waits = fill->comparer >= 0;
-    return fill->copy_waits && !(fill->compared && fill->at.db->halts[fill->comparer].begun);
+    return fill->copy_waits && !(fill->compared && fill->at.db->nodes[fill->comparer].halt.begun);
 }
 
 static bool deaf(const struct fill *fill, uint32_t cn, const struct fabric_op *op)
 {
     return fill->deaf && cn == FILLER && op->kind == FABRIC_CAS &&
            fabric_addr_offset(op->addr) == offsetof(struct superblock_wire, configuration) &&
-           fill->at.db->halts[cn].now.state == CONFIGURATION_JOINING;
+           fill->at.db->nodes[cn].halt.now.state == CONFIGURATION_JOINING;
 }
 
 static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
@@ -170,7 +171,7 @@ static void replace(struct coro *co, struct coordinator *coordinator, struct fil
 {
     uint32_t node = fabric_addr_node(fill->fresh);
     failover_steps_kill(&fill->at, node);
-    halt_suspect(&fill->at.db->halts[WRITER], node);
+    halt_suspect(&fill->at.db->nodes[WRITER].halt, node);
     for (uint32_t cn = 0; cn < FAILOVER_STEPS_CNS; cn++)
         CHECK(&fill->at, failover_steps_await_state(co, coordinator, cn, CONFIGURATION_LOST));
     fabric_sim_mn_replace(fill->at.fabric, node);
@@ -179,7 +180,7 @@ static void replace(struct coro *co, struct coordinator *coordinator, struct fil
 /* As db_replace does it, but it can be taken back. */
 static void ask(struct fill *fill, uint32_t cn)
 {
-    struct halt *halt = &fill->at.db->halts[cn];
+    struct halt *halt = &fill->at.db->nodes[cn].halt;
     atomic_store(&halt->rejoin, (int)fabric_addr_node(fill->fresh) + 1);
     fabric_wake(fill->at.fabric, halt->agent_ep);
 }
@@ -189,7 +190,7 @@ static void ask(struct fill *fill, uint32_t cn)
 
 static int answer(struct coro *co, struct coordinator *coordinator, struct fill *fill, uint32_t cn)
 {
-    struct halt *halt = &fill->at.db->halts[cn];
+    struct halt *halt = &fill->at.db->nodes[cn].halt;
     uint64_t begin_ns = fabric_now_ns(coordinator->worker->ep);
     while (atomic_load(&halt->rejoin) && fabric_now_ns(coordinator->worker->ep) - begin_ns < FAILOVER_STEPS_WAIT_MAX_NS)
         failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
@@ -310,8 +311,8 @@ static int both_asked(struct coro *co, struct coordinator *coordinator, void *ar
     fill->hold_two = true;
     ask(fill, FILLER);
     ask(fill, SECOND);
-    while (!fill->copy_waits &&
-           (atomic_load(&fill->at.db->halts[FILLER].rejoin) || atomic_load(&fill->at.db->halts[SECOND].rejoin)))
+    while (!fill->copy_waits && (atomic_load(&fill->at.db->nodes[FILLER].halt.rejoin) ||
+                                 atomic_load(&fill->at.db->nodes[SECOND].halt.rejoin)))
         failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
     change(coordinator, fill);
     fill->changed = true;

@@ -51,7 +51,7 @@ static enum fabric_sim_fault lose_second(void *arg, uint64_t index, const struct
     struct steps *steps = arg;
     (void)index, (void)op;
     bool begun = false;
-    for (uint32_t i = 0; steps->at.armed && i < CNS; i++) begun = begun || steps->at.db->halts[i].begun;
+    for (uint32_t i = 0; steps->at.armed && i < CNS; i++) begun = begun || steps->at.db->nodes[i].halt.begun;
     if (begun && !steps->lost) failover_steps_kill(&steps->at, steps->second);
     steps->lost = steps->lost || begun;
     return FABRIC_SIM_NONE;
@@ -62,11 +62,11 @@ static int stops(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct steps *steps = arg;
     uint32_t cn = coordinator->worker->cn;
-    if (cn == 0) halt_suspect(&steps->at.db->halts[0], 1);
+    if (cn == 0) halt_suspect(&steps->at.db->nodes[0].halt, 1);
     if (cn != 0) failover_steps_sleep(co, coordinator, LATER_NS);
-    halt_suspect(&steps->at.db->halts[cn], steps->second);
-    CHECK(&steps->at, failover_steps_await(co, coordinator, &steps->at.db->gates[cn].failed));
-    CHECK(&steps->at, steps->at.db->halts[cn].now.state == CONFIGURATION_STEADY);
+    halt_suspect(&steps->at.db->nodes[cn].halt, steps->second);
+    CHECK(&steps->at, failover_steps_await(co, coordinator, &steps->at.db->nodes[cn].gate.failed));
+    CHECK(&steps->at, steps->at.db->nodes[cn].halt.now.state == CONFIGURATION_STEADY);
     return 0;
 }
 
@@ -140,7 +140,7 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
     for (uint32_t cn = 0; cn < CNS; cn++)
         CHECK(&steps->at, promised(co, coordinator, 1, cn) == LEASE_NS); /* the copy */
     failover_steps_kill(&steps->at, 0);
-    halt_suspect(&steps->at.db->halts[0], 0);
+    halt_suspect(&steps->at.db->nodes[0].halt, 0);
     for (uint32_t cn = 0; cn < CNS; cn++)
         CHECK(&steps->at, failover_steps_await_state(co, coordinator, cn, CONFIGURATION_LOST));
     for (uint32_t cn = 0; cn < CNS; cn++) lease_kept(co, coordinator, steps, cn);
@@ -154,7 +154,7 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
     /* And who dies now is found out by it. */
     struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = 2};
     CHECK(&steps->at, steps->at.fabric->ops->control(steps->at.fabric, &control, NULL) == 0);
-    vigil_watch(worker->home.vigil, worker, 2);
+    vigil_watch(worker->home.vigil, &worker->sched, 2);
     for (uint32_t i = 0; i < LEASES && !members_is_free(&now); i++) {
         failover_steps_sleep(co, coordinator, LEASE_NS);
         CHECK(&steps->at, members_look(co, worker->ep, 2, &now) == 0);
@@ -200,7 +200,7 @@ static int recovers(struct coro *co, struct coordinator *coordinator, void *arg)
         steps->recovered = db_recover(co, worker, &coordinator->task, 0, 0, RECOVER_SUSPECTED, &report, &error);
     if (worker->cn != 2) return 0;
     while (!steps->lost) failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
-    halt_suspect(&steps->at.db->halts[2], 2);
+    halt_suspect(&steps->at.db->nodes[2].halt, 2);
     CHECK(&steps->at, failover_steps_await_state(co, coordinator, 2, CONFIGURATION_LOST));
     return 0;
 }

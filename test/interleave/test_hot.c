@@ -35,13 +35,142 @@ static void crowds_take_turns(void **state)
     }
 }
 
+/* What a rule says is what is counted, in the same virtual 6 ms each. */
+static const struct rule {
+    const char *hot;
+    uint32_t records, readers;
+    struct {
+        enum cellar_hot_counter counter;
+        uint64_t least, most;
+    } counts[3];
+    bool gives_up;
+} rules[] = {
+    /* when a record is hot */
+    {"tries=1,losses=3",
+     1,
+     0,
+     {{CELLAR_HOT_HEATED, 1, 1}, {CELLAR_HOT_ENTERED, 5000, UINT64_MAX}, {CELLAR_HOT_WAITED, 50, 500}},
+     false},
+    {"tries=1,losses=1000000",
+     1,
+     0,
+     {{CELLAR_HOT_HEATED, 0, 0}, {CELLAR_HOT_ENTERED, 0, 0}, {CELLAR_HOT_TURNS, 0, 0}},
+     false},
+    {"tries=1000,losses=1",
+     1,
+     0,
+     {{CELLAR_HOT_HEATED, 0, 0}, {CELLAR_HOT_ENTERED, 0, 0}, {CELLAR_HOT_TURNS, 0, 0}},
+     false},
+    {"tries=1,losses=3,window-ns=1",
+     1,
+     0,
+     {{CELLAR_HOT_HEATED, 0, 0}, {CELLAR_HOT_ENTERED, 0, 0}, {CELLAR_HOT_TURNS, 0, 0}},
+     false},
+    {"tries=1,losses=3",
+     2,
+     2,
+     {{CELLAR_HOT_HEATED, 2, 2}, {CELLAR_HOT_TURNS, 15, 60}, {CELLAR_HOT_COOLED, 0, 0}},
+     false},
+    {"tries=1,losses=3,behind=1",
+     1,
+     0,
+     {{CELLAR_HOT_MET, 500, UINT64_MAX}, {CELLAR_HOT_ENTERED, 500, 4000}, {CELLAR_HOT_TURNS, 200, UINT64_MAX}},
+     false},
+    {"tries=1,losses=3,cool-hits=1000000",
+     1,
+     0,
+     {{CELLAR_HOT_COOLED, 3, UINT64_MAX}, {CELLAR_HOT_HEATED, 3, UINT64_MAX}, {CELLAR_HOT_ENTERED, 3000, UINT64_MAX}},
+     false},
+    {"tries=1,losses=3,cool-hits=1",
+     1,
+     0,
+     {{CELLAR_HOT_COOLED, 0, 0}, {CELLAR_HOT_HEATED, 1, 1}, {CELLAR_HOT_ENTERED, 5000, UINT64_MAX}},
+     false},
+    /* how long a turn takes */
+    {"tries=1,losses=3,hold-ns=1000",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 400, 800}, {CELLAR_HOT_WAITED, 2000, UINT64_MAX}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    {"tries=1,losses=3,hold-ns=1000000",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 15, 40}, {CELLAR_HOT_WAITED, 50, 500}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    {"tries=1,losses=3,hold-ns=1000000,batch=1",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 400, 800}, {CELLAR_HOT_WAITED, 2000, UINT64_MAX}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    {"tries=1,losses=3,hold-ns=1000,busy=1,holds=1",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 400, 800}, {CELLAR_HOT_WAITED, 2000, UINT64_MAX}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    {"tries=1,losses=3,hold-ns=1000,busy=1,holds=1000",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 15, 40}, {CELLAR_HOT_WAITED, 50, 500}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    {"tries=1,losses=3,hold-ns=1000,busy=1,holds=1000,batch=4",
+     1,
+     0,
+     {{CELLAR_HOT_TURNS, 400, 800}, {CELLAR_HOT_WAITED, 2000, UINT64_MAX}, {CELLAR_HOT_GIVEN_UP, 0, 0}},
+     false},
+    /* how long a wait takes; a lock that is never granted is left alone, and its record used without it */
+    {"tries=1,losses=3,hold-ns=1000000,busy=1,holds=1000,wait-ns=50000",
+     1,
+     0,
+     {{CELLAR_HOT_GIVEN_UP, 200, UINT64_MAX}, {CELLAR_HOT_TURNS, 15, 40}, {CELLAR_HOT_MET, 0, 20}},
+     true},
+    {"tries=1,losses=3,hold-ns=1000000,busy=1,holds=1000,wait-ns=50000,stuck-ns=1000",
+     1,
+     0,
+     {{CELLAR_HOT_GIVEN_UP, 1, 40}, {CELLAR_HOT_MET, 100, UINT64_MAX}, {CELLAR_HOT_WAITED, 1800, UINT64_MAX}},
+     true},
+};
+
+static bool run_rule(const struct rule *rule, struct hot_run_report *report)
+{
+    const struct hot_run_plan plan = {.name = rule->hot,
+                                      .hot = rule->hot,
+                                      .records = rule->records,
+                                      .reader_cns = rule->readers,
+                                      .busy_max = UINT32_MAX,
+                                      .met_max = UINT32_MAX,
+                                      .invalid_max = UINT32_MAX,
+                                      .cooled_max = UINT32_MAX};
+    return hot_run(&plan, report) || (rule->gives_up && strstr(report->verdict, "came to their bound"));
+}
+
+static void rules_say_what_happens(void **state)
+{
+    for (uint32_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *rule = &rules[i];
+        struct hot_run_report report;
+        if (!run_rule(rule, &report)) fail_msg("%s: %s", rule->hot, report.verdict);
+        for (uint32_t j = 0; j < 3; j++) {
+            uint64_t count = report.stats.hot[rule->counts[j].counter];
+            if (count >= rule->counts[j].least && count <= rule->counts[j].most) continue;
+            print(&report);
+            fail_msg("%s: counter %u is %llu", rule->hot, rule->counts[j].counter, (unsigned long long)count);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_take_turns)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(crowds_take_turns), cmocka_unit_test(rules_say_what_happens)};
     for (uint32_t i = 0; argc > 1 && strcmp(argv[1], "--print") == 0 && i < hot_run_count; i++) {
         struct hot_run_report report;
         printf("%s\n", hot_run_plans[i].name);
         (void)hot_run(&hot_run_plans[i], &report);
+        print(&report);
+    }
+    for (uint32_t i = 0; argc > 1 && strcmp(argv[1], "--print") == 0 && i < sizeof rules / sizeof *rules; i++) {
+        struct hot_run_report report;
+        printf("%s\n", rules[i].hot);
+        (void)run_rule(&rules[i], &report);
         print(&report);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,7 @@ static void wake_waiter(struct worker *other)
 {
     if (!other->waits) return;
     other->waits = false;
-    other->counters->fabric->ops->wake(other->counters->fabric, other->ep);
+    other->counters->fabric->ops->wake(other->counters->fabric, other->ep, NULL);
 }
 
 /* The loser of the lock sleeps until the winner wakes it; the planted bug looks for sleepers before it lets the lock go. */
@@ -215,7 +215,7 @@ static const char *run_counters(void *arg, fabric_sim_choose_fn choose, void *ch
         if (!verdict && counters->fabric->ops->spawn(counters->fabric, worker->ep, count_up, worker) != 0)
             verdict = "no worker";
     }
-    if (!verdict && counters->fabric->ops->wait(counters->fabric, &counters->running) != 0)
+    if (!verdict && counters->fabric->ops->wait(counters->fabric, &counters->running, UINT64_MAX) != 0)
         verdict = "a worker is forgotten";
     if (!verdict && read_bulk(&counters->workers[0]) != 2) verdict = "an update is lost";
     fabric_close(counters->fabric);
@@ -327,7 +327,7 @@ static const char *run_stripes(void *arg, fabric_sim_choose_fn choose, void *cho
         failed |=
             fabric->ops->spawn(fabric, stripes->counters.workers[i].ep, i == 0 ? write_stripes : read_stripes, stripes);
     }
-    failed |= fabric->ops->wait(fabric, &stripes->counters.running);
+    failed |= fabric->ops->wait(fabric, &stripes->counters.running, UINT64_MAX);
     fabric_close(fabric);
     return failed ? "did not end" : NULL;
 }

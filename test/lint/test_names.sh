@@ -11,7 +11,7 @@ while IFS='|' read -r _ steps functions _; do
         grep -qw "$name" spec/*.pml || missing spec/README.md "$name" "spec/*.pml"
     done
     for name in $(grep -o '`[a-z_]*`' <<<"$functions" | tr -d '\`'); do
-        grep -rqE --include='*.c' "\b$name\(" engine storage lockmgr || missing spec/README.md "$name" "the code"
+        grep -rqE --include='*.[ch]' "\b$name\(" engine storage lockmgr || missing spec/README.md "$name" "the code"
     done
 done < <(sed -n '/^| step of the model/,/^$/p' spec/README.md)
 

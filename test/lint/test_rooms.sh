@@ -13,13 +13,15 @@ unset CELLAR_BUILD
 
 fresh() {
     rm -rf "${copy:?}"/*
-    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/txn,workload,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
+    mkdir -p "$copy"/{base,fabric,storage,lockmgr,engine/{txn,cluster,db,modes/crest},workload,tpcc,smallbank,ycsb,bench,examples,include,test/unit,scripts}
     cp "$here"/include/*.h "$copy/include"
     cp "$here"/base/*.[ch] "$copy/base"
     cp "$here"/fabric/fabric.h "$copy/fabric"
     cp "$here"/workload/workload.h "$copy/workload"
     printf '#pragma once\n' >"$copy/engine/txn.h"
     printf '#pragma once\n#include "fabric.h"\n' >"$copy/storage/record.h"
+    printf '#pragma once\n' >"$copy/engine/db/db.h"
+    printf '#pragma once\n' >"$copy/engine/modes/crest/crest.h"
 }
 
 # planted RULE FILE TEXT EXPECTED: appends TEXT to FILE of the copy. All of them are planted at once, as each header is compiled for each look at the copy.
@@ -68,6 +70,12 @@ planted 'exiting library' engine/txn.c 'exit(1);' 'neither prints'
 planted 'unfinished word' base/err.c "/* TO""DO */" 'unfinished'
 planted 'header without guard' engine/log.h 'struct log;' 'no #pragma once'
 planted 'header that leans on others' engine/ring.h '#pragma once\nuint64_t log_end(void);' 'does not compile alone'
+planted 'cluster includes db' engine/cluster/halt.c '#include "db.h"' 'may not include'
+planted 'core includes a mode' engine/txn/fetch.c '#include "crest.h"' 'may not include'
+planted 'core calls a mode' engine/txn/commit.c 'int rc = crest_serialize(co, txn);' 'a mode is named'
+planted 'core compares modes' engine/db/coordinator.c 'if (config->cc == CELLAR_CC_MOTOR) return;' 'a mode is named'
+planted 'core has a struct of a mode' engine/db/db.c 'struct crest *crest;' 'a mode is named'
+planted 'core tells of a mode' engine/cluster/gate.c '/* In mode `ford` it waits. */' 'a mode is named'
 planted 'vague name' engine/log_util.h '#pragma once' 'says nothing'
 seen
 fresh
@@ -80,6 +88,9 @@ unplanted engine/txn.c '/* malloc(1); pthread_x */ const char *s = "printf(clock
 unplanted engine/txn.c 'p = calloc(1, 8); /* set-up */' # set-up allocation
 unplanted fabric/fabric_shm.c 'clock_gettime(CLOCK_MONOTONIC, &now);' # clock in shm
 unplanted tpcc/tpcc.c '#include "workload.h"\n#include "cellar.h"\n#include "zipf.h"' # workload contract
+unplanted engine/txn/commit.c 'bool bad = PLANT(crest_ts_of_base) || LOCKWORD_HOT; /* as at a crest */'
+unplanted engine/modes/crest/crest_a.c '#include "crest.h"\nint rc = crest_a(CELLAR_CC_CREST); /* mode `crest` */'
+unplanted engine/db/db.c '#include "db.h"\n#include "txn.h"'
 unplanted engine/txn.c 'x = cache_free(y); z->free(q); snprintf(b, 1, "");' # longer names
 unseen
 

@@ -87,7 +87,7 @@ static inline void start(struct cluster *cluster, uint32_t count, void (*const b
 
 static inline int finish(struct cluster *cluster)
 {
-    return cluster->fabric->ops->wait(cluster->fabric, &cluster->running);
+    return cluster->fabric->ops->wait(cluster->fabric, &cluster->running, UINT64_MAX);
 }
 
 static inline void run(struct cluster *cluster, uint32_t count, void (*const bodies[])(struct worker *worker))

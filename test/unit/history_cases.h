@@ -62,7 +62,7 @@ static inline void add(struct history *history, uint64_t id, uint64_t begin_ns, 
 {
     struct history_txn txn = {.id = id,
                               .cn = (uint32_t)id % 2,
-                              .coordinator = (uint32_t)id % 4,
+                              .coordinator = (uint32_t)id,
                               .begin_ns = begin_ns,
                               .end_ns = end_ns,
                               .outcome = (uint8_t)outcome,
@@ -127,7 +127,7 @@ static inline void expect(struct history *history, const struct history_check_op
     struct history_verdict verdict, again;
     struct prng prng;
 
-    assert_int_equal(history_table_add(history, 1, "accounts"), 0);
+    assert_int_equal(history_table_add(history, 1, 0, "accounts"), 0);
     int rc = history_check(history, options, &verdict);
     if (strcmp(verdict.kind, kind) != 0) fail_msg("%s instead of %s: %s", verdict.kind, kind, verdict.text);
     assert_int_equal(rc, strcmp(kind, "ok") ? -CELLAR_ERR_CORRUPT : 0);

@@ -185,6 +185,48 @@ static void want_twice(struct coro *co, struct node *node)
     if (code == 0) expect(node, lockmgr_release(co, &hold), 0);
 }
 
+/* The header of that lock names a node that has begun no reset of it: an earlier life of it had. */
+static void name(struct coro *co, struct node *node, uint32_t lock, uint32_t cn)
+{
+    uint64_t old = 1;
+    struct fabric_op op = fabric_op_cas(lock_at(lock), &old, 0, cql_with_resetter(0, (uint8_t)(cn + 1)));
+    struct fabric_wait wait = {.co = co};
+    fabric_post(node->ep, &op, 1, &wait);
+    expect(node, (int)fabric_await(co, &wait), 0);
+    expect(node, (int)old, 0);
+}
+
+/* Node 0, which wants no lock, ended amid a reset of lock 0, and lives again; node 1 did so of lock 1. */
+static void want_of_the_past(struct coro *co, struct node *node)
+{
+    if (node->cn == 0) return;
+    for (uint32_t lock = 0; lock < 2; lock++) {
+        struct lockmgr_hold hold;
+        name(co, node, lock, lock);
+        int code = acquire(co, node, &hold, lock, LONG_NS);
+        expect(node, code, 0);
+        if (code == 0) expect(node, lockmgr_release(co, &hold), 0);
+    }
+}
+
+/* Nobody believes a message that does not tell the truth: node 0 is told that it is named in lock 0, which node 1 has and gives back. */
+static void told_wrongly(struct coro *co, struct node *node)
+{
+    struct lockmgr_hold hold;
+    if (node->cn == 0) return;
+    expect(node, acquire(co, node, &hold, 0, LONG_NS), 0);
+    struct lockmgr_message_wire wire = {.lock = lock_at(0).bits, .kind = DECLOCK_NAMED, .magic = LOCKMGR_MAGIC};
+    for (uint32_t i = 0; i < 2; i++) {
+        expect(node, lockmgr_send(co, node->client, 0, 0, &wire), 0);
+        wire.lock = fabric_addr_of(7, 64).bits; /* no such memory node */
+    }
+    sched_sleep(co, &node->sched, &node->task, BRIEF_NS);
+    uint64_t word = 0;
+    expect(node, lockmgr_read_words(co, &hold, 0, &word, 1), 0);
+    expect(node, (int)(word & 0xffff), 0); /* of its first generation still, and nobody's */
+    expect(node, lockmgr_release(co, &hold), 0);
+}
+
 static bool is_dead(void *arg, uint32_t cn)
 {
     const struct node *node = arg;
@@ -300,7 +342,7 @@ static bool ends_well(void (*script)(struct coro *co, struct node *node), fabric
     sim.steps_max = STEPS_MAX;
     assert_int_equal(fabric_sim_open(&sim, &cluster.fabric, &error), 0);
     for (uint32_t cn = 0; cn < NODES; cn++) node_open(&cluster, cn);
-    bool well = cluster.fabric->ops->wait(cluster.fabric, &cluster.running) == 0 && !cluster.wrong;
+    bool well = cluster.fabric->ops->wait(cluster.fabric, &cluster.running, UINT64_MAX) == 0 && !cluster.wrong;
     for (uint32_t i = 0; i < NODES && well && !cluster.lame; i++) well = is_free(&cluster, i);
     fabric_close(cluster.fabric); /* coroutines inside others end first */
     for (uint32_t cn = 0; cn < NODES; cn++) node_close(&cluster.nodes[cn]);
@@ -337,6 +379,18 @@ static void whom_a_tender_waits_for_is_looked_after(void **state)
     assert_true(ends_well(want_twice, vanished));
 }
 
+static void who_lives_again_leads_what_was_begun(void **state)
+{
+    (void)state;
+    assert_true(ends_well(want_of_the_past, NULL));
+}
+
+static void who_is_not_named_leads_nothing(void **state)
+{
+    (void)state;
+    assert_true(ends_well(told_wrongly, NULL));
+}
+
 #ifdef CELLAR_PLANTS
 static void its_plants_are_met(void **state)
 {
@@ -351,6 +405,8 @@ static void its_plants_are_met(void **state)
     assert_false(ends_well(stop_or_wait, unheard));
     assert_true(plant_choose("lockmgr_tender_alone"));
     assert_false(ends_well(want_twice, vanished));
+    assert_true(plant_choose("declock_name_inherited"));
+    assert_false(ends_well(want_of_the_past, NULL));
     assert_true(plant_choose(NULL));
 }
 #endif
@@ -363,6 +419,8 @@ int main(void)
         cmocka_unit_test(who_was_declared_dead_leads_no_more),
         cmocka_unit_test(who_has_stopped_does_not_insist),
         cmocka_unit_test(whom_a_tender_waits_for_is_looked_after),
+        cmocka_unit_test(who_lives_again_leads_what_was_begun),
+        cmocka_unit_test(who_is_not_named_leads_nothing),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(its_plants_are_met),
 #endif

@@ -37,6 +37,30 @@ static void long_text_is_cut_and_ended(void **state)
     assert_int_equal(strlen(error.text), sizeof(error.text) - 1);
 }
 
+static void control_characters_are_shown_not_done(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"a\nb\tc", "a\\x0ab\\x09c"},
+        {"\033[31mred\177", "\\x1b[31mred\\x7f"},
+        {"\302\233m", "\\x9bm"},                              /* CSI, in UTF-8 */
+        {"\303\244rger \302\265s", "\303\244rger \302\265s"}, /* letters are letters */
+        {"\302", "\302"},
+    };
+    struct cellar_error error;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        (void)err_set(&error, CELLAR_ERR_INVALID, "%s", cases[i].text);
+        assert_string_equal(error.text, cases[i].shown);
+    }
+    char text[1000];
+    memset(text, '\n', sizeof text - 1);
+    text[sizeof text - 1] = 0;
+    (void)err_set(&error, CELLAR_ERR_INVALID, "%s", text);
+    assert_in_range(strlen(error.text), sizeof error.text - 6, sizeof error.text - 1);
+}
+
 static void every_code_has_its_text_in_both_signs(void **state)
 {
     (void)state;
@@ -90,7 +114,7 @@ int main(void)
         cmocka_unit_test(fills_code_and_text),           cmocka_unit_test(null_error_still_returns_the_code),
         cmocka_unit_test(long_text_is_cut_and_ended),    cmocka_unit_test(every_code_has_its_text_in_both_signs),
         cmocka_unit_test(unknown_codes_have_a_text),     cmocka_unit_test(abort_names_follow_the_map),
-        cmocka_unit_test(version_is_that_of_the_header),
+        cmocka_unit_test(version_is_that_of_the_header), cmocka_unit_test(control_characters_are_shown_not_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

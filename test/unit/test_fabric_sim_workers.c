@@ -53,7 +53,7 @@ static void test_lost_wakeup_is_reported(void **state)
     setup(&cluster, 1);
     start(&cluster, 2, (void (*const[])(struct worker *)){sleep_for_ever, add_once});
     assert_int_equal(finish(&cluster), -CELLAR_ERR_INDETERMINATE);
-    cluster.fabric->ops->wake(cluster.fabric, cluster.workers[0].ep);
+    cluster.fabric->ops->wake(cluster.fabric, cluster.workers[0].ep, NULL);
     assert_int_equal(finish(&cluster), 0);
     fabric_close(cluster.fabric);
 }
@@ -110,7 +110,7 @@ static void test_spinning_worker_gets_on(void **state)
 static void wake_the_other(struct worker *worker)
 {
     fabric_idle(worker->ep, 3000);
-    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->cluster->workers[1].ep);
+    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->cluster->workers[1].ep, NULL);
 }
 
 static void sleep_until_woken(struct worker *worker)
@@ -118,7 +118,7 @@ static void sleep_until_woken(struct worker *worker)
     fabric_idle(worker->ep, 1000000);
     uint64_t now_ns = fabric_now_ns(worker->ep);
     assert_true(now_ns >= 3000 && now_ns < 4000);
-    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->ep);
+    worker->cluster->fabric->ops->wake(worker->cluster->fabric, worker->ep, NULL);
     fabric_idle(worker->ep, UINT64_MAX); /* woken before it slept */
     fabric_idle(worker->ep, 9000);       /* which counts once */
     assert_true(fabric_now_ns(worker->ep) >= 9000);

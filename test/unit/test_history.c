@@ -54,8 +54,8 @@ static void tables_have_names(void **state)
     struct history history = {0};
     char buffer[CELLAR_NAME_BYTES];
     (void)state;
-    assert_int_equal(history_table_add(&history, 1, "accounts"), 0);
-    assert_int_equal(history_table_add(&history, 7, "a name that is far longer than names may be"), 0);
+    assert_int_equal(history_table_add(&history, 1, 0, "accounts"), 0);
+    assert_int_equal(history_table_add(&history, 7, 0, "a name that is far longer than names may be"), 0);
     assert_string_equal(history_table_name(&history, 1, buffer), "accounts");
     assert_string_equal(history_table_name(&history, 7, buffer), "a name that is far longer than ");
     assert_string_equal(history_table_name(&history, 2, buffer), "table 2");

@@ -51,26 +51,30 @@ static struct history_access access_of(enum history_kind kind, uint64_t key, uin
 static void sample(struct history *history)
 {
     const uint64_t ts = LAYOUT_TS_MAX, high = layout_version_of(65535, ts);
-    const struct history_access first[] = {access_of(HISTORY_READ, UINT64_MAX, 0, layout_version_of(3, 7)),
-                                           access_of(HISTORY_READ, 0, 19, high),
-                                           access_of(HISTORY_READ, 9, HISTORY_PRESENCE, 12),
-                                           access_of(HISTORY_ABSENT, 5, HISTORY_PRESENCE, 70),
-                                           access_of(HISTORY_INSERT, 6, HISTORY_PRESENCE, ts),
-                                           access_of(HISTORY_DELETE, 7, HISTORY_PRESENCE, ts),
-                                           access_of(HISTORY_WRITE, 6, 0, layout_version_of(1, ts)),
-                                           access_of(HISTORY_WRITE, 8, 1, high)};
+    const struct history_access first[] = {
+        access_of(HISTORY_READ, UINT64_MAX, 0, layout_version_of(3, 7)),
+        access_of(HISTORY_READ, 0, 19, high),
+        access_of(HISTORY_READ, 9, HISTORY_PRESENCE, 12),
+        access_of(HISTORY_ABSENT, 5, HISTORY_PRESENCE, 70),
+        access_of(HISTORY_INSERT, 6, HISTORY_PRESENCE, ts),
+        access_of(HISTORY_DELETE, 7, HISTORY_PRESENCE, ts),
+        access_of(HISTORY_WRITE, 6, 0, layout_version_of(1, ts)),
+        access_of(HISTORY_WRITE, 8, 1, high),
+        {.kind = HISTORY_RANGE, .cell = HISTORY_PRESENCE, .table_id = 1, .key = 3, .over = UINT64_MAX, .version = ts}};
     const struct history_txn txns[] = {
-        {.id = 7, .cn = 1, .coordinator = 2, .begin_ns = 10, .end_ns = INT64_MAX, .ts = ts, .count = 8},
+        {.id = 7, .cn = 1, .coordinator = 2, .begin_ns = 10, .end_ns = INT64_MAX, .ts = ts, .count = 9},
         {.id = INT64_MAX, .cn = UINT32_MAX, .coordinator = UINT32_MAX, .outcome = HISTORY_FAILED, .count = 2},
-        {.id = 0, .begin_ns = 5, .end_ns = 5, .ts = ts, .outcome = HISTORY_INDETERMINATE, .count = 0}};
+        {.id = 0, .begin_ns = 5, .end_ns = 5, .ts = ts, .outcome = HISTORY_INDETERMINATE, .count = 0},
+        {.id = 1, .begin_ns = 5, .end_ns = 6, .outcome = HISTORY_ABORTED, .count = 1}};
     const struct history_final finals[] = {{.table_id = 1, .key = 8, .cell = 1, .version = high, .digest = UINT64_MAX},
                                            {.table_id = UINT32_MAX, .key = 6, .cell = HISTORY_PRESENCE, .digest = 1}};
 
-    for (uint32_t i = 0; i < 3; i++) assert_int_equal(history_txn_add(history, &txns[i], first), 0);
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(history_txn_add(history, &txns[i], first), 0);
     for (uint32_t i = 0; i < 2; i++) assert_int_equal(history_final_add(history, &finals[i]), 0);
-    assert_int_equal(history_table_add(history, 1, "accounts"), 0);
-    assert_int_equal(history_table_add(history, UINT32_MAX, "\"odd\"\\\n\xc3\xa9"), 0);
-    history->has_final = true;
+    for (uint32_t i = 0; i < 2; i++) assert_int_equal(history_loaded_add(history, &finals[i]), 0);
+    assert_int_equal(history_table_add(history, 1, 20, "accounts"), 0);
+    assert_int_equal(history_table_add(history, UINT32_MAX, 0, "\"odd\"\\\n\xc3\xa9"), 0);
+    history->has_final = history->has_loaded = true;
     history->nodes_lost = true;
     history->clock_error_ns = 250;
     history->part = 1;
@@ -78,14 +82,25 @@ static void sample(struct history *history)
     history->run = UINT64_MAX;
 }
 
+static bool same_states(const struct history_final *a, const struct history_final *b, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (a[i].table_id != b[i].table_id || a[i].key != b[i].key || a[i].cell != b[i].cell ||
+            a[i].version != b[i].version || a[i].digest != b[i].digest)
+            return false;
+    return true;
+}
+
 static bool same(const struct history *a, const struct history *b)
 {
+    if (a->loaded_count != b->loaded_count || a->has_loaded != b->has_loaded) return false;
     if (a->txn_count != b->txn_count || a->access_count != b->access_count || a->final_count != b->final_count ||
         a->table_count != b->table_count || a->has_final != b->has_final || a->nodes_lost != b->nodes_lost ||
         a->clock_error_ns != b->clock_error_ns || a->part != b->part || a->parts != b->parts || a->run != b->run)
         return false;
     for (uint32_t i = 0; i < a->table_count; i++)
-        if (a->tables[i].table_id != b->tables[i].table_id || strcmp(a->tables[i].name, b->tables[i].name) != 0)
+        if (a->tables[i].table_id != b->tables[i].table_id || a->tables[i].cells != b->tables[i].cells ||
+            strcmp(a->tables[i].name, b->tables[i].name) != 0)
             return false;
     for (uint64_t i = 0; i < a->txn_count; i++) {
         const struct history_txn *x = &a->txns[i], *y = &b->txns[i];
@@ -100,13 +115,22 @@ static bool same(const struct history *a, const struct history *b)
             x->version != y->version || x->over != y->over || x->digest != y->digest)
             return false;
     }
-    for (uint64_t i = 0; i < a->final_count; i++) {
-        const struct history_final *x = &a->finals[i], *y = &b->finals[i];
-        if (x->table_id != y->table_id || x->cell != y->cell || x->key != y->key || x->version != y->version ||
-            x->digest != y->digest)
-            return false;
-    }
-    return true;
+    return same_states(a->finals, b->finals, a->final_count) && same_states(a->loaded, b->loaded, a->loaded_count);
+}
+
+/* What is left of a file that broke off: what it began with. */
+static bool begins_so(const struct history *whole, const struct history *torn)
+{
+    struct history begin = *whole;
+
+    if (torn->txn_count > whole->txn_count || torn->loaded_count > whole->loaded_count || torn->has_final) return false;
+    begin.txn_count = torn->txn_count;
+    begin.access_count = torn->access_count;
+    begin.loaded_count = torn->loaded_count;
+    begin.has_loaded = torn->has_loaded;
+    begin.final_count = torn->final_count;
+    begin.has_final = false;
+    return same(&begin, torn);
 }
 
 /* Written into a folder of its own, which is gone again; returns the text. */
@@ -206,14 +230,15 @@ static void a_large_history_too(void **state)
 
 /* ---- damage ---- */
 
-/* Refused in one line that names file and place, or the same history. */
+/* Refused in one line that names file and place, or the same history, or what it began with and known as that. */
 static void read_or_refused(const struct paper *paper, const struct history *history, const char *what, size_t at)
 {
     struct history back = {0};
     struct cellar_error error = {0};
 
     int rc = history_read(&back, paper->path, &error);
-    if (rc == 0 && !same(history, &back)) fail_msg("%s at byte %zu: another history is read", what, at);
+    if (rc == 0 && !(back.torn ? begins_so(history, &back) : same(history, &back)))
+        fail_msg("%s at byte %zu: another history is read", what, at);
     if (rc) {
         assert_int_equal(back.txn_count, 0);
         assert_null(back.accesses);
@@ -235,8 +260,10 @@ static void cut_anywhere(void **state)
         struct history back = {0};
         paper_put(&paper, text, at);
         read_or_refused(&paper, &history, "cut", at);
-        /* Only the last newline can be spared. */
-        assert_int_equal(history_read(&back, paper.path, NULL) == 0, at == bytes - 1);
+        /* A header is needed, and only the last newline can be spared. */
+        int rc = history_read(&back, paper.path, NULL);
+        assert_int_equal(rc == 0, at >= (size_t)(strchr(text, '\n') - text));
+        if (rc == 0) assert_int_equal(back.torn, at < bytes - 1);
         history_free(&back);
     }
     close(paper.file);
@@ -327,7 +354,7 @@ static void scrambled(void **state)
 
 /* ---- what is refused, and how ---- */
 
-#define HEADER "{\"cellar_history\":1}\n"
+#define HEADER "{\"cellar_history\":2}\n"
 #define TXN_OF(id, more)                                                                                               \
     "{\"txn\":" id ",\"cn\":0,\"coordinator\":0,\"begin\":1,\"end\":2,\"outcome\":\"committed\",\"ts\":0" more "}\n"
 #define END_OF(count) "{\"end\":true,\"txns\":" count "}\n"
@@ -363,7 +390,7 @@ static void unknown_fields_are_passed_over(void **state)
 {
     (void)state;
     accepted(HEADER END_OF("0"));
-    accepted("{\"cellar_history\":1,\"machine\":{\"cores\":2}}\n" TXN_OF("0", ",\"attempts\":[1]") END_OF("1"));
+    accepted("{\"cellar_history\":2,\"machine\":{\"cores\":2}}\n" TXN_OF("0", ",\"attempts\":[1]") END_OF("1"));
     accepted(HEADER "{\"final\":[],\"more\":1}\n{\"final\":[]}\n{\"end\":true,\"txns\":0,\"more\":null}\n");
 }
 
@@ -379,22 +406,42 @@ static void foreign_files(void **state)
             ":1: not a history of Cellar");
     CORRUPT("{\"cellar_history\":\"1\"}\n", ":1: not a history of Cellar");
     CORRUPT("{\"cellar_history\":0}\n", ":1: not a history of Cellar");
-    refused("{\"cellar_history\":2,\"what\":\"ever\"}\n", CELLAR_ERR_UNSUPPORTED,
-            ": version 2 of the format; this program reads version 1");
-    CORRUPT("{\"cellar_history\":1,\"nodes_lost\":1}\n", ":1: \"nodes_lost\"");
-    CORRUPT("{\"cellar_history\":1,\"clock_error_ns\":-1}\n", ":1: \"clock_error_ns\"");
-    CORRUPT("{\"cellar_history\":1,\"tables\":[]}\n", ":1: \"tables\"");
-    CORRUPT("{\"cellar_history\":1,\"tables\":{\"x\":\"y\"}}\n", ":1: \"tables\"");
-    CORRUPT("{\"cellar_history\":1,\"tables\":{\"1\":2}}\n", ":1: \"tables\"");
-    CORRUPT("{\"cellar_history\":1,\"tables\":{\"4294967296\":\"y\"}}\n", ":1: \"tables\"");
+    refused("{\"cellar_history\":3,\"what\":\"ever\"}\n", CELLAR_ERR_UNSUPPORTED,
+            ": version 3 of the format; this program reads version 2");
+    refused("{\"cellar_history\":1}\n", CELLAR_ERR_UNSUPPORTED, ": version 1 of the format");
+    CORRUPT("{\"cellar_history\":2,\"cells\":[]}\n", ":1: \"cells\"");
+    CORRUPT("{\"cellar_history\":2,\"tables\":{\"1\":\"y\"},\"cells\":{\"1\":21}}\n", ":1: \"cells\" of table 1");
+    CORRUPT("{\"cellar_history\":2,\"nodes_lost\":1}\n", ":1: \"nodes_lost\"");
+    CORRUPT("{\"cellar_history\":2,\"clock_error_ns\":-1}\n", ":1: \"clock_error_ns\"");
+    CORRUPT("{\"cellar_history\":2,\"tables\":[]}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":2,\"tables\":{\"x\":\"y\"}}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":2,\"tables\":{\"1\":2}}\n", ":1: \"tables\"");
+    CORRUPT("{\"cellar_history\":2,\"tables\":{\"4294967296\":\"y\"}}\n", ":1: \"tables\"");
+}
+
+static void torn(const char *text, uint64_t txns, uint64_t line)
+{
+    struct history history = {0};
+    struct cellar_error error = {0};
+    struct paper paper = paper_new();
+
+    paper_put(&paper, text, strlen(text));
+    if (history_read(&history, paper.path, &error)) fail_msg("%s: %s", error.text, text);
+    assert_true(history.torn);
+    assert_false(history.has_final);
+    assert_int_equal(history.txn_count, txns);
+    assert_int_equal(history.torn_line, line);
+    history_free(&history);
+    close(paper.file);
 }
 
 static void files_that_break_off(void **state)
 {
     (void)state;
-    CORRUPT(HEADER, ":1: the file breaks off behind this line");
-    CORRUPT(HEADER TXN_OF("0", ""), ":2: the file breaks off behind this line");
-    CORRUPT(HEADER "{\"txn\":0,\"cn", ":2: the file breaks off within this line");
+    torn(HEADER, 0, 1);
+    torn(HEADER TXN_OF("0", ""), 1, 2);
+    torn(HEADER TXN_OF("0", "") "{\"txn\":1,\"cn", 1, 3);
+    torn(HEADER TXN_OF("0", "") "{\"final\":[[1,\"1\",0,2,5,\"a1\"]]}\n", 1, 3);
     CORRUPT(HEADER TXN_OF("0", "") END_OF("2"), ":3: there are 1 transactions, but the end says 2");
     CORRUPT(HEADER END_OF("0") HEADER, ":3: something follows the end");
     CORRUPT(HEADER "{\"end\":true}\n", ":2: \"txns\"");
@@ -409,6 +456,8 @@ static void lines_out_of_place(void **state)
     CORRUPT(HEADER "\n" END_OF("0"), ":2: not a JSON object");
     CORRUPT(HEADER "{\"what\":1}\n" END_OF("0"), ":2: none of");
     CORRUPT(HEADER "{\"final\":[]}\n" TXN_OF("0", "") END_OF("1"), ":3: a transaction behind \"final\"");
+    CORRUPT(HEADER TXN_OF("0", "") "{\"loaded\":[]}\n" END_OF("1"), ":3: \"loaded\" behind a transaction");
+    CORRUPT(HEADER TXN_OF("0", "") "{\"txn\":1,\"cn\n" END_OF("1"), ":3: not a JSON object");
     CORRUPT(HEADER TXN_OF("4", "") TXN_OF("5", "") TXN_OF("4", "") END_OF("3"),
             ":4: transaction 4 was in line 2 already");
     CORRUPT(HEADER "{\"txn\":0,\"txn\":1}\n", ":2: not a JSON object");
@@ -447,6 +496,12 @@ static void fields_of_other_types(void **state)
     CORRUPT_TXN(",\"absent\":[[1,\"2\"]]", "absent[0] must be a list of 3");
     CORRUPT_TXN(",\"insert\":[[1,\"2\",3]]", "insert[0] must be a list of 2");
     CORRUPT(HEADER "{\"final\":7}\n", ":2: \"final\" must be a list");
+    CORRUPT(HEADER "{\"loaded\":7}\n", ":2: \"loaded\" must be a list");
+    CORRUPT_TXN(",\"range\":[[1,\"2\",\"3\"]]", "range[0] must be a list of 4");
+    CORRUPT_TXN(",\"range\":[[1,\"3\",\"2\",5]]", "a range of table 1 ends before it begins");
+    CORRUPT("{\"cellar_history\":2,\"tables\":{\"1\":\"y\"},\"cells\":{\"1\":2}}\n" TXN_OF(
+                "0", ",\"read\":[[1,\"2\",2,4,5,\"6\"]]") END_OF("1"),
+            ":2: cell 2 of table 1, which has 2");
 }
 
 static void endless_lines(void **state)

@@ -23,7 +23,7 @@ static struct history part_make(uint32_t part, uint32_t parts)
     }
     assert_int_equal(history_final_add(&history, &common), 0);
     assert_int_equal(history_final_add(&history, &own), 0);
-    assert_int_equal(history_table_add(&history, 1, "accounts"), 0);
+    assert_int_equal(history_table_add(&history, 1, 0, "accounts"), 0);
     return history;
 }
 

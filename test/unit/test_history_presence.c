@@ -126,6 +126,35 @@ static void phantom_skew(void **state)
            "found accounts[1] absent (bucket TS 5), which T2 inserted (TS 10): T1 -> T2\n");
 }
 
+/* One found the record and inserted another one; the other found that one absent, and deleted the record. */
+static void existence_skew(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN(1, 0, 1000, present(1, 1), ins(2, 10), wr(2, 0, 0, V(1, 10)));
+    TXN(2, 0, 1000, absent(2, 5), del(1, 10), wr0(1, 0, V(1, 1), V(2, 10)));
+    expect(&history, &strict, "G2-item", "");
+}
+
+static void existence_before_the_delete(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN(1, 0, 1000, present(1, 1), ins(2, 10), wr(2, 0, 0, V(1, 10)));
+    TXN(2, 0, 1000, absent(2, 5));
+    TXN(3, 0, 1000, del(1, 12), wr0(1, 0, V(1, 1), V(2, 12)));
+    expect(&history, &strict, "ok", "");
+}
+
+static void stale_existence(void **state)
+{
+    struct history history = {0};
+    (void)state;
+    TXN(1, 0, 10, del(1, 10), wr0(1, 0, V(1, 5), V(2, 10)));
+    TXN(2, 20, 30, present(1, 5));
+    expect(&history, &strict, "G-single-realtime", "");
+}
+
 static void stale_absence(void **state)
 {
     struct history history = {0};
@@ -294,6 +323,9 @@ int main(void)
         cmocka_unit_test(written_after_its_delete),
         cmocka_unit_test(found_present_too_early),
         cmocka_unit_test(phantom_skew),
+        cmocka_unit_test(existence_skew),
+        cmocka_unit_test(existence_before_the_delete),
+        cmocka_unit_test(stale_existence),
         cmocka_unit_test(stale_absence),
         cmocka_unit_test(stale_read_of_a_deleted_record),
         cmocka_unit_test(indeterminate_delete_is_needed),

@@ -25,11 +25,18 @@ static void others_are_refused(void **state)
 {
     static const struct {
         const char *text, *says;
-    } bad[] = {{"warm=1", "no rule 'warm'"},           {"hold-ns", "hold-ns of hot records needs"},
-               {"hold-ns=", "needs a number, 1 to"},   {"hold-ns=-1", "needs a number"},
-               {"hold-ns=5x", "needs a number"},       {"hold-ns=0", "needs a number"},
-               {"behind=2", "needs a number, 0 to 1"}, {"locks=99999999999999999999", "needs a number"},
-               {"behind=1,,", "no rule ''"},           {"=1", "no rule ''"}};
+    } bad[] = {{"warm=1", "no rule 'warm'"},
+               {"hold-ns", "hold-ns of hot records needs"},
+               {"hold-ns=", "needs a number, 1 to"},
+               {"hold-ns=-1", "needs a number"},
+               {"hold-ns=5x", "needs a number"},
+               {"hold-ns=0", "needs a number"},
+               {"behind=2", "needs a number, 0 to 1"},
+               {"locks=99999999999999999999", "needs a number"},
+               {"behind=1,,", "no rule ''"},
+               {"behind=1,", "no rule ''"},
+               {"hold-ns=5,behind=1,hold-ns=5", "hold-ns of hot records is given twice"},
+               {"=1", "no rule ''"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct hot_policy policy;
         struct cellar_error error = {0};

@@ -301,7 +301,7 @@ static int run_counters(struct counters *counters, struct sim_schedule_state *sc
         assert_int_equal(fabric_endpoint_open(fabric, i, 0, &worker->ep, NULL), 0);
         assert_int_equal(fabric->ops->spawn(fabric, worker->ep, count_up, worker), 0);
     }
-    int code = fabric->ops->wait(fabric, &counters->running);
+    int code = fabric->ops->wait(fabric, &counters->running, UINT64_MAX);
     counters->hash = fabric_sim_trace_hash(fabric);
     counters->steps = schedule->steps;
     counters->workers[0].ep->bulk = true;

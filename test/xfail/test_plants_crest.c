@@ -4,6 +4,7 @@
 static const struct plants_search searches[] = {
     /* who waits for whom, and v */
     {.plant = "crest_decided_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
+    {.plant = "crest_existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/crest-one-cn-threads"},
     {.plant = "crest_read_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
     {.plant = "crest_later_awaited", .method = PLANTS_PREEMPT, .template = "crossed_blocks/crest-one-cn"},
     {.plant = "crest_v_late", .method = PLANTS_PREEMPT, .template = "skew_inside/crest-two-threads"},

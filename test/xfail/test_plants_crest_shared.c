@@ -17,6 +17,7 @@ static const struct plants_search searches[] = {
     {.plant = "neighbour_en", .method = PLANTS_PREEMPT, .template = "neighbour_cells/crest"},
     {.plant = "backup_en_missed", .method = PLANTS_PREEMPT, .template = "lost_update/crest-two-replicas"},
     {.plant = "unlock_before_backups", .method = PLANTS_PCT, .template = "lost_update_three/crest-two-replicas"},
+    {.plant = "existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/crest"},
     {.plant = "absence_unchecked", .method = PLANTS_PREEMPT, .template = "phantom_skew/crest"},
     {.plant = "absence_ignores_locks", .method = PLANTS_PREEMPT, .template = "phantom_skew/crest"},
     {.plant = "insert_unlocked", .method = PLANTS_PREEMPT, .template = "insert_insert/crest"},

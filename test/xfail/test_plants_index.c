@@ -2,6 +2,7 @@
 #include "plants.h"
 
 static const struct plants_search searches[] = {
+    {.plant = "existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/cell"},
     {.plant = "absence_unchecked", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
     {.plant = "absence_ignores_locks", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
     {.plant = "chain_head_only", .method = PLANTS_CLUSTER, .shape = {.faults = "none", .txns = 8, .keys = 40}},

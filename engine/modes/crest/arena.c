@@ -1,9 +1,9 @@
 #include "arena.h"
 
+#include "lazy.h"
 #include "must.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
 #define BLOCKS_BYTES (ARENA_CLASSES * ARENA_CLASS_BYTES)
 /* Behind the blocks, the links of each class; that of the smallest takes half of all. */
@@ -27,9 +27,8 @@ static uint8_t *block_at(const struct arena *arena, uint32_t class, uint32_t ind
 int arena_open(struct arena *arena)
 {
     *arena = (struct arena){0};
-    void *memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return -CELLAR_ERR_NOMEM;
-    arena->memory = memory;
+    arena->memory = lazy_map(ARENA_BYTES);
+    if (!arena->memory) return -CELLAR_ERR_NOMEM;
     arena->class_bytes = ARENA_CLASS_BYTES;
     _Atomic uint32_t *links = (_Atomic uint32_t *)(void *)(arena->memory + BLOCKS_BYTES);
     for (uint32_t class = 0; class < ARENA_CLASSES; class ++) {
@@ -41,7 +40,7 @@ int arena_open(struct arena *arena)
 
 void arena_close(struct arena *arena)
 {
-    if (arena->memory) munmap(arena->memory, ARENA_BYTES);
+    lazy_unmap(arena->memory, ARENA_BYTES);
     arena->memory = NULL;
 }
 

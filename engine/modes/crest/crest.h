@@ -18,36 +18,51 @@
 #define CREST_HOLD_NS 100000      /* or for so long, takes no new writers until it was applied */
 #define CREST_LOCK_READS_BEHIND 8 /* attempts whose reads did not hold: then tags are taken for reads too */
 
+/* ---- birth and death (crest_node.c): a row of mode.h ---- */
+
+NODISCARD int crest_open(struct node *node, struct cellar_error *error);
+/* The same where the mode has the cache in what it shares. */
+NODISCARD int crest_open_in(struct node *node, struct local *local, struct cellar_error *error);
+void crest_close(struct node *node);
+uint64_t crest_bytes_in_use(const struct node *node);
+uint64_t crest_bytes_touched(const struct node *node);
+NODISCARD int crest_worker_open(struct txn_home *home, struct cellar_error *error);
+NODISCARD int crest_attach(struct txn *txn, uint32_t index);
+void crest_detach(struct txn *txn);
+/* A compute node's record cache. */
+static inline struct local *crest_local_of(const struct node *node) { return node->shared; }
+
+/* ---- an attempt ---- */
+
 /* A new attempt: reserves space in the log, for an entry of up to log_bytes. 0 or RETRY. */
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
-/* Ends the last block and fetches the next one: as txn_fetch. */
+/* Ends the last block and fetches the next one. */
 NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
+/* The same by rounds of another mode, which enters what it has for the block before that is joined; enter NULL: nothing. */
+typedef int (*crest_rounds_fn)(struct coro *co, struct txn *txn);
+typedef int (*crest_enter_fn)(struct coro *co, struct txn *txn);
+NODISCARD int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, crest_enter_fn enter);
 /* What was put becomes versions; slots are unlocked; what is BUSY becomes READY. 0 or RETRY (released). */
 NODISCARD int crest_block_end(struct coro *co, struct txn *txn);
 /* A block that ends without versions. */
 void crest_block_drop(struct txn *txn);
 /* The procedure is about to put these cells of an object that is not BUSY: 0, or an error of its doing. */
 int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells);
-/* Waits for those below; then v, and the checks of what this CN holds: `check_cells` are left to txn_validate. 0 or RETRY. */
-NODISCARD int crest_serialize(struct coro *co, struct txn *txn);
-/* Does a header that was read again show no other CN's tag on the checked cells? */
-bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock);
-/* A validation failed on these cells: what is known of them is stale. */
-void crest_refresh(struct txn *txn, struct cache_object *object);
-/* Validated, and about to be logged at ts: never reverts. */
-void crest_committable(struct txn *txn, uint64_t ts);
-/* The entry's dependencies. False when they do not fit. */
-NODISCARD bool crest_log_deps(struct txn *txn, struct logseg_entry *entry);
-/* The watermark that the entry carries. */
-uint64_t crest_watermark(struct txn *txn);
-/* Waits until the entries that this transaction rests on are durable. 0 or INDETERMINATE. */
-NODISCARD int crest_durable(struct coro *co, struct txn *txn);
-/* Durable with all it rests on: says so to others, and leaves what it has announced. */
-void crest_leave_durable(struct txn *txn);
-/* The CN stops, and whoever waits for an object of it looks again. */
-void crest_stop(struct txn *txn);
-/* The same by somebody of the node who is no transaction; `local` NULL: in another mode. */
-void crest_stop_node(struct gate *gate, struct local *local, struct sched *from);
+/*
+ * Waits for those below; then v, and the checks of what this CN holds; validates the rest; logs, and waits until the entries that it rests on are durable;
+ * says so to others, and leaves what it has announced.
+ */
+NODISCARD int crest_commit(struct coro *co, struct txn *txn);
+NODISCARD int crest_fail(struct coro *co, struct txn *txn);
+NODISCARD int crest_failed(struct coro *co, struct txn *txn);
+bool crest_outgrown(const struct txn *txn);
+bool crest_read_alone(const struct txn *txn);
+void crest_stale(struct coro *co, struct txn *txn, struct cache_object *object);
+/* crest_settle.c */
+NODISCARD bool crest_settle(struct coro *co, struct txn *txn);
+void crest_settled(struct txn *txn);
+NODISCARD bool crest_returns(struct txn *txn);
+void crest_returned(struct txn *txn);
 /* Nobody knows whether the entry is in the log: the CN stops, and whoever waits for this transaction is told. */
 void crest_lost(struct txn *txn);
 /* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */
@@ -60,6 +75,14 @@ void crest_end(struct txn *txn, bool durable);
 void crest_release(struct coro *co, struct txn *txn);
 /* The right to lock an index bucket; false when another transaction of this CN has it. */
 NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
+
+/* What modes that build on this one have of its row. */
+#define CREST_ROW                                                                                                      \
+    .shares = true, .bytes_in_use = crest_bytes_in_use, .bytes_touched = crest_bytes_touched, .attach = crest_attach,  \
+    .detach = crest_detach, .begin = crest_begin, .put = crest_put, .commit = crest_commit, .fail = crest_fail,        \
+    .failed = crest_failed, .lost = crest_lost, .release = crest_release, .outgrown = crest_outgrown,                  \
+    .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle, .settled = crest_settled,     \
+    .returns = crest_returns, .returned = crest_returned
 
 /* ---- between crest_*.c ---- */
 

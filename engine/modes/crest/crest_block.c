@@ -6,7 +6,7 @@
  * earlier ones, lest two closed objects wait for each other. (2) Two transactions may each be the fetcher of what the other one needs:
  * so a fetch is finished, and sole use given up, before anybody waits for another.
  */
-#include "crest.h"
+#include "crest_fetch.h"
 
 #include "plant.h"
 
@@ -138,6 +138,7 @@ static void take_back(struct coro *co, struct txn *txn)
         if (txn->parts[i]->busy) crest_sole_end(txn, txn->parts[i], false);
     crest_leave(txn);
     txn_apply(co, txn, 0);
+    crest_applied(txn);
 }
 
 static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before)
@@ -340,12 +341,12 @@ static bool any_vanished(const struct txn *txn)
 }
 
 /* Until every object has a base for its cells, and tags where they are wanted. */
-static int block_fetch(struct coro *co, struct txn *txn)
+static int block_fetch(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
 {
-    for (uint32_t rounds = 0; rounds < TXN_FETCH_ROUNDS_MAX; rounds++) {
+    for (uint32_t tries = 0; tries < TXN_FETCH_ROUNDS_MAX; tries++) {
         struct cache_object *others = claim_all(txn);
         if (!txn->block_count && !others) return 0;
-        int rc = txn_fetch_rounds(co, txn);
+        int rc = rounds(co, txn);
         if (txn->doomed) return rc;
         publish_all(txn);
         if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
@@ -368,7 +369,7 @@ static int refs_make(struct txn *txn)
         if (object->refs || object->sole || !crest_is_shared(object)) continue;
         uint64_t bytes = object->table->schema.cell_count * sizeof *object->refs;
         object->refs = cache_alloc(&txn->cache, bytes);
-        if (!object->refs) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (!object->refs) return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
         memset(object->refs, 0, bytes);
     }
     return 0;
@@ -383,9 +384,9 @@ static __attribute__((noinline)) void absent_end(struct txn *txn)
 }
 
 /* Nobody to wait for, and nothing to take from others: as in mode `cell`. */
-static int fetch_alone(struct coro *co, struct txn *txn)
+static int fetch_alone(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
 {
-    int rc = txn_fetch_rounds(co, txn);
+    int rc = rounds(co, txn);
     if (txn->doomed) return rc;
     if (__builtin_expect(txn->check_count > 0, 0)) absent_end(txn);
     if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
@@ -406,7 +407,8 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
 }
 
 /* Some of it somebody else has, or has had in an earlier block of this transaction. */
-static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, uint32_t announced_before)
+static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, crest_rounds_fn rounds,
+                                                  uint32_t announced_before)
 {
     txn->part_count = txn->block_count;
     for (uint32_t i = 0; i < txn->part_count; i++) {
@@ -415,18 +417,18 @@ static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *t
     }
     txn->block_count = 0;
     int rc = block_join(co, txn, announced_before);
-    for (uint32_t rounds = 0; rc == 0; rounds++) {
-        rc = block_fetch(co, txn);
+    for (uint32_t tries = 0; rc == 0; tries++) {
+        rc = block_fetch(co, txn, rounds);
         if (rc == 0 && !txn->error) rc = refs_make(txn);
         if (rc || txn->error) break;
         enum crest_taken taken = crest_take(txn);
         if (taken == CREST_TAKEN) return 0;
-        if (taken != CREST_TAKEN_MISSING || rounds == TXN_FETCH_ROUNDS_MAX) return taken_end(co, txn, taken);
+        if (taken != CREST_TAKEN_MISSING || tries == TXN_FETCH_ROUNDS_MAX) return taken_end(co, txn, taken);
     }
     return rc ? rc : txn->error;
 }
 
-int crest_fetch(struct coro *co, struct txn *txn)
+int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, crest_enter_fn enter)
 {
     bool first = !txn->later_block;
     int rc = first ? 0 : crest_block_end(co, txn);
@@ -435,11 +437,19 @@ int crest_fetch(struct coro *co, struct txn *txn)
     if (rc) return rc;
     if (!first) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
     txn->later_block = true;
-    if (txn->home->hot && (rc = hot_enter(co, txn)) != 0) return rc;
+    if (enter && (rc = enter(co, txn)) != 0) return rc;
     bool alone = begin_alone(txn);
     txn->alone = alone && first;
-    return alone ? fetch_alone(co, txn) : fetch_shared(co, txn, announced_before);
+    return alone ? fetch_alone(co, txn, rounds) : fetch_shared(co, txn, rounds, announced_before);
 }
+
+static int fetch_rounds_shared(struct coro *co, struct txn *txn)
+{
+    static const struct fetch_rules rules = CREST_FETCH_RULES;
+    return fetch_rounds(co, txn, &rules);
+}
+
+int crest_fetch(struct coro *co, struct txn *txn) { return crest_fetch_by(co, txn, fetch_rounds_shared, NULL); }
 
 /* ---- index buckets ---- */
 

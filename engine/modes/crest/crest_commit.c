@@ -133,9 +133,10 @@ static __attribute__((noinline)) bool object_current(struct txn *txn, struct cac
     bool all = true;
 
     local_lock(home->local, local, home->ep);
-    for (uint32_t cells = object->ref_cells; cells && all; cells &= cells - 1)
+    uint32_t refs = object->ref_cells & ~(PLANT(crest_existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    for (uint32_t cells = refs; cells && all; cells &= cells - 1)
         all = cell_current(txn, object, (uint32_t)__builtin_ctz(cells));
-    object->check_cells = object->ref_cells & ~local->held_cells;
+    object->check_cells = refs & ~local->held_cells;
     bool older = local->base_ns < txn->oldest_ns && !PLANT(crest_base_age_ignored);
     if (object->check_cells && older) txn->oldest_ns = local->base_ns;
     object->addr = local->addr;
@@ -153,6 +154,13 @@ static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *
     return 0;
 }
 
+/* Of what is in sole use all that is not locked is left to the pool's check. */
+static inline uint32_t sole_check_cells(const struct cache_object *object)
+{
+    uint32_t passed = PLANT(existence_unchecked) ? object->implied_cells : 0;
+    return object->fetched_cells & ~object->locked_cells & ~passed;
+}
+
 /*
  * Nobody else has, or waits for, any of it: so it stays until it was applied. Nobody asks for this transaction's status, and what was read is
  * current here.
@@ -163,7 +171,7 @@ static bool stays_alone(struct txn *txn)
     if (!txn->alone) return false;
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
          object++) {
-        object->check_cells = object->fetched_cells & ~object->locked_cells;
+        object->check_cells = sole_check_cells(object);
         txn->check_count += object->check_cells != 0;
     }
     return true;
@@ -187,7 +195,7 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
         }
         /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
         if (object->sole)
-            object->check_cells = object->fetched_cells & ~object->locked_cells;
+            object->check_cells = sole_check_cells(object);
         else if (object->ref_cells && !object_current(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
@@ -196,21 +204,11 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
     return 0;
 }
 
-int crest_serialize(struct coro *co, struct txn *txn) { return stays_alone(txn) ? 0 : serialize_shared(co, txn); }
+static int serialize(struct coro *co, struct txn *txn) { return stays_alone(txn) ? 0 : serialize_shared(co, txn); }
 
-bool crest_tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
+void crest_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
-    uint32_t tag_bits = object->table->schema.tag_bits;
-    if (PLANT(crest_tags_unchecked) || !(lock & ~LOCKWORD_FLAGS)) return true; /* it shows none at all: nearly always */
-    for (uint32_t cells = object->check_cells; cells; cells &= cells - 1) {
-        int owner = lockword_owner(lock, tag_bits, (uint32_t)__builtin_ctz(cells));
-        if (owner >= 0 && (uint32_t)owner != txn->home->owner) return false;
-    }
-    return true;
-}
-
-void crest_refresh(struct txn *txn, struct cache_object *object)
-{
+    (void)co;
     struct txn_home *home = txn->home;
     bool live = txn_is_live(object, record_header(object->fetching));
     if (!live) addrcache_drop(home->addrs, object->table->id, object->key);
@@ -225,7 +223,7 @@ void crest_refresh(struct txn *txn, struct cache_object *object)
 
 /* ---- durable ---- */
 
-void crest_committable(struct txn *txn, uint64_t ts)
+static void committable(struct txn *txn, uint64_t ts)
 {
     uint64_t sequence = txn->log.sequence + 1;
 
@@ -236,7 +234,7 @@ void crest_committable(struct txn *txn, uint64_t ts)
     if (!txn->alone) local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
 }
 
-bool crest_log_deps(struct txn *txn, struct logseg_entry *entry)
+static bool log_deps(struct txn *txn, struct logseg_entry *entry)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < txn->dep_count; i++) {
@@ -253,14 +251,26 @@ bool crest_log_deps(struct txn *txn, struct logseg_entry *entry)
     return true;
 }
 
-uint64_t crest_watermark(struct txn *txn) { return logring_reclaim(&txn->ring); }
+static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    struct logseg_entry entry;
+    logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
+    if (!log_deps(txn, &entry) || !txn_log_changes(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
+        return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
+    committable(txn, ts);
+    int rc = txn_log_place(co, txn, &entry, ts, logring_reclaim(&txn->ring));
+    if (rc == 0) logring_placed(&txn->ring, &txn->log);
+    return rc;
+}
 
-int crest_durable(struct coro *co, struct txn *txn)
+static int durable(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     if (PLANT(crest_apply_early) && local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_COMMITTABLE) {
         crest_leave(txn);
         txn_apply(co, txn, home->ts_last);
+        crest_applied(txn);
     }
     for (uint32_t i = 0; i < txn->dep_count && !PLANT(crest_ack_early); i++)
         if (local_await(co, txn->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
@@ -275,7 +285,7 @@ static __attribute__((noinline)) void share_busy(struct txn *txn)
         if (object->busy && !crest_sole_ready(txn, object)) return;
 }
 
-void crest_leave_durable(struct txn *txn)
+static void leave_durable(struct txn *txn)
 {
     local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
     txn->ending = true;
@@ -287,22 +297,58 @@ void crest_leave_durable(struct txn *txn)
     if (txn->announced_count) crest_leave(txn);
 }
 
-/* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
-void crest_stop_node(struct gate *gate, struct local *local, struct sched *from)
-{
-    if (!gate_fail(gate) || !local || PLANT(crest_stop_unheard)) return;
-    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++) { /* no point to preempt it at, or there would be little else */
-        local_lock_word(&local->slots[slot].lock, from->ep);
-        for (struct local_node *node = local->slots[slot].first; node; node = node->next)
-            if (node->kind == LOCAL_OBJECT) local_wake_all((struct local_object *)node, from);
-        local_unlock_slot(local, slot);
-    }
-}
-
-void crest_stop(struct txn *txn) { crest_stop_node(txn->home->gate, txn->home->local, txn->home->sched); }
-
 void crest_lost(struct txn *txn)
 {
-    crest_stop(txn);
+    gate_stop(txn->home->gate, txn->home->sched);
     local_status_set(txn->writer, LOCAL_LOST, txn->home->sched);
+}
+
+/* ---- commit ---- */
+
+int crest_commit(struct coro *co, struct txn *txn)
+{
+    uint64_t ts;
+    bool open = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked);
+    int rc = open ? crest_block_end(co, txn) : 0; /* else v comes at once, and makes READY what is BUSY */
+    if (rc == 0) rc = serialize(co, txn);
+    if (rc == 0) rc = txn_validate(co, txn);
+    if (rc) {
+        if (rc != -CELLAR_ERR_RETRY) txn_release(co, txn);
+        return rc;
+    }
+    rc = txn_log(co, txn, log_post, &ts);
+    if (rc == 0 && ts && !PLANT(log_with_apply)) txn->ring.released = txn->log_watermark;
+    if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = durable(co, txn);
+    if (rc) return txn_not_logged(co, txn, rc, ts);
+    txn_acknowledged(txn);
+    bool changed = ts || txn->announced_count || txn->cache.locked_end;
+    leave_durable(txn);
+    if (changed) txn_apply(co, txn, ts);
+    crest_end(txn, true);
+    return txn_committed(txn, ts);
+}
+
+int crest_fail(struct coro *co, struct txn *txn)
+{
+    crest_block_drop(txn);
+    return serialize(co, txn);
+}
+
+/* What was read rests on others' entries. */
+int crest_failed(struct coro *co, struct txn *txn)
+{
+    bool lost = !PLANT(crest_fail_undurable) && durable(co, txn);
+    return lost ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : 0;
+}
+
+bool crest_outgrown(const struct txn *txn)
+{
+    const struct arena *arena = &txn->home->local->arena;
+    return arena_in_use(arena) < arena->class_bytes / 4;
+}
+
+bool crest_read_alone(const struct txn *txn)
+{
+    const struct cache_object *object = &txn->cache.objects[0];
+    return object->own_read || object->sole || PLANT(crest_snapshot_shared);
 }

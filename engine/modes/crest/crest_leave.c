@@ -93,7 +93,7 @@ static __attribute__((noinline)) void object_leave(struct txn *txn, struct cache
     if (object->kind != CACHE_INSERT) object->written_cells = 0;
     bool long_held = local->tagged_cells && (local->commits >= CREST_HOLD_COMMITS ||
                                              fabric_now_ns(home->ep) - local->held_ns >= CREST_HOLD_NS);
-    if (object->heat == CACHE_QUEUED && !object->cools) long_held = false; /* the lock's bounds are what counts */
+    if (object->bounded) long_held = false;
     if (long_held && !PLANT(crest_never_drains) && local->phase == LOCAL_OPEN) local->phase = LOCAL_DRAINING;
     if (local->writers == 0) {
         if (txn_is_insert(object)) {

@@ -1,10 +1,10 @@
 #include "local.h"
 
+#include "lazy.h"
 #include "must.h"
 #include "plant.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #define SPINS_MAX 64 /* looks at a lock before others get the processor: its holder may have lost it */
 #define SPIN_IDLE_NS 500
@@ -12,10 +12,8 @@
 int local_open(struct local *local)
 {
     *local = (struct local){0};
-    void *slots = mmap(NULL, LOCAL_SLOTS * sizeof *local->slots, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (slots == MAP_FAILED) return -CELLAR_ERR_NOMEM;
-    local->slots = slots;
+    local->slots = lazy_map(LOCAL_SLOTS * sizeof *local->slots);
+    if (!local->slots) return -CELLAR_ERR_NOMEM;
     int rc = arena_open(&local->arena);
     if (rc) local_close(local);
     return rc;
@@ -23,7 +21,7 @@ int local_open(struct local *local)
 
 void local_close(struct local *local)
 {
-    if (local->slots) munmap(local->slots, LOCAL_SLOTS * sizeof *local->slots);
+    lazy_unmap(local->slots, LOCAL_SLOTS * sizeof *local->slots);
     local->slots = NULL;
     arena_close(&local->arena);
 }

@@ -8,7 +8,7 @@
 #include "hot_internal.h"
 
 #include "counter.h"
-#include "crest.h"
+#include "crest_fetch.h"
 #include "plant.h"
 
 /* ---- which locks ---- */
@@ -83,7 +83,7 @@ static void gather(struct txn *txn, struct wanted *wanted)
         struct hot_record *record = hot_find(hot, object->table, object->key);
         if (record)
             want_cells(txn, object, record, wanted);
-        else if (txn->hot_retries > HOT_WAYS) /* its hint is lost again and again */
+        else if (txn->hurried > HOT_WAYS) /* its hint is lost again and again */
             object->heat = CACHE_UNQUEUED;
     }
 }
@@ -214,6 +214,7 @@ static void cool(struct txn *txn)
         const struct hot_record *record =
             object->heat == CACHE_QUEUED ? hot_find(hot, object->table, object->key) : NULL;
         object->cools = alone || (record && atomic_load_explicit(&record->rare, memory_order_relaxed));
+        object->bounded = object->heat == CACHE_QUEUED && !object->cools;
     }
 }
 
@@ -240,14 +241,62 @@ static __attribute__((noinline)) int enter_hot(struct coro *co, struct txn *txn)
     return 0;
 }
 
-int hot_enter(struct coro *co, struct txn *txn)
+static int enter_block(struct coro *co, struct txn *txn)
 {
     bool none = atomic_load_explicit(&txn->home->hot->hot_count, memory_order_relaxed) == 0;
-    return none && txn->hot_retries == 0 ? 0 : enter_hot(co, txn);
+    return none && txn->hurried == 0 ? 0 : enter_hot(co, txn);
 }
 
-void hot_leave(struct txn *txn)
+/* ---- fetching ---- */
+
+/* What the lock word says of HOT, where it was not as this transaction believed. */
+static __attribute__((noinline)) void heat_judge(struct txn *txn, struct cache_object *object)
 {
+    uint64_t old = object->lock_old;
+    if (old == UINT64_MAX || (old & LOCKWORD_DELETED)) return;
+    bool taken = (old & (object->lock_mask | object->lock_clear)) == 0;
+    if (object->heat == CACHE_COLD && (old & LOCKWORD_HOT)) {
+        if (!PLANT(hot_met_forgets)) hot_learn(txn->home->hot, object->table, object->key);
+        txn->at_once = true;
+    } else if (taken && (object->cools || (object->heat == CACHE_QUEUED && !(old & LOCKWORD_HOT)))) {
+        hot_forget(txn->home->hot, object->table, object->key);
+        counter_add(&txn->home->stats.hot[CELLAR_HOT_COOLED], object->cools);
+    }
+}
+
+static inline void answered(struct txn *txn, struct cache_object *object)
+{
+    bool cold = object->heat == CACHE_COLD && !(object->lock_old & LOCKWORD_HOT); /* as it was believed to be */
+    if (!cold) heat_judge(txn, object);
+}
+
+static inline uint64_t wants_clear(const struct cache_object *object)
+{
+    return object->heat == CACHE_COLD ? LOCKWORD_HOT : 0;
+}
+
+static inline uint64_t clears(const struct cache_object *object) { return object->cools ? LOCKWORD_HOT : 0; }
+
+static int rounds(struct coro *co, struct txn *txn)
+{
+    static const struct fetch_rules rules =
+        CREST_FETCH_RULES_OF(.answered = answered, .wants_clear = wants_clear, .clears = clears, .lost = hot_lost);
+    return fetch_rounds(co, txn, &rules);
+}
+
+int hot_fetch(struct coro *co, struct txn *txn) { return crest_fetch_by(co, txn, rounds, enter_block); }
+
+void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object)
+{
+    crest_stale(co, txn, object);
+    hot_lost(co, txn, object, object->check_cells, true);
+}
+
+/* ---- the end ---- */
+
+void hot_end(struct coro *co, struct txn *txn)
+{
+    (void)co;
     struct txn_home *home = txn->home;
     while (txn->hot.count) {
         const struct hot_use *use = &txn->hot.uses[--txn->hot.count];

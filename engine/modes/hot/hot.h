@@ -29,8 +29,7 @@
 struct txn;
 struct txn_home;
 struct cache_object;
-struct worker;
-struct cellar;
+struct node;
 struct cellar_table;
 struct hot;
 
@@ -45,22 +44,25 @@ struct hot_set {
 
 /* ---- birth and death (hot_keeper.c) ---- */
 
-/* For that CN of an open pool; NULL without memory, or when a lock is larger than the table: then nothing is hot. */
-NODISCARD int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_error *error);
-/* By the first worker, in its thread: its keepers begin to run. */
-NODISCARD int hot_start(struct hot *hot, struct worker *worker, struct cellar_error *error);
-/* By the first worker: from now on nobody waits for long. True when it has nothing left to do, for others neither. */
-bool hot_stop(struct hot *hot);
-void hot_close(struct hot *hot);
-/* By the first worker: a message that came. False: it is not of a lock. */
-bool hot_deliver(struct hot *hot, const struct fabric_message *message);
+/* A row of mode.h. */
+NODISCARD int hot_check(const struct cellar_config *config, struct cellar_error *error);
+uint64_t hot_stacks(const struct cellar_config *config);
+NODISCARD int hot_open(struct node *node, struct cellar_error *error);
+NODISCARD int hot_start(struct node *node, struct cellar_error *error);
+void hot_close(struct node *node);
+/* The first worker's keepers begin to run. */
+NODISCARD int hot_worker_open(struct txn_home *home, struct cellar_error *error);
+bool hot_receive(struct txn_home *home);
+/* From now on nobody waits for long. */
+bool hot_rests(struct txn_home *home);
 
 /* ---- blocks (hot.c) ---- */
 
-/* The block's objects are declared, none of them is joined: 0, or RETRY (released). */
-NODISCARD int hot_enter(struct coro *co, struct txn *txn);
-/* The attempt is over. */
-void hot_leave(struct txn *txn);
+/* Enters the locks of the block's objects before they are joined. */
+NODISCARD int hot_fetch(struct coro *co, struct txn *txn);
+/* Leaves them: the attempt is over. */
+void hot_end(struct coro *co, struct txn *txn);
+void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object);
 
 /* ---- hints (hot_hint.c) ---- */
 

@@ -104,5 +104,5 @@ void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *objec
     if (read) atomic_fetch_or_explicit(&record->read_cells, cells, memory_order_relaxed);
     if (atomic_load_explicit(&record->hot, memory_order_relaxed)) return;
     heat(co, txn, record, object->addr);
-    txn->hot_again = true;
+    txn->at_once = true;
 }

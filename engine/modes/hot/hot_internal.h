@@ -8,6 +8,7 @@
 
 #include "hot.h"
 #include "hot_policy.h"
+#include "local.h"
 #include "lockmgr.h"
 #include "locktable.h"
 #include "sched.h"
@@ -71,6 +72,7 @@ struct hot_keeper {
 
 /* Of one CN. */
 struct hot {
+    struct local local; /* first: what the CN shares as in mode `crest` */
     struct hot_policy policy;
     struct locktable table;
     struct hot_lock *locks;

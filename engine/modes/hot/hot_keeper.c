@@ -10,7 +10,7 @@
 #include "hot_internal.h"
 
 #include "counter.h"
-#include "db.h"
+#include "crest.h"
 #include "must.h"
 #include "plant.h"
 
@@ -83,7 +83,7 @@ static void watcher_main(struct coro *co, void *arg)
             late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
         }
         hot->watcher_busy = true;
-        if (late) view_renew(co, &hot->view, hot->home, hot->cn);
+        if (late) view_renew(co, &hot->view, hot->home->ep, hot->home->halt);
         hot->watcher_busy = false;
         hot->watched = any;
         (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
@@ -289,22 +289,17 @@ static void tender_main(struct coro *co, void *arg)
     }
 }
 
-bool hot_deliver(struct hot *hot, const struct fabric_message *message)
-{
-    return hot->worker && lockmgr_deliver(hot->worker, message);
-}
-
 /* ---- birth and death ---- */
 
-static struct lockmgr_config config_of(const struct cellar *db, struct hot *hot)
+static struct lockmgr_config config_of(const struct node *node, struct hot *hot)
 {
     return (struct lockmgr_config){.algorithm = "declock",
                                    .policy = hot_rule(hot, HOT_RULE_PHASE_FAIR) ? "ts-pf" : "ts-tf",
-                                   .cn_count = db->catalog->cn_count,
+                                   .cn_count = node->catalog->cn_count,
                                    .workers_per_cn = 1,
                                    .clients_per_worker = HOT_KEEPERS,
                                    .locks_per_client = 2,
-                                   .rtt_ns = RTT_NS + db->config.rtt_ns,
+                                   .rtt_ns = RTT_NS + node->config->rtt_ns,
                                    .view = {.dead = dead, .arg = hot, .look = look_again, .deaths = deaths}};
 }
 
@@ -327,44 +322,78 @@ static int tables_make(struct hot *hot)
     return hot->tender.co && hot->watcher.co ? 0 : -CELLAR_ERR_NOMEM;
 }
 
-int hot_open(struct cellar *db, uint32_t cn, struct hot **out, struct cellar_error *error)
+int hot_check(const struct cellar_config *config, struct cellar_error *error)
 {
-    struct hot *hot = *out = calloc(1, sizeof *hot);
+    struct hot_policy policy;
+    return hot_policy_parse(config->hot, &policy, error);
+}
+
+uint64_t hot_stacks(const struct cellar_config *config) { return (HOT_KEEPERS + 1ull) * config->cns; }
+
+static struct hot *hot_of_node(const struct node *node) { return node->shared; }
+
+int hot_open(struct node *node, struct cellar_error *error)
+{
+    struct hot *hot = node->shared = aligned_alloc(_Alignof(struct hot), sizeof *hot);
     if (!hot) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
-    int rc = hot_policy_parse(db->config.hot, &hot->policy, error);
+    memset(hot, 0, sizeof *hot);
+    return crest_open_in(node, &hot->local, error);
+}
+
+int hot_start(struct node *node, struct cellar_error *error)
+{
+    struct hot *hot = hot_of_node(node);
+    int rc = hot_policy_parse(node->config->hot, &hot->policy, error);
     if (rc) return rc;
-    hot->cn = cn;
-    hot->coordinators = db->config.threads * db->config.coros;
-    hot->view.member = &db->member;
-    struct lockmgr_config config = config_of(db, hot);
+    hot->cn = node->cn;
+    hot->coordinators = node->config->threads * node->config->coros;
+    hot->view.member = node->member;
+    struct lockmgr_config config = config_of(node, hot);
     rc = lockmgr_check(&config, error);
     if (rc) return rc;
-    hot->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), (uint32_t)hot_rule(hot, HOT_RULE_LOCKS));
+    hot->table = locktable_of(node->catalog, lockmgr_lock_bytes(&config), (uint32_t)hot_rule(hot, HOT_RULE_LOCKS));
     if (hot->table.mn_count > hot_rule(hot, HOT_RULE_NODES))
         hot->table.mn_count = (uint32_t)hot_rule(hot, HOT_RULE_NODES);
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
     if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
-    return lockmgr_open(&config, db->fabric, cn, &hot->lockmgr, error);
+    return lockmgr_open(&config, node->fabric, node->cn, &hot->lockmgr, error);
 }
 
-int hot_start(struct hot *hot, struct worker *worker, struct cellar_error *error)
+static int keepers_start(struct hot *hot, struct txn_home *home, struct cellar_error *error)
 {
-    hot->home = &worker->home;
-    hot->sched = &worker->sched;
-    int rc = lockmgr_worker_open(hot->lockmgr, 0, worker->ep, &worker->sched, &hot->worker, error);
+    hot->home = home;
+    hot->sched = home->sched;
+    int rc = lockmgr_worker_open(hot->lockmgr, 0, home->ep, home->sched, &hot->worker, error);
     if (rc) return rc;
     for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
         hot->keepers[i].client = lockmgr_client_of(hot->worker, i, &hot->keepers[i].task);
-        sched_ready(&worker->sched, &hot->keepers[i].task);
+        sched_ready(home->sched, &hot->keepers[i].task);
     }
-    sched_ready(&worker->sched, &hot->tender);
-    sched_ready(&worker->sched, &hot->watcher);
+    sched_ready(home->sched, &hot->tender);
+    sched_ready(home->sched, &hot->watcher);
+    home->receives = true;
     return 0;
 }
 
-bool hot_stop(struct hot *hot)
+int hot_worker_open(struct txn_home *home, struct cellar_error *error)
 {
-    if (!hot->worker) return true;
+    int rc = crest_worker_open(home, error);
+    home->hot = hot_of_node(home->node);
+    return rc || home->gate_worker ? rc : keepers_start(home->hot, home, error);
+}
+
+bool hot_receive(struct txn_home *home)
+{
+    struct fabric_message message;
+    bool others = false;
+    while (fabric_recv(home->ep, &message))
+        if (!lockmgr_deliver(home->hot->worker, &message)) others = true;
+    return others;
+}
+
+bool hot_rests(struct txn_home *home)
+{
+    struct hot *hot = home->hot;
     uint64_t now_ns = fabric_now_ns(hot->home->ep);
     if (!atomic_exchange(&hot->stopping, true)) hot->stop_ns = now_ns;
     bool abandons = now_ns - hot->stop_ns >= STOP_NS;
@@ -376,9 +405,26 @@ bool hot_stop(struct hot *hot)
     return lockmgr_quiet(hot->worker) || abandons;
 }
 
-void hot_close(struct hot *hot)
+/* Every attempt has ended and every wait: whoever is still counted was counted wrongly (INV-HOT-2, INV-HOT-4). */
+static void rest_check(const struct hot *hot)
 {
+    uint32_t count = 0;
+    for (uint64_t i = 0; i < locktable_count(&hot->table); i++) {
+        const struct hot_lock *lock = &hot->locks[i];
+        must(lock->users == 0);
+        must(lock->first == NULL);
+        must(lock->writers_waiting == 0);
+        must(lock->readers_waiting == 0);
+    }
+    for (uint32_t i = 0; i < HOT_RECORDS; i++) count += hot->records[i].hot;
+    must(count == hot->hot_count);
+}
+
+void hot_close(struct node *node)
+{
+    struct hot *hot = hot_of_node(node);
     if (!hot) return;
+    if (hot->worker && hot->stopping && !hot->abandons) rest_check(hot);
     lockmgr_worker_close(hot->worker);
     lockmgr_close(hot->lockmgr);
     for (uint32_t i = 0; i < HOT_KEEPERS && hot->keepers; i++) coro_free(hot->keepers[i].task.co);
@@ -387,5 +433,5 @@ void hot_close(struct hot *hot)
     free(hot->keepers);
     free(hot->records);
     free(hot->locks);
-    free(hot);
+    crest_close(node);
 }

@@ -21,8 +21,8 @@ static int find(const char *name, size_t length)
     return -1;
 }
 
-/* One NAME=N; what follows it is left in *text. */
-static int rule_parse(const char **text, struct hot_policy *out, struct cellar_error *error)
+/* One NAME=N; what follows it is left in *text, and its bit set in *given. */
+static int rule_parse(const char **text, uint64_t *given, struct hot_policy *out, struct cellar_error *error)
 {
     size_t length = strcspn(*text, "=,");
     int rule = find(*text, length);
@@ -36,15 +36,19 @@ static int rule_parse(const char **text, struct hot_policy *out, struct cellar_e
     if (!end || errno || (*end && *end != ',') || value < rules[rule].least || value > rules[rule].most)
         return err_set(error, CELLAR_ERR_INVALID, "rule %s of hot records needs a number, %" PRIu64 " to %" PRIu64,
                        rules[rule].name, rules[rule].least, rules[rule].most);
+    if (*given >> rule & 1)
+        return err_set(error, CELLAR_ERR_INVALID, "rule %s of hot records is given twice", rules[rule].name);
+    *given |= 1ull << rule;
     out->rules[rule] = value;
-    *text = end + (*end == ',');
+    *text = end + (*end == ',' && end[1]); /* a comma that nothing follows is a rule without a name */
     return 0;
 }
 
 int hot_policy_parse(const char *text, struct hot_policy *out, struct cellar_error *error)
 {
+    uint64_t given = 0;
     int rc = 0;
     for (int i = 0; i < HOT_RULE_COUNT; i++) out->rules[i] = rules[i].usual;
-    while (text && *text && rc == 0) rc = rule_parse(&text, out, error);
+    while (text && *text && rc == 0) rc = rule_parse(&text, &given, out, error);
     return rc;
 }

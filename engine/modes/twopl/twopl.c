@@ -9,13 +9,13 @@
 #include "twopl.h"
 
 #include "counter.h"
+#include "fetch.h"
+#include "lazy.h"
 #include "lockmgr.h"
-#include "txn.h"
 
 #include "must.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 /* ---- lists ---- */
 
@@ -63,52 +63,78 @@ static bool list_join(struct twopl_list *list, const struct twopl_list *more)
 
 /* ---- life ---- */
 
-static void *map_lazily(uint64_t bytes)
+int twopl_attach(struct txn *txn, uint32_t index)
 {
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-int twopl_set_open(struct twopl_set *set)
-{
+    struct twopl_set *set = &txn->twopl;
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
-    set->holds = map_lazily(TWOPL_LOCKS_MAX * sizeof *set->holds);
+    set->holds = lazy_map(TWOPL_LOCKS_MAX * sizeof *set->holds);
     bool all = set->holds;
     for (uint32_t i = 0; i < 3; i++) {
-        lists[i]->wants = map_lazily(TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+        lists[i]->wants = lazy_map(TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
         all = all && lists[i]->wants;
     }
+    set->own = txn->home->own;
+    set->client = lockmgr_client_of(set->own->lockmgr, index, txn->task);
     return all ? 0 : -CELLAR_ERR_NOMEM;
 }
 
-void twopl_set_close(struct twopl_set *set)
+void twopl_detach(struct txn *txn)
 {
+    struct twopl_set *set = &txn->twopl;
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
-    if (set->holds) munmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
-    for (uint32_t i = 0; i < 3; i++)
-        if (lists[i]->wants) munmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
+    lazy_unmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
+    for (uint32_t i = 0; i < 3; i++) lazy_unmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
     *set = (struct twopl_set){0};
 }
 
-void twopl_call_begin(struct twopl_set *set)
+/* ---- an attempt ---- */
+
+int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
+    struct twopl_set *set = &txn->twopl;
+    (void)co;
+    (void)log_bytes;
+    set->left = false;
+    if (attempts > 1) return 0;
     set->learnt.count = 0;
     if (set->doublings) set->doublings--;
+    return 0;
+}
+
+/* Do its locks alone keep what it has read? */
+static inline bool keeps(const struct txn *txn)
+{
+    return !(txn->home->twopl->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted);
+}
+
+/*
+ * Were its locks released early, or may they have been taken? Then nothing that it has read counts. A node that has stopped counts as dead among its
+ * own coordinators, too: they may have taken each other's locks.
+ */
+static bool is_lost(const struct txn *txn)
+{
+    return txn->twopl.left || (atomic_load(&txn->home->gate->failed) && !PLANT(twopl_stopped_goes_on));
 }
 
 /* ---- a block ---- */
 
-bool twopl_keeps(const struct txn *txn)
+static void leave(struct coro *co, struct txn *txn)
 {
-    const struct twopl *twopl = txn->home->twopl;
-    return twopl && (!(twopl->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted));
-}
-
-/* A node that has stopped counts as dead among its own coordinators, too: they may have taken each other's locks. */
-bool twopl_lost(const struct txn *txn)
-{
-    return txn->home->twopl &&
-           (txn->twopl.left || (atomic_load(&txn->home->gate->failed) && !PLANT(twopl_stopped_goes_on)));
+    struct twopl *twopl = txn->home->twopl;
+    struct twopl_set *set = &txn->twopl;
+    uint64_t before = lockmgr_client_ops(set->client);
+    twopl_asked_begin(twopl, txn->home->sched); /* a release may have to wait until it is known who is dead */
+    while (set->held.count) {
+        struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
+        int code = lockmgr_release(co, hold);
+        bool lost = code == -CELLAR_ERR_FENCED && !keeps(txn); /* by a lease, and nothing rested on it */
+        if (code && !lost) set->doubtful = hold->lock;
+    }
+    twopl_asked_end(twopl);
+    /* INV-2PL-5. It waits with no lock in hand. */
+    if (set->doubtful.bits && !twopl_doubt_ends(co, txn)) gate_fail(txn->home->gate);
+    set->doubtful.bits = 0;
+    counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
 }
 
 /* What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet. False: too many. */
@@ -164,7 +190,7 @@ static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, 
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
     struct fabric_addr addr = addr_of(txn, want->lock);
-    twopl_begin(co, txn);
+    twopl_await_begin(co, txn);
     twopl_asked_begin(twopl, txn->home->sched);
     int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], addr,
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
@@ -191,17 +217,18 @@ static int refused(struct coro *co, struct txn *txn, int code, bool late)
     return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
 }
 
-int twopl_enter(struct coro *co, struct txn *txn)
+static int enter(struct coro *co, struct txn *txn)
 {
     struct twopl_set *set = &txn->twopl;
-    if (twopl_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    if (PLANT(twopl_released_early)) twopl_leave(co, txn);
-    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+    if (is_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
+    if (PLANT(twopl_released_early)) leave(co, txn);
+    if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
     for (uint32_t i = 0; i < set->wanted.count; i++)
         if (list_find(&set->held, set->wanted.wants[i].lock)) return end_wiser(co, txn, CELLAR_ABORT_LOCK_UPGRADE);
     for (uint32_t i = 0; i < set->wanted.count; i++) {
         const struct twopl_want *want = &set->wanted.wants[i];
-        if (set->held.count == TWOPL_LOCKS_MAX) return txn_error(txn, -CELLAR_ERR_TOO_LARGE);
+        if (set->held.count == TWOPL_LOCKS_MAX)
+            return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
         bool late = set->held.count && set->held.wants[set->held.count - 1].lock > want->lock;
         int code = ask(co, txn, want, patience_ns(set, late));
         if (code) return refused(co, txn, code, late);
@@ -212,21 +239,40 @@ int twopl_enter(struct coro *co, struct txn *txn)
     return 0;
 }
 
-void twopl_leave(struct coro *co, struct txn *txn)
+static int rounds(struct coro *co, struct txn *txn)
 {
-    struct twopl *twopl = txn->home->twopl;
-    struct twopl_set *set = &txn->twopl;
-    uint64_t before = lockmgr_client_ops(set->client);
-    twopl_asked_begin(twopl, txn->home->sched); /* a release may have to wait until it is known who is dead */
-    while (set->held.count) {
-        struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
-        int code = lockmgr_release(co, hold);
-        bool lost = code == -CELLAR_ERR_FENCED && !twopl_keeps(txn); /* by a lease, and nothing rested on it */
-        if (code && !lost) set->doubtful = hold->lock;
-    }
-    twopl_asked_end(twopl);
-    /* INV-2PL-5. It waits with no lock in hand. */
-    if (set->doubtful.bits && !twopl_doubt_ends(co, txn)) gate_fail(txn->home->gate);
-    set->doubtful.bits = 0;
-    counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
+    static const struct fetch_rules rules = {.keeps = keeps};
+    return fetch_rounds(co, txn, &rules);
+}
+
+int twopl_fetch(struct coro *co, struct txn *txn)
+{
+    int rc = enter(co, txn);
+    return rc ? rc : rounds(co, txn);
+}
+
+/* ---- the end ---- */
+
+int twopl_fail(struct coro *co, struct txn *txn)
+{
+    return is_lost(txn) ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : 0;
+}
+
+int twopl_commit(struct coro *co, struct txn *txn)
+{
+    int rc = twopl_fail(co, txn);
+    return rc ? rc : txn_commit_own(co, txn);
+}
+
+void twopl_end(struct coro *co, struct txn *txn)
+{
+    if (txn->twopl.held.count || txn->twopl.doubtful.bits) leave(co, txn);
+}
+
+/* Others wait for them, and are waited for; what is to be settled stays marked. */
+bool twopl_settle(struct coro *co, struct txn *txn)
+{
+    txn->twopl.left = true;
+    leave(co, txn);
+    return false;
 }

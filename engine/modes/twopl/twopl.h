@@ -40,7 +40,6 @@
 #define TWOPL_TABLE_SHARE 16          /* of a memory node's bytes, one in so many is for locks, */
 #define TWOPL_TABLE_BYTES (16u << 20) /* ... at most so many */
 
-struct cellar;
 struct configuration;
 struct gate;
 struct lockmgr;
@@ -49,7 +48,7 @@ struct lockmgr_hold;
 struct lockmgr_worker;
 struct txn;
 struct txn_home;
-struct worker;
+struct node;
 
 /* A lock, by its number in the table, and how it is wanted or held. */
 struct twopl_want {
@@ -92,7 +91,7 @@ struct twopl {
 /* Of a worker of it. */
 struct twopl_worker {
     struct twopl *twopl;
-    struct worker *worker;
+    struct txn_home *home;
     struct lockmgr_worker *lockmgr;
     struct sched_task tender, watcher;
     atomic_bool watch;
@@ -101,7 +100,7 @@ struct twopl_worker {
     uint64_t stop_ns;               /* since when it wants to leave; 0: it does not */
 };
 
-/* ---- birth and death (twopl_worker.c) ---- */
+/* ---- birth and death (twopl_worker.c): a row of mode.h ---- */
 
 /* Refuses with a clear line what this mode cannot run: locks that need a server or a switch. Nothing in other modes. */
 NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_error *error);
@@ -109,36 +108,34 @@ NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_erro
 bool twopl_recovers(const char *algorithm);
 /* How many bytes of each area of a pool are for locks; 0 in other modes. */
 uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes);
-/* For that CN of an open pool. */
-NODISCARD int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out,
-                         struct cellar_error *error);
-void twopl_close(struct twopl *twopl);
-/* By each worker, in its thread: its clients are its coordinators. */
-NODISCARD int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_worker **out,
-                                struct cellar_error *error);
-/* NULL is allowed. */
-void twopl_worker_close(struct twopl_worker *worker);
+uint64_t twopl_stacks(const struct cellar_config *config);
+NODISCARD int twopl_start(struct node *node, struct cellar_error *error);
+void twopl_follow(struct node *node);
+void twopl_close(struct node *node);
+/* Its clients are its coordinators. */
+NODISCARD int twopl_worker_open(struct txn_home *home, struct cellar_error *error);
+void twopl_worker_close(struct txn_home *home);
+bool twopl_receive(struct txn_home *home);
+bool twopl_rests(struct txn_home *home);
+NODISCARD int twopl_attach(struct txn *txn, uint32_t index);
+void twopl_detach(struct txn *txn);
 /* The lock manager is asked for something that may take long, until twopl_asked_end: the node's watcher looks who is dead. */
 void twopl_asked_begin(struct twopl *twopl, struct sched *from);
 void twopl_asked_end(struct twopl *twopl);
-/* Takes what has come. True: a message was not of a lock. */
-bool twopl_receive(struct twopl_worker *worker);
-/* By a worker that wants to leave: true when it has nothing left to do for others. */
-bool twopl_stop(struct twopl_worker *worker);
 
-/* ---- while the configuration changes (twopl_change.c); NULL is allowed ---- */
+/* ---- while the configuration changes (twopl_change.c); `twopl`: struct twopl, as halt.h tells it ---- */
 
 /* No lock is granted any more; `from`: the scheduler of who says so. */
-void twopl_halt(struct twopl *twopl, struct sched *from);
+void twopl_halt(void *twopl, struct sched *from);
 /* No attempt is under way: does it stand still, having forgotten its locks? */
-bool twopl_still(struct twopl *twopl);
+bool twopl_still(void *twopl);
 /* In the configuration *now. */
-void twopl_go_on(struct twopl *twopl, const struct configuration *now);
+void twopl_go_on(void *twopl, const struct configuration *now);
 /* Where that lock is: on its memory node, or on the first backup while that one is away. */
 struct fabric_addr twopl_addr(const struct locktable *table, const struct catalog *catalog, uint32_t lock,
                               int32_t away);
 /* Before a lock is asked for: what came before the last change is taken out of the worker's inbox. */
-void twopl_begin(struct coro *co, struct txn *txn);
+void twopl_await_begin(struct coro *co, struct txn *txn);
 /*
  * The lock set->doubtful of an attempt that holds no other one: nobody knows whether it is held. True: the configuration changes, and all locks end. False:
  * its memory node is there, or nobody knows for long.
@@ -147,15 +144,12 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn);
 
 /* ---- transactions (twopl.c) ---- */
 
-NODISCARD int twopl_set_open(struct twopl_set *set);
-void twopl_set_close(struct twopl_set *set);
-/* Before a call's first attempt. */
-void twopl_call_begin(struct twopl_set *set);
-/* Takes the locks of the block's records: 0, or RETRY (released), or an error of the procedure's doing. */
-NODISCARD int twopl_enter(struct coro *co, struct txn *txn);
+NODISCARD int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+/* Takes the locks of the block's records before it fetches them. */
+NODISCARD int twopl_fetch(struct coro *co, struct txn *txn);
+NODISCARD int twopl_commit(struct coro *co, struct txn *txn);
+NODISCARD int twopl_fail(struct coro *co, struct txn *txn);
 /* The attempt is over, its changes applied: releases all. */
-void twopl_leave(struct coro *co, struct txn *txn);
-/* Were its locks released early, or may they have been taken? Then nothing that it has read counts. */
-bool twopl_lost(const struct txn *txn);
-/* Do its locks alone keep what it has read? */
-bool twopl_keeps(const struct txn *txn);
+void twopl_end(struct coro *co, struct txn *txn);
+/* INV-2PL-6. */
+bool twopl_settle(struct coro *co, struct txn *txn);

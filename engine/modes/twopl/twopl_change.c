@@ -11,19 +11,21 @@
 #define BEGIN_LOOK_NS 1000
 #define DOUBT_PAUSE_NS 10000
 
-void twopl_halt(struct twopl *twopl, struct sched *from)
+void twopl_halt(void *arg, struct sched *from)
 {
-    if (twopl && !PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
+    const struct twopl *twopl = arg;
+    if (!PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
 }
 
-bool twopl_still(struct twopl *twopl)
+bool twopl_still(void *arg)
 {
-    return !twopl || PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
+    const struct twopl *twopl = arg;
+    return PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
 }
 
-void twopl_go_on(struct twopl *twopl, const struct configuration *now)
+void twopl_go_on(void *arg, const struct configuration *now)
 {
-    if (!twopl) return;
+    struct twopl *twopl = arg;
     atomic_store(&twopl->away, now->state == CONFIGURATION_STEADY ? -1 : now->away);
     lockmgr_resume(twopl->lockmgr);
 }
@@ -34,7 +36,7 @@ struct fabric_addr twopl_addr(const struct locktable *table, const struct catalo
     return (int32_t)fabric_addr_node(addr) == away ? catalog_replica(catalog, addr, 1) : addr;
 }
 
-void twopl_begin(struct coro *co, struct txn *txn)
+void twopl_await_begin(struct coro *co, struct txn *txn)
 {
     while (lockmgr_due(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
 }
@@ -46,6 +48,7 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn)
     uint64_t patience_ns = home->catalog->replicas ? SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns : 0;
     txn->op_count = 0;
     while (!atomic_load(&home->gate->halted)) {
+        if (atomic_load(&home->halt->unmended)) return false;
         if (atomic_load(&home->gate->failed) || fabric_now_ns(home->ep) - begin_ns >= patience_ns) return false;
         if (settle_read(co, txn, txn->twopl.doubtful, &word)) return false;
         halt_suspect(home->halt, fabric_addr_node(txn->twopl.doubtful));

@@ -4,8 +4,8 @@
  */
 #include "twopl.h"
 
-#include "db.h"
 #include "lockmgr.h"
+#include "txn.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -46,6 +46,11 @@ int twopl_check(const struct cellar_config *config, struct cellar_error *error)
             "mode 2pl has locks in one memory node each, and does not outlive it: no backups with --memnodes");
     struct lockmgr_config lock = config_of(config, config->cn_index + config->cns, NULL);
     return lockmgr_check(&lock, error);
+}
+
+uint64_t twopl_stacks(const struct cellar_config *config)
+{
+    return (uint64_t)config->cns * config->threads + config->cns;
 }
 
 bool twopl_recovers(const char *algorithm)
@@ -90,17 +95,17 @@ static uint64_t deaths(void *arg) { return view_deaths(&((const struct twopl *)a
 static void look_at_all(struct coro *co, struct twopl_worker *own)
 {
     struct twopl *twopl = own->twopl;
-    const struct txn_home *home = &own->worker->home;
-    view_renew(co, &twopl->view, home, twopl->cn);
+    const struct txn_home *home = own->home;
+    view_renew(co, &twopl->view, home->ep, home->halt);
     for (uint32_t cn = 0; home->vigil && cn < home->catalog->cn_count; cn++)
-        if (cn != twopl->cn && !view_dead(&twopl->view, cn)) vigil_watch(home->vigil, own->worker, cn);
+        if (cn != twopl->cn && !view_dead(&twopl->view, cn)) vigil_watch(home->vigil, home->sched, cn);
 }
 
 static void watcher_main(struct coro *co, void *arg)
 {
     struct twopl_worker *own = arg;
     struct twopl *twopl = own->twopl;
-    struct worker *worker = own->worker;
+    struct txn_home *home = own->home;
     bool before = false; /* somebody waited when it looked last */
     for (;;) {
         bool asked = atomic_load(&twopl->asked) != 0;
@@ -110,8 +115,8 @@ static void watcher_main(struct coro *co, void *arg)
         atomic_store(&twopl->watched, asked || before);
         before = asked;
         bool rests = !atomic_load(&twopl->watched) && atomic_load(&twopl->asked) == 0;
-        uint64_t until_ns = rests ? UINT64_MAX : fabric_now_ns(worker->ep) + VIEW_NS;
-        (void)sched_wait(co, &worker->sched, &own->watcher, &own->watch, until_ns);
+        uint64_t until_ns = rests ? UINT64_MAX : fabric_now_ns(home->ep) + VIEW_NS;
+        (void)sched_wait(co, home->sched, &own->watcher, &own->watch, until_ns);
     }
 }
 
@@ -119,8 +124,7 @@ void twopl_asked_begin(struct twopl *twopl, struct sched *from)
 {
     struct twopl_worker *first = twopl->first;
     atomic_fetch_add(&twopl->asked, 1);
-    if (first && !atomic_load(&twopl->watched))
-        sched_signal(from, &first->worker->sched, &first->watcher, &first->watch);
+    if (first && !atomic_load(&twopl->watched)) sched_signal(from, first->home->sched, &first->watcher, &first->watch);
 }
 
 void twopl_asked_end(struct twopl *twopl) { atomic_fetch_sub(&twopl->asked, 1); }
@@ -131,7 +135,7 @@ void twopl_asked_end(struct twopl *twopl) { atomic_fetch_sub(&twopl->asked, 1); 
 static void tender_asks(struct twopl_worker *own)
 {
     bool asks = lockmgr_awaits(own->lockmgr);
-    if (asks && !own->tender_asks) twopl_asked_begin(own->twopl, &own->worker->sched);
+    if (asks && !own->tender_asks) twopl_asked_begin(own->twopl, own->home->sched);
     if (!asks && own->tender_asks) twopl_asked_end(own->twopl);
     own->tender_asks = asks;
 }
@@ -150,35 +154,32 @@ static void tender_main(struct coro *co, void *arg)
     sched_park(co, &own->tender);
 }
 
-int twopl_worker_open(struct twopl *twopl, struct worker *worker, struct twopl_worker **out, struct cellar_error *error)
+int twopl_worker_open(struct txn_home *home, struct cellar_error *error)
 {
-    struct twopl_worker *own = *out = calloc(1, sizeof *own);
+    struct twopl *twopl = home->node->shared;
+    struct twopl_worker *own = home->own = calloc(1, sizeof *own);
     if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
-    own->twopl = twopl;
-    own->worker = worker;
+    home->twopl = own->twopl = twopl;
+    own->home = home;
+    home->receives = true;
     own->tender.co = coro_new(STACK_BYTES, tender_main, own);
-    bool first = worker->home.gate_worker == 0;
+    bool first = home->gate_worker == 0;
     if (first) own->watcher.co = coro_new(STACK_BYTES, watcher_main, own);
     if (!own->tender.co || (first && !own->watcher.co))
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
-    int rc =
-        lockmgr_worker_open(twopl->lockmgr, worker->home.gate_worker, worker->ep, &worker->sched, &own->lockmgr, error);
+    int rc = lockmgr_worker_open(twopl->lockmgr, home->gate_worker, home->ep, home->sched, &own->lockmgr, error);
     if (rc) return rc;
-    for (uint32_t i = 0; i < worker->coordinator_count; i++) {
-        struct coordinator *coordinator = &worker->coordinators[i];
-        coordinator->txn.twopl.client = lockmgr_client_of(own->lockmgr, i, &coordinator->task);
-        coordinator->txn.twopl.own = own;
-    }
-    sched_ready(&worker->sched, &own->tender);
+    sched_ready(home->sched, &own->tender);
     if (first) {
-        sched_ready(&worker->sched, &own->watcher);
+        sched_ready(home->sched, &own->watcher);
         twopl->first = own;
     }
     return 0;
 }
 
-void twopl_worker_close(struct twopl_worker *own)
+void twopl_worker_close(struct txn_home *home)
 {
+    struct twopl_worker *own = home->own;
     if (!own) return;
     lockmgr_worker_close(own->lockmgr);
     coro_free(own->tender.co);
@@ -186,22 +187,24 @@ void twopl_worker_close(struct twopl_worker *own)
     free(own);
 }
 
-bool twopl_receive(struct twopl_worker *own)
+bool twopl_receive(struct txn_home *home)
 {
+    const struct twopl_worker *own = home->own;
     struct fabric_message message;
     bool others = false;
     uint64_t due = own->lockmgr ? lockmgr_due(own->lockmgr) : 0;
-    while (fabric_recv(own->worker->ep, &message))
+    while (fabric_recv(home->ep, &message))
         if (!own->lockmgr || !lockmgr_deliver(own->lockmgr, &message)) others = true;
     if (due) lockmgr_begin(own->lockmgr, due);
     return others;
 }
 
-bool twopl_stop(struct twopl_worker *own)
+bool twopl_rests(struct txn_home *home)
 {
+    struct twopl_worker *own = home->own;
     struct twopl *twopl = own->twopl;
     if (!own->lockmgr) return true;
-    uint64_t now_ns = fabric_now_ns(own->worker->ep);
+    uint64_t now_ns = fabric_now_ns(home->ep);
     if (!own->stop_ns) own->stop_ns = now_ns;
     bool abandons = now_ns - own->stop_ns >= STOP_NS;
     atomic_store(&twopl->stopping, true);
@@ -229,29 +232,37 @@ static struct lockmgr_config config_of(const struct cellar_config *config, uint3
         .view = {.dead = dead, .arg = twopl, .look = look, .deaths = deaths, .stopped = stopped}};
 }
 
-int twopl_open(struct cellar *db, uint32_t cn, struct gate *gate, struct twopl **out, struct cellar_error *error)
+int twopl_start(struct node *node, struct cellar_error *error)
 {
-    struct twopl *twopl = *out = calloc(1, sizeof *twopl);
+    struct twopl *twopl = node->shared = calloc(1, sizeof *twopl);
     if (!twopl) return err_set(error, CELLAR_ERR_NOMEM, "no memory for locks");
-    twopl->cn = cn;
-    twopl->gate = gate;
+    twopl->cn = node->cn;
+    twopl->gate = &node->gate;
     twopl->away = -1;
-    twopl->view.member = &db->member;
-    struct lockmgr_config config = config_of(&db->config, db->catalog->cn_count, twopl);
+    twopl->view.member = node->member;
+    struct lockmgr_config config = config_of(node->config, node->catalog->cn_count, twopl);
     int rc = lockmgr_check(&config, error);
     if (rc) return rc;
     twopl->promises = lockmgr_promises(&config);
 
-    twopl->table = locktable_of(db->catalog, lockmgr_lock_bytes(&config), UINT32_MAX);
+    twopl->table = locktable_of(node->catalog, lockmgr_lock_bytes(&config), UINT32_MAX);
     if (twopl->table.per_node == 0)
         return err_set(error, CELLAR_ERR_TOO_LARGE,
                        "a lock of %s takes %llu bytes: more than a memory node has for them", config.algorithm,
                        (unsigned long long)lockmgr_lock_bytes(&config));
-    return lockmgr_open(&config, db->fabric, cn, &twopl->lockmgr, error);
+    return lockmgr_open(&config, node->fabric, node->cn, &twopl->lockmgr, error);
 }
 
-void twopl_close(struct twopl *twopl)
+void twopl_follow(struct node *node)
 {
+    static const struct halt_follower follower = {
+        .halt = twopl_halt, .still = twopl_still, .go_on = twopl_go_on, .in_pool = true};
+    halt_follow(&node->halt, &follower, node->shared);
+}
+
+void twopl_close(struct node *node)
+{
+    struct twopl *twopl = node->shared;
     if (!twopl) return;
     lockmgr_close(twopl->lockmgr);
     free(twopl);

@@ -1,0 +1,15 @@
+#include "lazy.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+void *lazy_map(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void lazy_unmap(void *memory, uint64_t bytes)
+{
+    if (memory) munmap(memory, bytes);
+}

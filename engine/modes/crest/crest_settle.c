@@ -1,0 +1,31 @@
+/* crest_settle.c - tags given back from memory, and cleared on sight (INV-LOCAL-7, settle.h). */
+#include "crest.h"
+
+#include "plant.h"
+#include "settle.h"
+
+#define SIGHT (1ull << LOCAL_SIGHTS_BITS)
+
+void crest_returned(struct txn *txn) { atomic_fetch_sub(&txn->home->local->returning, 1); }
+
+bool crest_returns(struct txn *txn)
+{
+    struct local *local = txn->home->local;
+    atomic_fetch_add(&local->returning, 1);
+    uint64_t sights = atomic_load(&local->sights);
+    if ((sights == txn->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
+    crest_returned(txn);
+    return false;
+}
+
+/* Whoever has begun to give tags back is awaited: that takes one batch. Whoever begins now will look. */
+bool crest_settle(struct coro *co, struct txn *txn)
+{
+    struct local *local = txn->home->local;
+    atomic_fetch_add(&local->sights, SIGHT + 1);
+    while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
+        sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
+    return true; /* INV-LOCAL-3 */
+}
+
+void crest_settled(struct txn *txn) { atomic_fetch_add(&txn->home->local->sights, SIGHT - 1); }

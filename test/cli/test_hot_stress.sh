@@ -1,0 +1,16 @@
+#!/bin/bash
+# test_hot_stress.sh [CELLAR] - mode cellar on real threads, with a crowd on few records: two compute nodes of two threads, whose coordinators and
+# keepers meet under the words of hot locks. The simulator runs one worker at a time, so that only here a word that is not locked shows: as a
+# data race under TSan, which runs this test, else as a crash or a wrong sum, now and then.
+set -u
+source "$(dirname "$0")/prelude.sh"
+
+for seed in 1 2 3; do
+    timeout -k 5 240 "$cellar" bench smallbank --cc cellar --accounts 20 --theta 1.2 --cns 2 --threads 2 --coros 8 --txns 20000 --seed $seed \
+        >"$folder/out" 2>"$folder/err"
+    status=$?
+    [ $status -eq 0 ] && ! [ -s "$folder/err" ] || fail "seed $seed: exit $status: $(tail -n 3 "$folder/out") $(head -n 40 "$folder/err")"
+    grep -q "Hot records" "$folder/out" || fail "seed $seed: nothing was hot"
+done
+[ $failures -eq 0 ] && echo "hot records hold on threads"
+[ $failures -eq 0 ]
