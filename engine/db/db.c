@@ -53,9 +53,13 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
     return request.rc;
 }
 
-/* The worker that a thread turns to first, always the same: threads are told apart by where their own variables are. */
+/*
+ * The worker that a thread turns to first, always the same: threads are told apart by where their own variables are. Where no helm is lent it is
+ * each in turn, and in sim a run repeats exactly.
+ */
 static struct worker *worker_of_thread(struct cellar *db)
 {
+    if (!db->fabric->lends) return &db->workers[atomic_fetch_add(&db->next_worker, 1) % db->worker_count];
     uint64_t place = (uint64_t)(uintptr_t)&errno;
     uint32_t hash = (uint32_t)(place * 0x9e3779b97f4a7c15ull >> 32);
     return &db->workers[(uint64_t)hash * db->worker_count >> 32];

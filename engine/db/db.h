@@ -100,6 +100,7 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
+    atomic_uint next_worker;        /* of calls, in turn, where no helm is lent */
     struct cellar_queue *queues;    /* open ones; */
     uint32_t queues_lock;           /* guards the list */
     uint32_t running;               /* workers; atomically */
