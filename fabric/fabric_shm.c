@@ -443,8 +443,8 @@ static struct fabric_shm *make_fabric(const struct fabric_shm_config *config)
                                   .switch_times = {.control_ns = SWITCH_CONTROL_NS}};
 #if defined(__x86_64__) || defined(__aarch64__)
     shm->fabric.wide_atomics = true;
-    shm->fabric.lends = true;
 #endif
+    shm->fabric.lends = true;
     shm->rtt_ns = config->rtt_ns;
     shm->attached = config->memnode_paths != NULL;
     if (getrandom(&shm->opening, sizeof shm->opening, 0) != sizeof shm->opening) {
