@@ -41,7 +41,6 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
 static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
-    atomic_store(&halt->unmended, true);
     if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
     gate_stop(halt->gate, &agent->worker->sched);
     halt_end(halt, &halt->now);
@@ -156,8 +155,9 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
         /* INV-FAILOVER-9. Who reaches no word any more knows of the last change that he saw. */
         const struct configuration *known = rc == 0 || PLANT(agent_unanswered_waits) ? &next : &now;
         bool unknown = rc && PLANT(agent_unanswered_waits);
-        if (rc == -CELLAR_ERR_FENCED ||
-            (!unknown && configuration_changing(known) && halt_another_lost(halt, known->away))) {
+        bool two = !unknown && configuration_changing(known) && halt_another_lost(halt, known->away);
+        if (two) atomic_store(&halt->unmended, true);
+        if (two || rc == -CELLAR_ERR_FENCED) {
             give_up(agent);
             return;
         }

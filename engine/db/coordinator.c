@@ -116,9 +116,8 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
 }
 
 /* INV-FAILOVER-9. What it waits for may be of a compute node that nobody can recover any more. */
-static bool tries_in_vain(const struct worker *worker, uint64_t begin_ns)
+static bool tries_in_vain(const struct worker *worker, uint64_t gone_ns)
 {
-    uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
     return gone_ns > SETTLE_FAILOVER_STALLS * worker->ep->fabric->stall_max_ns && halt_unmended(worker->home.halt);
 }
 
@@ -191,7 +190,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
         node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
-        if (node_failures == NODE_FAILURES_MAX || tries_in_vain(worker, begin_ns)) {
+        if (node_failures == NODE_FAILURES_MAX) {
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
@@ -205,7 +204,9 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             txn->hurried++;
         else
             back_off(co, coordinator, options, result->attempts, begin_ns);
-        int rc = coordinator_allows(worker->db, options, fabric_now_ns(worker->ep) - begin_ns);
+        uint64_t now_ns = fabric_now_ns(worker->ep);
+        int rc = coordinator_allows(worker->db, options, now_ns - begin_ns);
+        if (rc == 0 && tries_in_vain(worker, now_ns - begin_ns)) rc = -CELLAR_ERR_UNREACHABLE;
         if (rc) {
             result->code = rc;
             break;
