@@ -293,7 +293,8 @@ int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
-    if (!txn_log_changes(txn, &entry)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
+    if (!txn_log_changes(txn, &entry))
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
     return txn_log_place(co, txn, &entry, ts, txn->log.sequence);
 }
 
