@@ -185,9 +185,13 @@ static int missing_place(struct fabric_shm *shm, const struct attaching *attachi
 }
 
 /* Handed to each of them: whoever opens the pool when node 0 is lost has it from another one. */
-static int mailboxes_share(struct fabric_shm *shm, struct cellar_error *error)
+static int mailboxes_share(struct fabric_shm *shm, const struct attaching *attaching, struct cellar_error *error)
 {
     struct fabric_shm_mapping mailboxes;
+    if (shm->mailbox_fd < 0 && attaching->missing) { /* node 0 is away, and no compute node has been at the others */
+        *error = attaching->error;
+        return -(int)attaching->error.code;
+    }
     if (shm->mailbox_fd < 0)
         return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node knows the messages of this pool's compute nodes");
     uint64_t bytes = fabric_shm_mailbox_bytes(shm->fabric.cn_count);
@@ -215,7 +219,7 @@ int fabric_shm_attach(struct fabric_shm *shm, const struct fabric_shm_config *co
     shm->cn_first = config->cn_index;
     shm->cns = config->cns;
     if (code == 0) code = missing_place(shm, &attaching, error);
-    if (code == 0) code = mailboxes_share(shm, error);
+    if (code == 0) code = mailboxes_share(shm, &attaching, error);
     free(list);
     return code;
 }

@@ -30,21 +30,20 @@ static bool has_use(const struct lockmgr_config *lock, const struct use *use)
     return false;
 }
 
-/* Options of a server, and of all that can be lost without an answer. */
-static bool lacks_server(const struct lockmgr_config *lock, uint64_t given, const char **option)
+/*
+ * Silence of what can be lost without an answer. --server-threads is hardware: it says the same of all locks that are
+ * compared, and leaves the memory nodes' processors idle where a lock has no server.
+ */
+static bool cannot_be_silent(const struct lockmgr_config *lock, uint64_t given)
 {
-    bool server = lockmgr_has_server(lock->algorithm), switches = lockmgr_switches_max(lock->algorithm) > 0;
-    *option = "server-threads";
-    if (!server && options_given(&locks_settings_options, given, *option)) return true;
-    *option = "silence";
-    return !server && !switches && options_given(&locks_settings_options, given, *option);
+    return options_given(&locks_settings_options, given, "silence") && !lockmgr_has_server(lock->algorithm) &&
+           lockmgr_switches_max(lock->algorithm) == 0;
 }
 
 int locks_settings_check_lock(const struct lockmgr_config *lock, uint64_t given, struct cellar_error *error)
 {
-    const char *option;
-    if (lacks_server(lock, given, &option))
-        return err_set(error, CELLAR_ERR_INVALID, "--%s: lock algorithm %s has no server", option, lock->algorithm);
+    if (cannot_be_silent(lock, given))
+        return err_set(error, CELLAR_ERR_INVALID, "--silence: lock algorithm %s has no server", lock->algorithm);
     for (uint32_t i = 0; i < sizeof uses / sizeof *uses; i++)
         if (options_given(&locks_settings_options, given, uses[i].option) && !has_use(lock, &uses[i]))
             return err_set(error, CELLAR_ERR_INVALID, "--%s: lock algorithm %s%s%s has no use for it", uses[i].option,

@@ -6,6 +6,8 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +67,20 @@ static inline void contract_memnodes_spawn(struct contract_memnodes *memnodes, u
                                                                  .bytes = shape.mn_bytes});
 }
 
+/* A node that is not there yet would be taken for one that is away. */
+static inline void contract_memnode_listens(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    for (int refused = -1; refused != 0;) {
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        assert_true(fd >= 0);
+        refused = connect(fd, (struct sockaddr *)&address, sizeof address);
+        close(fd);
+        if (refused) usleep(1000);
+    }
+}
+
 static inline void contract_memnodes_start(struct contract_memnodes *memnodes, struct contract_shape shape)
 {
     memset(memnodes, 0, sizeof *memnodes);
@@ -77,6 +93,11 @@ static inline void contract_memnodes_start(struct contract_memnodes *memnodes, s
         contract_memnode_path(memnodes, i, path, sizeof path);
         if (i > 0) strcat(memnodes->paths, ",");
         strcat(memnodes->paths, path);
+    }
+    for (uint32_t i = 0; i < shape.mn_count; i++) {
+        char path[80];
+        contract_memnode_path(memnodes, i, path, sizeof path);
+        contract_memnode_listens(path);
     }
 }
 
