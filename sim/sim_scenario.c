@@ -14,7 +14,8 @@
 #define POOL_BYTES (2u << 20)
 #define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
-#define CALL_NS 100000000 /* virtual: hundreds of attempts */
+/* Virtual: hundreds of attempts, and longer than six preemptions can make it by letting a doubling wait for a lock run out. */
+#define CALL_NS 1000000000
 #define RECORDED_MAX 1000
 #define WATCH_NS 10000 /* between two looks of a spare node */
 
