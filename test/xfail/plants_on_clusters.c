@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOCK_STEPS_MAX 1500000  /* of clusters of lock clients: seeds that take longer are few, and none is needed */
+#define LOCK_STEPS_MAX 3000000  /* of clusters of lock clients: seeds that take longer are few, and none is needed */
 #define LOCK_STEPS_CHAIN 500000 /* ... with a chain of switches, whose clients spin: TSan must get through, too */
 
 #define FIX(field, bit) (shape->field ? (plan->field = shape->field, (uint32_t)(bit)) : 0)
