@@ -73,6 +73,8 @@
     X(insert_unlogged, "an insert is not in the log entry")                                                            \
     /* index and space */                                                                                              \
     X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
+    X(witness_not_read_again,                                                                                          \
+      "a record that was asked for, and then written, is written over what was read before the lock")                  \
     X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \

@@ -120,11 +120,15 @@ static const struct workload *workload_of(const struct sim_plan *plan)
     return NULL;
 }
 
-/* Chunks of one memory node's primary area that the run needs at least: logs, indexes, and what is loaded. */
+/* Of one memory node's area: spares and the seal (storage/layout.h). */
+static uint64_t chunks_aside(const struct sim_plan *plan) { return 1 + (plan->cns + plan->mns) / plan->mns; }
+
+/* Chunks of one memory node's primary area that the run needs at least: what is set aside, logs, indexes, and what is loaded. */
 static uint64_t chunks_least(const struct sim_plan *plan)
 {
     uint64_t per_cn = (plan->threads * plan->coros + plan->mns - 1) / plan->mns;
-    uint64_t chunks = 1 + plan->cns * per_cn * ((plan->log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES);
+    uint64_t chunks =
+        1 + chunks_aside(plan) + plan->cns * per_cn * ((plan->log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES);
     if (!strcmp(plan->workload, "cells")) {
         uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX);
         return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);

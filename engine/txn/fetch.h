@@ -67,7 +67,7 @@ bool fetch_addresses_known(struct txn *txn);
 FETCH_INLINE void fetch_record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
-    uint32_t first = LAYOUT_LINE, end = LAYOUT_LINE;
+    uint32_t first = schema->head_bytes, end = schema->head_bytes;
 
     if (cells) record_span(schema, cells, &first, &end);
     object->read_at_once = first <= 4 * LAYOUT_LINE;
@@ -98,6 +98,8 @@ FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cach
 
     object->fetching_cells = rules->read_cells ? rules->read_cells(txn, object)
                                                : (object->read_cells | object->write_cells) & ~object->fetched_cells;
+    /* A witness that is written, too, was read before it was locked: another one may have written it since. */
+    if (!PLANT(witness_not_read_again)) object->fetching_cells |= lock & object->write_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetch_elsewhere(txn, object))
         return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);

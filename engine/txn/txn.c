@@ -208,7 +208,10 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
         txn->index_count++;
     }
     imply_witness(object);
-    if (object->state != CACHE_ABSENT) block_add(txn, object);
+    if (object->state != CACHE_ABSENT)
+        block_add(txn, object);
+    else if (!object->optional) /* an earlier block has looked */
+        return txn_error_of(txn, -CELLAR_ERR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
     return ref;
 }
 
