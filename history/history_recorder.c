@@ -465,7 +465,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
     history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
-        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
+        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, INT64_MAX);
     }
     history->no_epochs = recorder->versions == LAYOUT_TS_MAX;
     reserve(recorder, history);

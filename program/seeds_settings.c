@@ -1,6 +1,7 @@
 #include "seeds_settings.h"
 
 #include "db.h"
+#include "history_file.h"
 #include "layout.h"
 #include "plant.h"
 #include "style.h"
@@ -168,6 +169,11 @@ static const struct option_def defs[] = {
      .help = "run each seed twice; another trace hash is a failure",
      .kind = OPTION_FLAG,
      .offset = AT(twice)},
+    {.name = "history",
+     .argument = "FILE",
+     .help = "of one --seed: write what its transactions did, for cellar check",
+     .kind = OPTION_TEXT,
+     .offset = AT(history)},
     {.name = "trace-hashes",
      .argument = "FILE",
      .help = "write the trace hash of each seed; - is stdout",
@@ -280,7 +286,7 @@ static int files_check(const struct seeds_settings *settings, struct cellar_erro
         if (!file) return err_set(error, CELLAR_ERR_SYSTEM, "%s cannot be written: %s", paths[i], strerror(errno));
         fclose(file);
     }
-    return 0;
+    return settings->history ? history_write_accept(settings->history, error) : 0;
 }
 
 /* Both are of the first plan; the others are drawn alike. */
@@ -339,6 +345,9 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     if (code == 0) code = lease_resolve(settings, error);
     if (code == 0) code = drops_resolve(settings, error);
     if (code == 0) code = plan_check(settings, machine, error);
+    if (code == 0 && settings->history && settings->first != settings->last) REFUSE("--history belongs to one --seed");
+    if (code == 0 && settings->history && !strcmp(settings->history, "-"))
+        REFUSE("--history needs a file of its own: - is none");
     return code == 0 ? files_check(settings, error) : code;
 }
 
@@ -357,6 +366,7 @@ void seeds_settings_print_help(FILE *out)
     fputs("\nExamples\n"
           "  cellar sim --seeds 1..1000\n"
           "  cellar sim --workload cells --seed 17 --cc cell\n"
+          "  cellar sim --seed 17 --history run.jsonl; cellar check --history run.jsonl\n"
           "  cellar sim --workload smallbank --seeds 1..50 --faults reply_lost=0.01,cn_pause=1e-4\n"
           "\nExit status: 0 every check of every seed holds, 1 one does not, 2 wrong usage or an error.\n",
           out);

@@ -13,7 +13,7 @@ struct seeds_settings {
     uint32_t fixed;       /* enum sim_fixed */
     uint32_t jobs;
     bool keep_going, no_shrink, twice;
-    const char *trace_hashes, *json;
+    const char *trace_hashes, *json, *history;
     /* as written on the command line, before they become the above */
     const char *workload, *seeds, *cc, *nic, *faults, *schedule, *en_bits, *lease, *plant, *drop_txns, *drop_faults;
     uint64_t seed;

@@ -13,6 +13,7 @@
  *                          of its commits, which are in its log alone; in mode ford it may have what is to be undone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
+#include "history_file.h"
 #include "history_logs.h"
 #include "sim_failover.h"
 #include "sim_judge_locks.h"
@@ -171,21 +172,31 @@ static void note_culprits(struct sim_state *state, const struct history_verdict 
     }
 }
 
-static int judge_history(struct sim_state *state)
+/* Two live records of one key are a verdict, and the history has no finals then. */
+static int close_recorder(struct sim_state *state)
 {
-    struct history_verdict *verdict = &state->verdict;
-    const struct history_check_options options = {.realtime = true, .settled = !sim_judge_any_lost(state)};
+    struct history_recorder *recorder = state->recorder;
     for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
         uint64_t lost_ns = fabric_sim_cn_lost_ns(state->fabric, cn);
-        if (lost_ns != UINT64_MAX) history_recorder_lost(state->recorder, cn, lost_ns);
+        if (lost_ns != UINT64_MAX) history_recorder_lost(recorder, cn, lost_ns);
     }
-    struct history_recorder *recorder = state->recorder;
     state->recorder = NULL;
     int code = history_recorder_close(recorder, &state->history, state->error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "final", "%s", state->error->text);
-    if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    if (code && code != -CELLAR_ERR_CORRUPT) return code;
     const struct mode *mode = mode_of(state->plan->cc);
     if ((mode->shares || mode->undo) && sim_recover_due(state)) state->history.has_final = false;
+    state->history.nodes_lost = sim_judge_any_lost(state);
+    int written = state->plan->history ? history_write(&state->history, state->plan->history, state->error) : 0;
+    return written ? written : code;
+}
+
+static int judge_history(struct sim_state *state)
+{
+    struct history_verdict *verdict = &state->verdict;
+    int code = close_recorder(state);
+    if (code) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
+    const struct history_check_options options = {.realtime = true, .settled = !state->history.nodes_lost};
     code = history_check(&state->history, &options, verdict);
     if (code != -CELLAR_ERR_CORRUPT || state->report->checker) return code == -CELLAR_ERR_CORRUPT ? 0 : code;
     sim_judge_complain(state->report, strcmp(verdict->kind, "final") == 0 ? "final" : "history", "%s: %s",

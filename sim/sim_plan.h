@@ -59,6 +59,7 @@ struct sim_plan {
     uint32_t dropped_txn_count;
     struct fabric_sim_fault_id dropped_faults[SIM_DROPS_MAX];
     uint32_t dropped_fault_count;
+    const char *history; /* a file that the run's history is written to, whatever the verdict; NULL: none is */
 };
 
 /* Bits of what the user has fixed, so that drawing leaves it alone. */

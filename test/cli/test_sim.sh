@@ -11,7 +11,7 @@ refused "--nic knows no 'cx9'; it takes one of: cx" --nic cx9
 refused "--cc knows no 'mvcc'" --cc mvcc
 refused "leases of lock drtm rest on clocks that do not jump" --cc 2pl --lock drtm --faults clock_skew=0.01
 refused "--en-bits knows no '5'" --en-bits 5
-refused "unknown option '--history'" --history x
+refused "unknown option '--histories'" --histories x
 refused "unexpected argument 'now'" now
 refused "--keep-going takes no value" --keep-going=yes
 refused "--jobs must be from 1" --jobs 0
@@ -76,6 +76,28 @@ timeout -k 5 240 "$cellar" sim --workload cells --seed 1 --en-bits 16 --trace-ha
 hash=$(sed 's/^1 //' "$folder/hashes")
 grep -q "^  \"trace_hash\": \"$hash\"" "$folder/json" && grep -q "^trace hash    $hash$" "$folder/out" ||
     fail "three trace hashes of one seed: $hash, $(grep trace "$folder/json" "$folder/out")"
+
+# ---- its history, which a checker judges as the simulator did: of each workload, and where compute nodes and memory nodes are lost for good
+refused "--history belongs to one --seed" --history "$folder/h"
+refused "/no/such/folder/x" --seed 1 --history /no/such/folder/x
+# history ARGUMENTS...
+history() {
+    rm -f "$folder/h"
+    timeout -k 5 240 "$cellar" sim "$@" --txns 40 --en-bits 16 --history "$folder/h" --json "$folder/json" >"$folder/out" 2>&1 </dev/null ||
+        fail "sim $* --history: exit $?: $(cat "$folder/out")"
+    timeout -k 5 240 "$cellar" check --history "$folder/h" --json "$folder/verdict" >"$folder/out" 2>&1 </dev/null ||
+        fail "check of sim $*: exit $?: $(cat "$folder/out")"
+    [ "$(sed -n 's/^  "committed": \([0-9]*\),*$/\1/p' "$folder/json")" -le "$(sed -n 's/^  "txns": \([0-9]*\),*$/\1/p' "$folder/verdict")" ] ||
+        fail "sim $*: not all transactions are in its history"
+}
+for workload in cells smallbank ycsb; do history --workload $workload --seed 3; done
+history --workload cells --seed 8 --cc cell --cns 3 --threads 2 --coros 2 --faults cn_crash=2e-3
+grep -q '"cn_crash": [1-9]' "$folder/json" && grep -q '"indeterminate"' "$folder/h" || fail "no crash in the history: $(cat "$folder/json")"
+history --workload cells --seed 4 --cns 2 --replicas 0 --mns 2 --faults mn_crash=1e-3
+grep -q '"mn_crash": [1-9]' "$folder/json" && grep -q '"nodes_lost":true' "$folder/h" || fail "no memory node was lost: $(cat "$folder/json")"
+first=$(cksum <"$folder/h")
+history --workload cells --seed 4 --cns 2 --replicas 0 --mns 2 --faults mn_crash=1e-3
+[ "$first" = "$(cksum <"$folder/h")" ] || fail "a seed has left two histories"
 
 # ---- Ctrl-C and crashes: a seed that lasts
 children() { cat /proc/"$1"/task/"$1"/children 2>/dev/null; }

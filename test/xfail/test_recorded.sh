@@ -41,6 +41,22 @@ for plant in validation_skipped lock_ignored unlock_early; do
         failures=$((failures + 1))
     fi
 done
+# The history that a seed of the simulator leaves is judged as the simulator has judged it.
+for plant in validation_skipped lock_ignored; do
+    timeout -k 5 300 "$cellar" sim --workload cells --seeds 1..300 --cc cell --plant $plant --no-shrink --json "$folder/json" >"$folder/out" 2>&1 </dev/null
+    seed=$(sed -n 's/.* seed \([0-9]*\): history$/\1/p' "$folder/out" | head -n 1)
+    [ -n "$seed" ] || { echo "no seed shows $plant: $(head -n 3 "$folder/out")" && failures=$((failures + 1)) && continue; }
+    timeout -k 5 300 "$cellar" sim --workload cells --seed "$seed" --cc cell --plant $plant --no-shrink --history "$folder/h" >"$folder/out" 2>&1 </dev/null
+    timeout -k 5 300 "$cellar" check --history "$folder/h" --json "$folder/verdict" >/dev/null 2>&1
+    result=$?
+    kind=$(sed -n 's/^  "kind": "\(.*\)",*$/\1/p' "$folder/verdict")
+    if [ $result -ne 1 ] || ! grep -q "^  $kind: " "$folder/out"; then
+        echo "$plant, seed $seed: cellar check ends with $result and '$kind': $(head -n 2 "$folder/out")"
+        failures=$((failures + 1))
+    else
+        echo "$plant, seed $seed: $kind"
+    fi
+done
 for workload in "$ycsb" "$tpcc"; do
     rm -f "$folder/json"
     # shellcheck disable=SC2086
