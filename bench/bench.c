@@ -123,24 +123,30 @@ static int load(struct run *run, struct cellar_error *error)
 
 static double per_second(uint64_t count, double seconds) { return seconds > 0 ? (double)count / seconds : 0; }
 
+/* With the tables full, and nobody running. */
+static int begin_recording(struct run *run, struct cellar_error *error)
+{
+    uint64_t number = 0;
+    int code = together(run) ? processes_run(&run->processes, &number, error) : 0;
+    if (code < 0) return code;
+    return recording_begin(&run->recording, &run->settings, run->db, run->watch, number,
+                           together(run) ? run->processes.stages : NULL, &run->outcome.history, error);
+}
+
 static int measure(struct run *run, struct cellar_error *error)
 {
     const struct settings *settings = &run->settings;
     struct driver_progress progress = {.driver = &run->driver, .seconds = settings->warmup_s + settings->seconds};
     struct simulation_counts before = {0}, after = {0};
-    uint64_t number = 0; /* asked for before what is asked is recorded */
-    int code = together(run) ? processes_run(&run->processes, &number, error) : 0;
-    if (code == 0) code = recording_begin(&run->recording, settings, run->db, run->watch, &run->outcome.history, error);
-    if (code < 0) return code;
-    run->recording.run = number;
+    recording_start(&run->recording);
     run->driver.recorder = run->recording.recorder;
     if (settings->sim) simulation_read(run->fabric, &before);
     uint64_t start_ns = run->watch->now_ns(), start_cpu_ns = run->watch->cpu_ns();
     run->watch->begin(run->watch,
                       &(struct watch_phase){.interruptible = true, .draw = driver_progress_run, .arg = &progress});
-    code = driver_run(&run->driver, error);
+    int code = driver_run(&run->driver, error);
     run->watch->end(run->watch);
-    recording_end(&run->recording);
+    if (!settings->survive) recording_end(&run->recording); /* else what its clients leave last belongs to it */
     run->outcome.run_s = seconds_since(run, start_ns);
     run->outcome.run_cpu_s = (double)(run->watch->cpu_ns() - start_cpu_ns) * 1e-9;
     if (code < 0) return code;
@@ -231,6 +237,7 @@ static int load_together(struct run *run, struct cellar_error *error)
     } else {
         code = processes_await(processes, 0, 1, PROCESSES_LOADED, true, 0, NULL, error);
     }
+    if (code == 0) code = begin_recording(run, error);
     if (code == 0) code = processes_arrive(processes, PROCESSES_READY, error);
     if (code == 0) code = processes_await(processes, 0, processes->count, PROCESSES_READY, true, 0, NULL, error);
     if (code == 0 && processes->survive) /* from here on one may die */
@@ -267,6 +274,7 @@ static int check_together(struct run *run, struct cellar_error *error)
     int code = 0;
     if (processes->index > 0)
         code = processes_leave_clients(processes, run->driver.clients, run->driver.session_count, error);
+    recording_end(&run->recording);
     if (code == 0) code = processes_arrive(processes, PROCESSES_DONE, error);
     if (code == 0)
         code = processes_await(processes, 0, processes->count, PROCESSES_DONE, again, patience_ns(run), NULL, error);
@@ -275,6 +283,7 @@ static int check_together(struct run *run, struct cellar_error *error)
     if (code < 0) return code;
     uint32_t judging = processes_judge(processes);
     if (judging == processes->index) {
+        if (processes->survive) recording_cover(&run->recording); /* one that is done may die yet */
         code = check(run, judge, error);
         verdict = outcome_checks_failed(&run->outcome) ? PROCESSES_WRONG : PROCESSES_RIGHT;
         return code < 0 ? code : processes_arrive(processes, verdict, error);
@@ -292,6 +301,7 @@ static int perform(struct run *run, struct cellar_error *error)
     if (code == 0) code = open_all(run, error);
     if (code == 0) code = prepare(run, error);
     if (code == 0) code = together(run) ? load_together(run, error) : load(run, error);
+    if (code == 0 && !together(run)) code = begin_recording(run, error);
     if (code == 0) code = measure(run, error);
     if (code == 0) code = together(run) ? check_together(run, error) : check(run, judge, error);
     if (code == 0) code = recording_judge(&run->recording, run->db, &run->outcome.report, error);
@@ -313,10 +323,12 @@ static void finish(struct run *run)
 /* One line, with what may help. */
 static void complain(const struct run *run, int code, const struct cellar_error *error)
 {
-    const char *text = error->code ? error->text : cellar_error_text(code);
+    const char *text = error->code ? error->text : cellar_error_text(code), *recorded = run->recording.journal;
     if (code == -CELLAR_ERR_FULL && run->db && !run->settings.db.memnodes) /* else the disk is full */
         fprintf(stderr, "cellar bench: %s; a larger --pool-bytes than %lluM or a shorter run would do\n", text,
                 (unsigned long long)(run->settings.db.pool_bytes >> 20));
+    else if (recorded[0])
+        fprintf(stderr, "cellar bench: %s; %s has what was recorded until then\n", text, recorded);
     else
         fprintf(stderr, "cellar bench: %s\n", text);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- before the run ---- */
 
@@ -43,15 +44,31 @@ int recording_accept(const struct settings *settings, const struct machine *mach
 }
 
 int recording_begin(struct recording *recording, const struct settings *settings, struct cellar *db,
-                    struct watch *watch, struct outcome_history *outcome, struct cellar_error *error)
+                    struct watch *watch, uint64_t run, const struct cellar_table *left_out,
+                    struct outcome_history *outcome, struct cellar_error *error)
 {
-    *recording = (struct recording){.settings = settings, .watch = watch, .outcome = outcome};
+    *recording = (struct recording){.settings = settings, .watch = watch, .outcome = outcome, .run = run};
     if (!settings->history) return 0;
     /* Within one process the fabric's clock is one for all threads, and cheaper. */
     history_clock_fn clock = settings->sim             ? fabric_sim_true_ns
                              : settings->processes > 1 ? fabric_shm_machine_ns
                                                        : NULL;
-    return history_recorder_open(db, clock, settings->history_max, &recording->recorder, error);
+    const struct history_recorder_file file = {.path = recording->journal,
+                                               .part = settings->process,
+                                               .parts = settings->processes > 1 ? settings->processes : 0,
+                                               .run = run};
+    int code = history_journal_name(settings->history, recording->journal, error);
+    if (code == 0) code = history_recorder_open(db, clock, settings->history_max, &file, &recording->recorder, error);
+    if (code < 0)
+        recording->journal[0] = 0;
+    else
+        history_recorder_leave_out(recording->recorder, left_out);
+    return code;
+}
+
+void recording_start(struct recording *recording)
+{
+    if (recording->recorder) history_recorder_start(recording->recorder);
 }
 
 void recording_end(struct recording *recording)
@@ -62,6 +79,11 @@ void recording_end(struct recording *recording)
 }
 
 /* ---- after it ---- */
+
+void recording_cover(struct recording *recording)
+{
+    if (recording->recorder) history_recorder_cover(recording->recorder);
+}
 
 static void draw(void *arg, double elapsed_s, char *line, size_t bytes)
 {
@@ -91,8 +113,10 @@ static int write_file(struct recording *recording, struct cellar_error *error)
         history->run = recording->run;
     }
     int code = history_write(history, settings->history, error);
-    if (code == 0 && stat(settings->history, &status) == 0) recording->outcome->bytes = (uint64_t)status.st_size;
-    return code;
+    if (code < 0) return code;
+    recording->journal[0] = 0;
+    if (stat(settings->history, &status) == 0) recording->outcome->bytes = (uint64_t)status.st_size;
+    return 0;
 }
 
 static int judge_order(struct recording *recording, struct workload_report *report, struct cellar_error *error)
@@ -165,6 +189,12 @@ int recording_judge(struct recording *recording, struct cellar *db, struct workl
 
 void recording_free(struct recording *recording)
 {
+    bool empty = recording->recorder && history_recorder_count(recording->recorder) == 0;
+
+    if (empty && recording->journal[0]) { /* it failed before it ran */
+        unlink(recording->journal);
+        recording->journal[0] = 0;
+    }
     history_recorder_free(recording->recorder);
     history_free(&recording->history);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "history_journal.h"
 #include "history_recorder.h"
 #include "outcome.h"
 #include "watch.h"
@@ -15,6 +16,8 @@ struct recording {
     struct watch *watch;
     struct history_recorder *recorder; /* NULL: nothing is recorded */
     struct history history;
+    char journal
+        [HISTORY_JOURNAL_PATH_BYTES]; /* what is recorded stays there when the process dies, or fails; "" when it is of no use */
     struct outcome_history *outcome; /* filled in */
     uint64_t run;                    /* of several processes: the number of their run */
 };
@@ -22,11 +25,19 @@ struct recording {
 /* Before anything else is done: refuses a file that could not be written, and more transactions than memory is likely to hold. */
 NODISCARD int recording_accept(const struct settings *settings, const struct machine *machine,
                                struct cellar_error *error);
-/* Begins, with the database loaded and at rest. */
+/*
+ * Takes down what is there, with the database loaded and at rest. `run`: of several processes the number of their run; `left_out`: a table that they
+ * change without a record of it.
+ */
 NODISCARD int recording_begin(struct recording *recording, const struct settings *settings, struct cellar *db,
-                              struct watch *watch, struct outcome_history *outcome, struct cellar_error *error);
+                              struct watch *watch, uint64_t run, const struct cellar_table *left_out,
+                              struct outcome_history *outcome, struct cellar_error *error);
+/* From now on what is done is recorded. */
+void recording_start(struct recording *recording);
 /* The run is over: nothing more is recorded. */
 void recording_end(struct recording *recording);
+/* This process is to say of what others wrote, too, how it was left: one of them may have died. Before it judges. */
+void recording_cover(struct recording *recording);
 /*
  * With all processes at rest: reads the final versions, writes the file, and judges it, which adds checks to the report. Without a recorder
  * it does nothing.

@@ -1,6 +1,7 @@
 /* report.c - the report for people: what ran, how fast, what it cost, and whether the data is right. */
 #include "report.h"
 
+#include "history_journal.h"
 #include "style.h"
 
 #include <inttypes.h>
@@ -336,8 +337,9 @@ static void print_history(const struct page *page)
     if (settings->processes > 1)
         fprintf(page->out, "  not judged: it is part %u of %u; cellar check --history takes all of them, with commas\n",
                 settings->process, settings->processes);
-    else
-        fprintf(page->out, "  judged in %.1f s\n", history->judge_s);
+    if (page->outcome->lost_count)
+        fprintf(page->out, "  of a process that died it takes the FILE" HISTORY_JOURNAL_SUFFIX " that it has left\n");
+    if (settings->processes == 1) fprintf(page->out, "  judged in %.1f s\n", history->judge_s);
     print_indented(page, history->verdict.text);
 }
 

@@ -57,9 +57,6 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
         return err_set(error, CELLAR_ERR_INVALID,
                        "%lu processes of %u compute nodes are too many; %d compute nodes are possible", count,
                        settings->db.cns, FABRIC_CNS_MAX);
-    if (settings->survive && settings->history)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "--survive and --history exclude each other: who dies leaves a history with holes");
     settings->process = (uint32_t)index;
     settings->processes = (uint32_t)count;
     settings->db.cn_index = settings->process * settings->db.cns;

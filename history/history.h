@@ -72,10 +72,12 @@ struct history {
     struct history_final *finals;
     uint64_t final_count, final_capacity;
     bool has_final; /* finals were read, and are complete */
+    bool final_all; /* they are of every item that is not as it was loaded, whoever wrote it */
     struct history_final *loaded;
     uint64_t loaded_count, loaded_capacity;
-    bool has_loaded;    /* what is not among these was not there */
-    bool torn;          /* what ended last is missing: the file broke off, */
+    bool has_loaded; /* what is not among these was not there */
+    uint32_t died; /* of processes that died: of so many what they had recorded is here, without finals of their own */
+    bool torn;     /* what ended last is missing: the file broke off, */
     uint64_t torn_line; /* in this line or behind it */
     bool no_epochs;  /* versions are told by their TS alone, EN 0: in mode crest not every version comes to the pool */
     bool nodes_lost; /* compute nodes were lost: locks of theirs may hide items, and finals be half done */

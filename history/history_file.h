@@ -17,7 +17,10 @@
 
 #include "history.h"
 
-/* Written to a temporary name beside it and renamed: a file of that name is whole. SYSTEM, or INVALID for ids and times above 2^63. */
+/*
+ * Written to a temporary name beside it and renamed: a file of that name is whole. The journal beside it (history_journal.h), whose work is done then, is
+ * removed. SYSTEM, or INVALID for ids and times above 2^63.
+ */
 NODISCARD int history_write(const struct history *history, const char *path, struct cellar_error *error);
 /* Could it be written there? Refuses early what history_write would refuse after the run. Nothing is left behind. */
 NODISCARD int history_write_accept(const char *path, struct cellar_error *error);

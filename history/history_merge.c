@@ -133,7 +133,9 @@ static int merge(const struct history *parts, uint32_t count, struct history *wh
 
     whole->has_final = whole->has_loaded = true;
     for (uint32_t i = 0; i < count; i++) {
-        whole->has_final = whole->has_final && parts[i].has_final;
+        whole->has_final = whole->has_final && (parts[i].has_final || parts[i].died);
+        whole->final_all = whole->final_all || (parts[i].has_final && parts[i].final_all);
+        whole->died += parts[i].died;
         whole->has_loaded = whole->has_loaded && parts[i].has_loaded;
         whole->torn = whole->torn || parts[i].torn;
         if (parts[i].torn) whole->torn_line = parts[i].torn_line;
@@ -144,6 +146,7 @@ static int merge(const struct history *parts, uint32_t count, struct history *wh
     for (uint32_t i = 0; i < parts[0].table_count && !rc; i++)
         rc = history_table_add(whole, parts[0].tables[i].table_id, parts[0].tables[i].cells, parts[0].tables[i].name);
     if (!rc) rc = txns_merge(parts, count, whole);
+    if (whole->died && !whole->final_all) whole->has_final = false; /* of what the dead wrote there may be none */
     if (!rc && whole->has_final) rc = finals_merge(parts, count, whole, error);
     if (!rc && whole->has_loaded) rc = loaded_merge(parts, count, whole, error);
     if (rc == -CELLAR_ERR_NOMEM) err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u parts", count);

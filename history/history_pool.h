@@ -4,12 +4,18 @@
 #pragma once
 
 #include "db.h"
-#include "history.h"
+#include "history_snapshot.h"
+
+/* How the pool was, and a table (or NULL) of which that does not matter. */
+struct history_pool_since {
+    const struct history_snapshot *snapshot;
+    const struct cellar_table *left_out;
+};
 
 /*
  * Walks the primary replica of all records on that coordinator and adds, for every record that a transaction read or wrote: its presence,
  * when that was read, inserted or deleted, or it is not there; and version and digest of each cell read or written, when it is
- * there. Sets has_final. Replicas that are not equal are the audit's business (cellar_audit).
+ * there. With `since` (else NULL) also every item that is not as it was, whoever changed it, and sets final_all. Sets has_final. Replicas that are not equal are the audit's business (cellar_audit).
  */
 NODISCARD int history_pool_read(struct cellar *db, uint32_t coordinator, struct history *history,
-                                struct cellar_error *error);
+                                const struct history_pool_since *since, struct cellar_error *error);

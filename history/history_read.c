@@ -4,6 +4,7 @@
  * format can add some.
  */
 #include "history_file.h"
+#include "history_journal.h"
 #include "history_line.h"
 #include "layout.h"
 
@@ -141,6 +142,15 @@ static int field_number(struct reader *reader, const json_t *object, const char 
 {
     if (number_of(json_object_get(object, name), max, number)) return 0;
     return refuse(reader, "\"%s\" must be a whole number up to %" PRIu64, name, max);
+}
+
+/* Missing: false. */
+static int flag_read(struct reader *reader, const json_t *object, const char *name, bool *flag)
+{
+    const json_t *value = json_object_get(object, name);
+    if (value && !json_is_boolean(value)) return refuse(reader, "\"%s\" must be true or false", name);
+    *flag = json_is_true(value);
+    return 0;
 }
 
 /* What the parts of one list's entries are: 't' table, 'k' key, 'c' cell, 'e' EN, 's' TS, 'd' digest; as in history_line.c. */
@@ -303,7 +313,6 @@ static int parts_read(struct reader *reader, const json_t *object)
 static int header_read(struct reader *reader, const json_t *object)
 {
     const json_t *format = json_object_get(object, "cellar_history");
-    const json_t *lost = json_object_get(object, "nodes_lost");
 
     if (!json_is_integer(format) || json_integer_value(format) < 1)
         return refuse(reader, "not a history of Cellar: its first line must begin with {\"cellar_history\":2");
@@ -311,21 +320,20 @@ static int header_read(struct reader *reader, const json_t *object)
         return err_set(reader->error, CELLAR_ERR_UNSUPPORTED,
                        "%.100s: version %lld of the format; this program reads version %d", reader->path,
                        (long long)json_integer_value(format), FORMAT);
-    const json_t *no_epochs = json_object_get(object, "no_epochs");
-    if (lost && !json_is_boolean(lost)) return refuse(reader, "\"nodes_lost\" must be true or false");
-    if (no_epochs && !json_is_boolean(no_epochs)) return refuse(reader, "\"no_epochs\" must be true or false");
-    reader->history->nodes_lost = json_is_true(lost);
-    reader->history->no_epochs = json_is_true(no_epochs);
+    int rc = flag_read(reader, object, "nodes_lost", &reader->history->nodes_lost);
+    if (!rc) rc = flag_read(reader, object, "no_epochs", &reader->history->no_epochs);
+    if (!rc) rc = flag_read(reader, object, "final_all", &reader->history->final_all);
+    if (rc) return rc;
     if (json_object_get(object, "clock_error_ns")) {
-        int rc = field_number(reader, object, "clock_error_ns", INT64_MAX, &reader->history->clock_error_ns);
+        rc = field_number(reader, object, "clock_error_ns", INT64_MAX, &reader->history->clock_error_ns);
         if (rc) return rc;
     }
     if (json_object_get(object, "parts")) {
-        int rc = parts_read(reader, object);
+        rc = parts_read(reader, object);
         if (rc) return rc;
     }
     reader->stage = STAGE_LOADED;
-    int rc = tables_read(reader, json_object_get(object, "tables"));
+    rc = tables_read(reader, json_object_get(object, "tables"));
     return rc ? rc : cells_read(reader, json_object_get(object, "cells"));
 }
 
@@ -543,14 +551,25 @@ static int lines_read(struct reader *reader)
     return ids_check(reader);
 }
 
+/* Who asks for the history of a run that has died may not know where to look. */
+static int not_opened(const char *path, int code, struct cellar_error *error)
+{
+    char journal[HISTORY_JOURNAL_PATH_BYTES];
+    bool recording = code == ENOENT && history_journal_name(path, journal, NULL) == 0 && history_journal_is(journal);
+    return err_set(error, CELLAR_ERR_SYSTEM,
+                   recording ? "%.100s: %s; but its process left %.80s" HISTORY_JOURNAL_SUFFIX : "%.100s: %s", path,
+                   strerror(code), path);
+}
+
 int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read, struct cellar_error *error)
 {
     struct reader reader = {
         .path = path, .bytes_read = bytes_read, .error = error, .history = history, .capacity = 1 << 16};
     int rc;
 
+    if (history_journal_is(path)) return history_journal_read(history, path, error);
     reader.file = fopen(path, "r");
-    if (!reader.file) return err_set(error, CELLAR_ERR_SYSTEM, "%.100s: %s", path, strerror(errno));
+    if (!reader.file) return not_opened(path, errno, error);
     reader.buffer = malloc(reader.capacity);
     reader.checksum = XXH3_createState();
     if (reader.buffer && reader.checksum) {

@@ -19,26 +19,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK_BYTES (256u << 10)
 #define TAKEN_PRESENCE (1u << 31) /* in lane->taken, above the bits of all cells: by the bucket, */
 #define TAKEN_WITNESS (1u << 30)  /* ... and by the record's witness */
 
 _Static_assert(CELLAR_CELLS_MAX < 30, "bits of their own");
 
-/* Transactions of one coordinator, one behind the other: a history_txn and its accesses. */
-struct chunk {
-    struct chunk *next;
-    uint64_t used, bytes;
-    struct history_txn txns[];
-};
-
 /* One coordinator; its worker's thread only, until all is at rest. */
 struct lane {
     uint32_t cn, coordinator;
-    struct chunk *first, *last;
-    uint64_t read; /* while merging: bytes of `first` that were taken */
+    struct history_chunk *first, *last; /* its transactions, one behind the other: a history_txn and its accesses */
+    uint64_t read;                      /* while merging: bytes of `first` that were taken */
     /* of the running attempt */
-    uint64_t begin_ns, logging_ts;
+    uint64_t begin_ns;
+    struct history_txn *pending; /* about to be logged: kept as indeterminate, until it ends */
     struct history_access *accesses;
     uint32_t count, capacity;
     uint32_t reads;                    /* of these; writes follow */
@@ -55,6 +48,9 @@ struct history_recorder {
     history_clock_fn clock;
     uint64_t txns_max;
     bool aborted; /* attempts that are tried again are kept, too */
+    bool cover;   /* final versions are of every item that is not as it was */
+    const struct cellar_table *left_out;
+    struct history_journal *journal;
     struct history_snapshot *snapshot;
     atomic_uint_least64_t count;
     atomic_bool incomplete;           /* no memory for some access */
@@ -219,48 +215,36 @@ static void object_written(struct history_recorder *recorder, struct lane *lane,
     }
 }
 
-static void logging(void *arg, const struct txn *txn, uint64_t ts)
-{
-    struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
-
-    lane->logging_ts = ts;
-    for (uint32_t i = 0; i < txn->cache.object_count; i++)
-        if (txn_cells_to_apply(&txn->cache.objects[i])) object_written(recorder, lane, &txn->cache.objects[i], ts);
-}
-
 /* ---- keeping ---- */
 
 /* Room for one more transaction in the lane's last chunk, or a new one. */
-static struct history_txn *txn_room(struct lane *lane, uint64_t bytes)
+static struct history_txn *txn_room(struct history_journal *journal, struct lane *lane, uint64_t bytes)
 {
     if (!lane->last || lane->last->bytes - lane->last->used < bytes) {
-        uint64_t capacity = bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
-        struct chunk *chunk = malloc(sizeof *chunk + capacity);
+        struct history_chunk *chunk = history_journal_chunk(journal, HISTORY_CHUNK_TXNS, bytes, lane->last);
         if (!chunk) return NULL;
-        *chunk = (struct chunk){.bytes = capacity};
         if (lane->last)
             lane->last->next = chunk;
         else
             lane->first = chunk;
         lane->last = chunk;
     }
-    void *room = (uint8_t *)lane->last->txns + lane->last->used;
-    lane->last->used += bytes;
-    return room;
+    return (void *)((uint8_t *)lane->last->data + lane->last->used);
 }
 
-static void keep(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome, uint64_t ts,
-                 uint64_t end_ns)
+static uint64_t txn_bytes(uint32_t count) { return sizeof(struct history_txn) + count * sizeof(struct history_access); }
+
+/* NULL: there is no room for it, and the history is worth nothing. */
+static struct history_txn *put_down(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome,
+                                    uint64_t ts, uint64_t end_ns)
 {
     uint32_t count = outcome == HISTORY_FAILED ? lane->reads : lane->count;
-    struct history_txn *txn = txn_room(lane, sizeof *txn + count * sizeof *lane->accesses);
+    struct history_txn *txn = txn_room(recorder->journal, lane, txn_bytes(count));
 
     if (!txn) {
         atomic_store_explicit(&recorder->incomplete, true, memory_order_relaxed);
-        return;
+        return NULL;
     }
-    lane->open = false;
     *txn = (struct history_txn){.cn = lane->cn,
                                 .coordinator = lane->coordinator,
                                 .begin_ns = lane->begin_ns,
@@ -269,6 +253,44 @@ static void keep(struct history_recorder *recorder, struct lane *lane, enum hist
                                 .outcome = (uint8_t)outcome,
                                 .count = count};
     if (count) memcpy(txn + 1, lane->accesses, count * sizeof *lane->accesses);
+    history_journal_used(lane->last, lane->last->used + txn_bytes(count));
+    return txn;
+}
+
+static void keep(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome, uint64_t ts,
+                 uint64_t end_ns)
+{
+    lane->open = false;
+    if (put_down(recorder, lane, outcome, ts, end_ns))
+        atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
+}
+
+/* Before the log has it: who finds the journal of a process that died knows what may have been done. */
+static void logging(void *arg, const struct txn *txn, uint64_t ts)
+{
+    struct history_recorder *recorder = arg;
+    struct lane *lane = lane_of(recorder, txn);
+
+    for (uint32_t i = 0; i < txn->cache.object_count; i++)
+        if (txn_cells_to_apply(&txn->cache.objects[i])) object_written(recorder, lane, &txn->cache.objects[i], ts);
+    lane->pending = put_down(recorder, lane, HISTORY_INDETERMINATE, ts, INT64_MAX);
+}
+
+/* It had no effect after all. */
+static void pending_drop(struct lane *lane)
+{
+    if (lane->pending) history_journal_used(lane->last, lane->last->used - txn_bytes(lane->pending->count));
+    lane->pending = NULL;
+}
+
+/* The end first: a committed one has one. */
+static void pending_end(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome,
+                        uint64_t end_ns)
+{
+    lane->open = false;
+    lane->pending->end_ns = end_ns;
+    __atomic_store_n(&lane->pending->outcome, (uint32_t)outcome, __ATOMIC_RELEASE);
+    lane->pending = NULL;
     atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
 }
 
@@ -288,9 +310,9 @@ static void begun(void *arg, const struct txn *txn)
     struct lane *lane = lane_of(recorder, txn);
     uint64_t now_ns = clock_read(recorder, lane, txn);
 
+    pending_drop(lane);
     keep_aborted(recorder, lane, now_ns);
     lane->count = lane->reads = lane->dated = lane->objects = 0;
-    lane->logging_ts = 0;
     lane->begin_ns = now_ns;
     lane->open = true;
 }
@@ -303,54 +325,96 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     /* Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. Stopped: nor whether all was applied. */
     bool stopped = atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
     bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));
-    if (code != -CELLAR_ERR_RETRY)
+    uint64_t end_ns = clock_read(recorder, lane, txn);
+    if (!unknown && code) pending_drop(lane);
+    if (lane->pending)
+        pending_end(recorder, lane, unknown ? HISTORY_INDETERMINATE : HISTORY_COMMITTED, end_ns);
+    else if (code == -CELLAR_ERR_RETRY)
+        keep_aborted(recorder, lane, end_ns);
+    else
         keep(recorder, lane,
              unknown     ? HISTORY_INDETERMINATE
              : code == 0 ? HISTORY_COMMITTED
                          : HISTORY_FAILED,
-             ts, clock_read(recorder, lane, txn));
-    else
-        keep_aborted(recorder, lane, clock_read(recorder, lane, txn));
+             ts, end_ns);
     lane->open = false;
-    lane->logging_ts = 0;
 }
 
 /* ---- opening ---- */
 
-int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max, struct history_recorder **out,
-                          struct cellar_error *error)
+static int tables_add(const struct cellar *db, struct history *history)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < db->catalog->table_count; i++)
+        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->schema.cell_count,
+                               db->catalog->tables[i]->name);
+    return rc;
+}
+
+/* What a journal's file says of the history that is to become of it. */
+static int journal_open(struct cellar *db, const struct history_recorder_file *file, uint64_t versions,
+                        struct history_journal **out, struct cellar_error *error)
+{
+    struct history like = {.no_epochs = versions == LAYOUT_TS_MAX};
+
+    if (file) {
+        like.part = file->part;
+        like.parts = file->parts;
+        like.run = file->run;
+    }
+    int rc = file ? tables_add(db, &like) : 0;
+    rc = rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for a history")
+            : history_journal_open(file ? file->path : NULL, &like, out, error);
+    history_free(&like);
+    return rc;
+}
+
+static int recorder_make(struct cellar *db, const struct history_recorder_file *file, struct history_recorder *recorder,
+                         struct cellar_error *error)
 {
     const struct cellar_config *config = &db->config;
     uint32_t per_cn = config->threads * config->coros;
-    uint64_t versions = mode_of(config->cc)->shares || mode_of(config->cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
-    struct history_snapshot *snapshot;
 
-    *out = NULL;
-    int rc = history_snapshot_take(db, 0, versions, &snapshot, error);
-    if (rc) return rc;
-    struct history_recorder *recorder = calloc(1, sizeof *recorder);
-    struct lane *lanes = aligned_alloc(64, db->coordinator_count * sizeof *lanes);
-    if (!recorder || !lanes) {
-        free(recorder);
-        free(lanes);
-        history_snapshot_free(snapshot);
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
-    }
-    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended};
     recorder->db = db;
-    recorder->versions = versions;
-    recorder->snapshot = snapshot;
+    recorder->versions = mode_of(config->cc)->shares || mode_of(config->cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
+    memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
+    recorder->lanes = aligned_alloc(64, db->coordinator_count * sizeof *recorder->lanes);
+    if (!recorder->lanes)
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
+    recorder->lane_count = db->coordinator_count;
+    for (uint32_t i = 0; i < db->coordinator_count; i++)
+        recorder->lanes[i] = (struct lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
+    int rc = journal_open(db, file, recorder->versions, &recorder->journal, error);
+    return rc ? rc : history_snapshot_take(db, 0, recorder->versions, recorder->journal, &recorder->snapshot, error);
+}
+
+int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max,
+                          const struct history_recorder_file *file, struct history_recorder **out,
+                          struct cellar_error *error)
+{
+    *out = NULL;
+    struct history_recorder *recorder = calloc(1, sizeof *recorder);
+    if (!recorder) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history");
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
-    memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
-    recorder->lane_count = db->coordinator_count;
-    recorder->lanes = lanes;
-    for (uint32_t i = 0; i < db->coordinator_count; i++)
-        lanes[i] = (struct lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
-    db_observe(db, &recorder->observer);
+    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended};
+    int rc = recorder_make(db, file, recorder, error);
+    if (rc) {
+        history_recorder_free(recorder);
+        return rc;
+    }
     *out = recorder;
     return 0;
 }
+
+void history_recorder_start(struct history_recorder *recorder) { db_observe(recorder->db, &recorder->observer); }
+
+void history_recorder_leave_out(struct history_recorder *recorder, const struct cellar_table *table)
+{
+    recorder->left_out = table;
+}
+
+void history_recorder_cover(struct history_recorder *recorder) { recorder->cover = true; }
 
 uint64_t history_recorder_count(const struct history_recorder *recorder)
 {
@@ -375,15 +439,15 @@ void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint6
 /* ---- closing ---- */
 
 /* The lane's next transaction, or NULL; chunks that are done with are freed. */
-static const struct history_txn *lane_next(struct lane *lane)
+static const struct history_txn *lane_next(struct history_journal *journal, struct lane *lane)
 {
     while (lane->first && lane->read == lane->first->used) {
-        struct chunk *done = lane->first;
+        struct history_chunk *done = lane->first;
         lane->first = done->next;
         lane->read = 0;
-        free(done);
+        history_journal_release(journal, done);
     }
-    return lane->first ? (const void *)((const uint8_t *)lane->first->txns + lane->read) : NULL;
+    return lane->first ? (const void *)((const uint8_t *)lane->first->data + lane->read) : NULL;
 }
 
 /* The transaction that ended first among those left; of several the one of the lowest coordinator. */
@@ -392,7 +456,7 @@ static const struct history_txn *first_ended(struct history_recorder *recorder, 
     const struct history_txn *first = NULL;
 
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
-        const struct history_txn *next = lane_next(&recorder->lanes[i]);
+        const struct history_txn *next = lane_next(recorder->journal, &recorder->lanes[i]);
         if (next && (!first || next->end_ns < first->end_ns)) {
             first = next;
             *from = &recorder->lanes[i];
@@ -431,21 +495,13 @@ static void reserve(const struct history_recorder *recorder, struct history *his
     uint64_t txns = history_recorder_count(recorder), bytes = 0;
 
     for (uint32_t i = 0; i < recorder->lane_count; i++)
-        for (const struct chunk *chunk = recorder->lanes[i].first; chunk; chunk = chunk->next) bytes += chunk->used;
+        for (const struct history_chunk *chunk = recorder->lanes[i].first; chunk; chunk = chunk->next)
+            bytes += chunk->used;
     uint64_t accesses = (bytes - txns * sizeof *history->txns) / sizeof *history->accesses;
     history->txns = txns ? malloc(txns * sizeof *history->txns) : NULL;
     history->txn_capacity = history->txns ? txns : 0;
     history->accesses = accesses ? malloc(accesses * sizeof *history->accesses) : NULL;
     history->access_capacity = history->accesses ? accesses : 0;
-}
-
-static int tables_add(const struct cellar *db, struct history *history)
-{
-    int rc = 0;
-    for (uint32_t i = 0; rc == 0 && i < db->catalog->table_count; i++)
-        rc = history_table_add(history, db->catalog->tables[i]->id, db->catalog->tables[i]->schema.cell_count,
-                               db->catalog->tables[i]->name);
-    return rc;
 }
 
 /* On a compute node that is still there. A memory node that is not leaves the history without final versions. */
@@ -456,7 +512,9 @@ static int finals_read(const struct history_recorder *recorder, struct history *
 
     while (cn < config->cns && recorder->lost_ns[config->cn_index + cn] != UINT64_MAX) cn++;
     if (cn == config->cns) return 0;
-    int rc = history_pool_read(recorder->db, cn * config->threads * config->coros, history, error);
+    const struct history_pool_since since = {recorder->snapshot, recorder->left_out};
+    int rc = history_pool_read(recorder->db, cn * config->threads * config->coros, history,
+                               recorder->cover ? &since : NULL, error);
     return rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ? 0 : rc;
 }
 
@@ -465,7 +523,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
     history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
-        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, INT64_MAX);
+        if (lane->pending) pending_end(recorder, lane, HISTORY_INDETERMINATE, INT64_MAX);
     }
     history->no_epochs = recorder->versions == LAYOUT_TS_MAX;
     reserve(recorder, history);
@@ -474,7 +532,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
     if (rc == 0) rc = tables_add(recorder->db, history);
     if (rc == 0) rc = history_snapshot_add(recorder->snapshot, history);
     if (rc)
-        err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %llu transactions",
+        err_set(error, CELLAR_ERR_NOMEM, "no memory, or no space beside its file, for a history of %llu transactions",
                 (unsigned long long)history_recorder_count(recorder));
     if (rc == 0) rc = finals_read(recorder, history, error);
     history_recorder_free(recorder);
@@ -488,13 +546,14 @@ void history_recorder_free(struct history_recorder *recorder)
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
         while (lane->first) {
-            struct chunk *done = lane->first;
+            struct history_chunk *done = lane->first;
             lane->first = done->next;
-            free(done);
+            history_journal_release(recorder->journal, done);
         }
         free(lane->accesses);
     }
     free(recorder->lanes);
     history_snapshot_free(recorder->snapshot);
+    history_journal_close(recorder->journal);
     free(recorder);
 }

@@ -10,15 +10,35 @@
 
 struct history_recorder;
 
+/*
+ * A journal on disk, so that what was recorded outlives the process (history_journal.h), and which part of a run it is. history_write removes it.
+ */
+struct history_recorder_file {
+    const char *path;
+    uint32_t part, parts;
+    uint64_t run;
+};
+
 /* The time of an attempt's begin and end: one clock for all workers. NULL: fabric_now_ns. */
 typedef uint64_t (*history_clock_fn)(const struct fabric_ep *ep);
 
 /*
- * Watches the database from now on (it must be at rest). `txns_max` bounds memory: once so many were seen, history_recorder_full says so, and
- * whoever runs must end the run. What still ends until then is recorded too: a history with holes would be worth nothing.
+ * Takes down what is there (the database must be at rest, and its workload loaded). `txns_max` bounds memory: once so many transactions were seen,
+ * history_recorder_full says so, and whoever runs must end the run. What still ends until then is recorded too: a history with holes would be worth
+ * nothing. `file` NULL: in memory alone.
  */
 NODISCARD int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max,
-                                    struct history_recorder **out, struct cellar_error *error);
+                                    const struct history_recorder_file *file, struct history_recorder **out,
+                                    struct cellar_error *error);
+/* Watches from now on, at rest. Until then nothing has changed but tables that are left out. */
+void history_recorder_start(struct history_recorder *recorder);
+/* What is in this table changes without being recorded, now and later: how it was and how it is means nothing. NULL: there is none. */
+void history_recorder_leave_out(struct history_recorder *recorder, const struct cellar_table *table);
+/*
+ * Another process of the run has died, without final versions of what it wrote: those of this one are to be of every item that is not as it was when
+ * the recorder was opened. All at rest.
+ */
+void history_recorder_cover(struct history_recorder *recorder);
 /* Attempts that are aborted are kept too, with what they had read, and count among txns_max. Before any transaction. */
 void history_recorder_keep_aborted(struct history_recorder *recorder);
 /* txns_max or more were seen, or memory ran out: the run must end. From any thread. */

@@ -472,6 +472,13 @@ static void presence_change(struct scan *scan, const struct history_visit *at, s
     *walk = (struct presence_walk){insert ? PRESENCE_YES : PRESENCE_NO, at};
 }
 
+/* With finals of all that is not as it was loaded: it was not there, and is not there. */
+static bool gone_again(const struct scan *scan)
+{
+    return scan->items->history->final_all && access_of(scan, scan->below)->kind == HISTORY_DELETE &&
+           presence_begin(scan).now == PRESENCE_NO;
+}
+
 static void scan_presence(struct scan *scan)
 {
     item_begin(scan, scan->visits, scan->presence_end);
@@ -501,7 +508,7 @@ static void scan_presence(struct scan *scan)
             break;
         }
     }
-    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final)
+    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final && !gone_again(scan))
         found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
 }
 

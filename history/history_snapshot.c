@@ -1,4 +1,4 @@
-/* history_snapshot.c - one array of words: of each record its key, table and number of cells, then two words a cell; and a hash of them. */
+/* history_snapshot.c - of each record its key, table and number of cells, then two words a cell, in chunks of a journal; and a hash of them. */
 #include "history_snapshot.h"
 
 #include "history_digest.h"
@@ -12,44 +12,40 @@ struct cell_state {
 
 struct record_state {
     uint64_t key;
-    uint32_t table_id, cells;
+    uint32_t table_id;
+    uint16_t cells;
+    uint16_t there; /* history_snapshot_changed has met it */
     struct cell_state states[];
 };
 
-#define CHUNK_WORDS (1u << 15)
-#define RECORD_WORDS(cells) ((uint32_t)(sizeof(struct record_state) / 8 + (cells) * sizeof(struct cell_state) / 8))
-
-struct chunk {
-    struct chunk *next;
-    uint32_t used;
-    uint64_t words[CHUNK_WORDS];
-};
+#define RECORD_BYTES(cells) (sizeof(struct record_state) + (cells) * sizeof(struct cell_state))
 
 struct history_snapshot {
     uint64_t versions;
     struct cellar_error *error;
-    struct chunk *chunks;
-    const struct record_state **slots; /* of the hash; at least twice as many as records */
+    struct history_journal *journal;
+    struct history_chunk *chunks;
+    struct record_state **slots; /* of the hash; at least twice as many as records */
     uint64_t slot_count, count;
 };
 
 /* ---- the hash ---- */
 
-static const struct record_state **slot_of(const struct history_snapshot *snapshot, uint32_t table_id, uint64_t key)
+static struct record_state **slot_of(const struct history_snapshot *snapshot, uint32_t table_id, uint64_t key)
 {
     uint64_t at = ((key + ((uint64_t)table_id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
     for (;; at++) {
-        const struct record_state **slot = &snapshot->slots[at & (snapshot->slot_count - 1)];
+        struct record_state **slot = &snapshot->slots[at & (snapshot->slot_count - 1)];
         if (!*slot || ((*slot)->key == key && (*slot)->table_id == table_id)) return slot;
     }
 }
 
 static int grow(struct history_snapshot *snapshot)
 {
-    const struct record_state **old = snapshot->slots;
+    struct record_state **old = snapshot->slots;
     uint64_t old_count = snapshot->slot_count, slot_count = old_count ? 2 * old_count : 1024;
 
-    const struct record_state **slots = calloc(slot_count, sizeof *slots);
+    struct record_state **slots = calloc(slot_count, sizeof *slots);
     if (!slots) return -CELLAR_ERR_NOMEM;
     snapshot->slots = slots;
     snapshot->slot_count = slot_count;
@@ -63,17 +59,14 @@ static int grow(struct history_snapshot *snapshot)
 
 static struct record_state *record_room(struct history_snapshot *snapshot, uint32_t cells)
 {
-    struct chunk *chunk = snapshot->chunks;
-    if (!chunk || chunk->used + RECORD_WORDS(cells) > CHUNK_WORDS) {
-        chunk = malloc(sizeof *chunk);
+    struct history_chunk *chunk = snapshot->chunks;
+    if (!chunk || chunk->bytes - chunk->used < RECORD_BYTES(cells)) {
+        chunk = history_journal_chunk(snapshot->journal, HISTORY_CHUNK_LOADED, RECORD_BYTES(cells), chunk);
         if (!chunk) return NULL;
         chunk->next = snapshot->chunks;
-        chunk->used = 0;
         snapshot->chunks = chunk;
     }
-    void *room = &chunk->words[chunk->used];
-    chunk->used += RECORD_WORDS(cells);
-    return room;
+    return (void *)((uint8_t *)chunk->data + chunk->used);
 }
 
 static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_addr addr, const uint8_t *image)
@@ -89,10 +82,12 @@ static int slot_seen(void *arg, const struct cellar_table *table, struct fabric_
     if (!record) return -CELLAR_ERR_NOMEM;
     record->key = header->key;
     record->table_id = table->id;
-    record->cells = schema->cell_count;
+    record->cells = (uint16_t)schema->cell_count;
+    record->there = 0;
     for (uint32_t cell = 0; cell < schema->cell_count; cell++)
         record->states[cell] = (struct cell_state){record_version(schema, image, cell) & snapshot->versions,
                                                    history_digest_cell(schema, image, cell)};
+    history_journal_used(snapshot->chunks, snapshot->chunks->used + RECORD_BYTES(schema->cell_count));
     *slot_of(snapshot, table->id, header->key) = record; /* of two with one key the audit complains */
     snapshot->count++;
     return 0;
@@ -104,15 +99,17 @@ static int pool_walk(struct coro *co, struct coordinator *coordinator, void *arg
     return loader_slots(co, coordinator->worker->loader, slot_seen, snapshot, snapshot->error);
 }
 
-int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t versions, struct history_snapshot **out,
-                          struct cellar_error *error)
+int history_snapshot_take(struct cellar *db, uint32_t coordinator, uint64_t versions, struct history_journal *journal,
+                          struct history_snapshot **out, struct cellar_error *error)
 {
     struct cellar_error unused;
     struct history_snapshot *snapshot = calloc(1, sizeof *snapshot);
     int rc = snapshot ? 0 : -CELLAR_ERR_NOMEM;
 
     *out = snapshot;
-    if (rc == 0) *snapshot = (struct history_snapshot){.versions = versions, .error = error ? error : &unused};
+    if (rc == 0)
+        *snapshot =
+            (struct history_snapshot){.versions = versions, .journal = journal, .error = error ? error : &unused};
     if (rc == 0) rc = grow(snapshot);
     if (rc == 0) rc = db_run_on(db, coordinator, pool_walk, snapshot);
     if (rc == 0) return 0;
@@ -155,13 +152,64 @@ int history_snapshot_add(const struct history_snapshot *snapshot, struct history
     return rc;
 }
 
+/* ---- what has changed since ---- */
+
+uint32_t history_snapshot_changed(const struct history_snapshot *snapshot, const struct cellar_table *table,
+                                  const uint8_t *image, bool *new)
+{
+    const struct record_wire *header = (const struct record_wire *)(const void *)image;
+    struct record_state *record = *slot_of(snapshot, table->id, header->key);
+    uint32_t changed = 0;
+
+    *new = record == NULL;
+    if (*new) return table->schema.all_cells;
+    record->there = 1;
+    for (uint32_t cell = 0; cell < table->schema.cell_count; cell++)
+        if (record->states[cell].version != (record_version(&table->schema, image, cell) & snapshot->versions) ||
+            record->states[cell].digest != history_digest_cell(&table->schema, image, cell))
+            changed |= 1u << cell;
+    return changed;
+}
+
+int history_snapshot_gone(const struct history_snapshot *snapshot, const struct history_touched *touched,
+                          const struct cellar_table *left_out, struct history *history)
+{
+    int rc = 0;
+    for (uint64_t i = 0; rc == 0 && i < snapshot->slot_count; i++) {
+        const struct record_state *record = snapshot->slots[i];
+        if (!record || record->there || (left_out && record->table_id == left_out->id)) continue;
+        if (history_touched_find(touched, record->table_id, record->key)) continue;
+        rc = history_final_add(
+            history,
+            &(struct history_final){.table_id = record->table_id, .cell = HISTORY_PRESENCE, .key = record->key});
+    }
+    return rc;
+}
+
+int history_snapshot_read(const uint64_t *words, uint64_t bytes, const struct history_touched *touched,
+                          struct history *history)
+{
+    const uint8_t *at = (const uint8_t *)words, *end = at + bytes;
+    int rc = 0;
+
+    while (rc == 0 && (uint64_t)(end - at) >= sizeof(struct record_state)) {
+        const struct record_state *record = (const void *)at;
+        if (record->cells > CELLAR_CELLS_MAX || RECORD_BYTES(record->cells) > (uint64_t)(end - at))
+            return -CELLAR_ERR_CORRUPT;
+        const struct history_touched_record *found = history_touched_find(touched, record->table_id, record->key);
+        if (found) rc = record_add(found, record, history);
+        at += RECORD_BYTES(record->cells);
+    }
+    return rc;
+}
+
 void history_snapshot_free(struct history_snapshot *snapshot)
 {
     if (!snapshot) return;
     while (snapshot->chunks) {
-        struct chunk *done = snapshot->chunks;
+        struct history_chunk *done = snapshot->chunks;
         snapshot->chunks = done->next;
-        free(done);
+        history_journal_release(snapshot->journal, done);
     }
     free(snapshot->slots);
     free(snapshot);

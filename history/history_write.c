@@ -1,5 +1,6 @@
 /* history_write.c - a history into a file, line by line, under a checksum. */
 #include "history_file.h"
+#include "history_journal.h"
 #include "history_line.h"
 #include "layout.h"
 
@@ -77,6 +78,7 @@ static void put_header(struct writer *writer, const struct history *history)
     put(writer, "},\"clock_error_ns\":%" PRIu64 ",\"nodes_lost\":%s", history->clock_error_ns,
         history->nodes_lost ? "true" : "false");
     if (history->no_epochs) put(writer, ",\"no_epochs\":true");
+    if (history->final_all) put(writer, ",\"final_all\":true");
     if (history->parts)
         put(writer, ",\"part\":%u,\"parts\":%u,\"run\":\"%" PRIx64 "\"", history->part, history->parts, history->run);
     put(writer, "}\n");
@@ -278,7 +280,7 @@ int history_write_accept(const char *path, struct cellar_error *error)
 
 int history_write(const struct history *history, const char *path, struct cellar_error *error)
 {
-    char partial[PATH_BYTES];
+    char partial[PATH_BYTES], journal[HISTORY_JOURNAL_PATH_BYTES];
     FILE *file;
 
     if (!writable(history))
@@ -288,7 +290,10 @@ int history_write(const struct history *history, const char *path, struct cellar
     code = write_to(file, history);
     if (fclose(file) && !code) code = errno;
     if (!code && rename(partial, path)) code = errno;
-    if (!code) return 0;
+    if (!code) {
+        if (!history_journal_name(path, journal, NULL)) unlink(journal);
+        return 0;
+    }
     unlink(partial);
     return err_set(error, CELLAR_ERR_SYSTEM, "%.120s: %s", path, strerror(code));
 }

@@ -58,13 +58,16 @@ static void print_help(void)
         "Judges the history of a run (docs/history.md), as cellar bench --history records it: is it strictly "
         "serializable,\n"
         "and is the pool what its last versions say? A violation is told in words: who read and wrote which versions,\n"
-        "and why that cannot be. A run of several processes has left one file of each: give all of them.\n",
+        "and why that cannot be. A run of several processes has left one file of each: give all of them. A run that "
+        "died\n"
+        "has left FILE.recording in place of FILE.\n",
         stdout);
     options_print(&options, stdout);
     fputs("\nExamples\n"
           "  cellar check --history run.jsonl\n"
           "  cellar check --history run.jsonl --no-realtime --json verdict.json\n"
           "  cellar check --history part0.jsonl,part1.jsonl\n"
+          "  cellar check --history part0.jsonl,part1.jsonl.recording\n"
           "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no history.\n",
           stdout);
 }
@@ -194,6 +197,9 @@ static void print_text(const struct check *check, FILE *out)
     if (check->outcomes[HISTORY_ABORTED])
         fprintf(out, "  and %s attempts that were aborted, which are not judged\n",
                 style_count(numbers[0], check->outcomes[HISTORY_ABORTED]));
+    if (check->history.died)
+        fprintf(out, "  of %u process%s that died: what was recorded until then; what had not ended is indeterminate\n",
+                check->history.died, check->history.died == 1 ? "" : "es");
     if (check->history.torn)
         fprintf(out, "  the file breaks off at line %llu: what follows is missing, and is not judged\n",
                 (unsigned long long)check->history.torn_line);
@@ -206,16 +212,16 @@ static json_t *verdict_json(const struct check *check)
     json_t *cycle = json_array();
     for (uint32_t i = 0; i < verdict->cycle_count; i++)
         json_array_append_new(cycle, json_integer((json_int_t)verdict->cycle[i]));
-    return json_pack("{s:s, s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:I}",
-                     "history", check->history_path, "ok", !strcmp(verdict->kind, "ok"), "kind", verdict->kind, "text",
-                     verdict->text, "concerned", cycle, "txns", (json_int_t)verdict->txns, "committed",
-                     (json_int_t)check->outcomes[HISTORY_COMMITTED], "failed",
-                     (json_int_t)check->outcomes[HISTORY_FAILED], "indeterminate",
-                     (json_int_t)check->outcomes[HISTORY_INDETERMINATE], "aborted",
-                     (json_int_t)check->outcomes[HISTORY_ABORTED], "accesses", (json_int_t)check->history.access_count,
-                     "items", (json_int_t)verdict->items, "edges", (json_int_t)verdict->edges, "realtime",
-                     check->options.realtime, "loaded", check->history.has_loaded, "final", check->history.has_final,
-                     "torn", check->history.torn, "clock_error_ns", (json_int_t)check->options.clock_error_ns);
+    return json_pack(
+        "{s:s, s:b, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:I, s:I}", "history",
+        check->history_path, "ok", !strcmp(verdict->kind, "ok"), "kind", verdict->kind, "text", verdict->text,
+        "concerned", cycle, "txns", (json_int_t)verdict->txns, "committed",
+        (json_int_t)check->outcomes[HISTORY_COMMITTED], "failed", (json_int_t)check->outcomes[HISTORY_FAILED],
+        "indeterminate", (json_int_t)check->outcomes[HISTORY_INDETERMINATE], "aborted",
+        (json_int_t)check->outcomes[HISTORY_ABORTED], "accesses", (json_int_t)check->history.access_count, "items",
+        (json_int_t)verdict->items, "edges", (json_int_t)verdict->edges, "realtime", check->options.realtime, "loaded",
+        check->history.has_loaded, "final", check->history.has_final, "torn", check->history.torn, "died",
+        (json_int_t)check->history.died, "clock_error_ns", (json_int_t)check->options.clock_error_ns);
 }
 
 static int write_json(const struct check *check, struct cellar_error *error)

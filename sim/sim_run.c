@@ -1,6 +1,7 @@
 /* sim_run.c - builds the cluster of a plan, runs its clients in a phase with faults and one without, and hands over to the judge. */
 #include "sim_run.h"
 
+#include "history_journal.h"
 #include "plant.h"
 #include "sim_failover.h"
 #include "sim_recover.h"
@@ -171,6 +172,21 @@ static int fill_client(struct cellar_session *session, void *arg)
     return state->load->ops->fill(state->load, session, state->error);
 }
 
+/* A run that dies leaves what it had recorded beside the history's file. */
+static int record(struct sim_state *state)
+{
+    char journal[HISTORY_JOURNAL_PATH_BYTES];
+    const struct history_recorder_file file = {.path = journal};
+    const char *path = state->plan->history;
+
+    int code = path ? history_journal_name(path, journal, state->error) : 0;
+    if (code == 0)
+        code = history_recorder_open(state->db, fabric_sim_true_ns, TXNS_RECORDED_MAX, path ? &file : NULL,
+                                     &state->recorder, state->error);
+    if (code == 0) history_recorder_start(state->recorder);
+    return code;
+}
+
 static int fill(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
@@ -182,9 +198,7 @@ static int fill(struct sim_state *state)
         state->clients[i].cn = i / (plan->threads * plan->coros);
     int code = sim_load_find(plan->workload)->open(plan, state->db, &state->load, state->error);
     if (code == 0) code = cellar_run(state->db, fill_client, state);
-    if (code == 0)
-        code = history_recorder_open(state->db, fabric_sim_true_ns, TXNS_RECORDED_MAX, &state->recorder, state->error);
-    return code;
+    return code ? code : record(state);
 }
 
 /* Until nobody is left who could be recovered: a recoverer may itself have stopped meanwhile. */

@@ -553,7 +553,8 @@ static const char *run_lab(struct lab *lab, bool *open)
     *open = code == 0;
     if (code == 0) code = make_table(lab);
     if (code == 0 && lab->options->history)
-        code = history_recorder_open(lab->db, fabric_sim_true_ns, RECORDED_MAX, &lab->recorder, &lab->error);
+        code = history_recorder_open(lab->db, fabric_sim_true_ns, RECORDED_MAX, NULL, &lab->recorder, &lab->error);
+    if (code == 0 && lab->recorder) history_recorder_start(lab->recorder);
     if (code != 0) return fail(lab, "not set up: %s: %s", cellar_error_text(code), lab->error.text);
     cellar_stats_reset(lab->db);
     const char *verdict = run_clients(lab);

@@ -189,6 +189,47 @@ name="parts with other tables" && check "$folder/part0,$folder/other" && refuses
 sed 's/"run":"[0-9a-f]*"/"run":"1"/;s/,"checksum":"[0-9a-f]*"//' "$folder/part1" >"$folder/other"
 name="parts of two runs" && check "$folder/part0,$folder/other" && refuses "their run numbers differ"
 
+# ---- of processes that die ----
+
+# The bug of a run that is alone: what it had recorded is there, and is in order; the next run of that name is.
+timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --seconds 60 --threads 2 --history "$folder/dead" >"$folder/bench" 2>&1 </dev/null &
+pid=$!
+until_true 60 child $pid busy || fail "a run to be ended does not begin: $(cat "$folder/bench")"
+sleep 0.5
+child $pid kill -ABRT
+wait $pid 2>/dev/null
+[ ! -e "$folder/dead" ] || fail "a run that died has a history"
+name="a run that died" && check "$folder/dead.recording" --json "$folder/json"
+[ $status -eq 0 ] && grep -q '"died": 1' "$folder/json" || fail "$name: exit $status: $(cat "$folder/out" "$folder/err")"
+says "of 1 process that died: what was recorded until then" "strictly serializable"
+name="the history of a run that died" && check "$folder/dead" && refuses "but its process left $folder/dead.recording"
+head -c 20000 "$folder/dead.recording" >"$folder/bad"
+name="a recording cut off" && check "$folder/bad" && refuses "a recording that is damaged"
+timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --history "$folder/dead" >"$folder/bench" 2>&1 </dev/null || fail "after it: $(cat "$folder/bench")"
+[ ! -e "$folder/dead.recording" ] || fail "a recording outlives its history"
+
+# One of three is killed, and the others go on: its part is what it had recorded, and the pool at rest tells of its writes, too.
+"$cellar" memnode --socket "$folder/mn3" --bytes 300M >"$folder/mn.out" 2>&1 &
+started+=($!)
+until_true 60 test -S "$folder/mn3" || fail "no socket of a memory node: $(cat "$folder/mn.out")"
+for process in 0 1 2; do
+    timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --seconds 3 --threads 1 --memnodes "$folder/mn3" --process $process/3 --survive \
+        --lease 10 --history "$folder/of$process" --json "$folder/json$process" >"$folder/bench$process" 2>&1 </dev/null &
+    processes[process]=$!
+done
+until_true 100 grep -qs "all 3 processes run" "$folder/bench1" || fail "three processes do not begin: $(cat "$folder"/bench[012])"
+sleep 0.5
+child "${processes[1]}" kill -KILL
+wait "${processes[1]}" 2>/dev/null
+for process in 0 2; do
+    wait "${processes[process]}" || fail "process $process: $(tail -3 "$folder/bench$process")"
+done
+name="one of three was killed" && check "$folder/of0,$folder/of1.recording,$folder/of2" --json "$folder/json"
+[ $status -eq 0 ] || fail "$name: exit $status: $(cat "$folder/out" "$folder/err")"
+says "of 1 process that died" "strictly serializable, and the pool at rest is what the last versions say"
+sed 's/"run":"[0-9a-f]*"/"run":"1"/;s/,"checksum":"[0-9a-f]*"//' "$folder/of2" >"$folder/other"
+name="a recording of another run" && check "$folder/of0,$folder/of1.recording,$folder/other" && refuses "their run numbers differ"
+
 # ---- files that are none ----
 
 records smallbank --accounts 20 --txns 40 --threads 1

@@ -98,7 +98,6 @@ refused "needs --process" --survive
 refused "needs --memnodes" --lease 1
 refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease soon
 refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease 17
-refused "holes" --memnodes "$folder/x" --process 0/2 --survive --history "$folder/h"
 
 [ $failures -eq 0 ] && echo "the others go on, whoever dies"
 [ $failures -eq 0 ]

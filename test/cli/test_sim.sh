@@ -138,6 +138,18 @@ status=$?
     grep -q "^  replay   cellar sim --workload cells --seed 1 .*--txns 500000" "$folder/out" && grep -q ", 1 failed$" "$folder/out" ||
     fail "a child was killed: exit $status: $(cat "$folder/out" "$folder/err")"
 
+# What it had recorded stays, and is judged.
+"$cellar" sim --workload cells --seed 1 --no-shrink --txns 500000 --faults none --schedule time --en-bits 16 --history "$folder/dead" \
+    >"$folder/out" 2>&1 </dev/null &
+pid=$! child=
+until_true 60 begun && until_true 60 test -s "$folder/dead.recording"
+sleep 1
+kill -SEGV "$child"
+wait $pid
+[ ! -e "$folder/dead" ] || fail "a seed that crashed has a history"
+timeout -k 5 240 "$cellar" check --history "$folder/dead.recording" >"$folder/out" 2>&1 </dev/null && grep -q "1 process that died" "$folder/out" ||
+    fail "what a crashed seed has left: exit $?: $(cat "$folder/out")"
+
 # ---- on a terminal: how far, how fast, how long still
 if ! command -v script >/dev/null || ! script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     echo "no pseudo-terminal is to be had: the line of progress is not looked at"

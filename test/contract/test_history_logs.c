@@ -40,7 +40,8 @@ static void begin(struct logged *logged, const struct api_variant *variant, stru
     api_open_with(&logged->api, variant, config);
     api_load(&logged->api, 0, 10);
     MUST(&logged->api.error,
-         history_recorder_open(logged->api.db, NULL, UINT64_MAX, &logged->recorder, &logged->api.error));
+         history_recorder_open(logged->api.db, NULL, UINT64_MAX, NULL, &logged->recorder, &logged->api.error));
+    history_recorder_start(logged->recorder);
 }
 
 static void call(struct logged *logged, uint64_t key, bool insert, bool erase)

@@ -4,9 +4,14 @@
  */
 #include "api.h"
 #include "history_digest.h"
+#include "history_check.h"
+#include "history_journal.h"
 #include "history_recorder.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- transactions as scripts ---- */
 
@@ -199,7 +204,8 @@ static void record(struct recorded *recorded, const struct api_variant *variant,
     api_open_with(&recorded->api, variant, config);
     api_load(&recorded->api, 0, 10);
     MUST(&recorded->api.error,
-         history_recorder_open(recorded->api.db, NULL, txns_max, &recorded->recorder, &recorded->api.error));
+         history_recorder_open(recorded->api.db, NULL, txns_max, NULL, &recorded->recorder, &recorded->api.error));
+    history_recorder_start(recorded->recorder);
 }
 
 static void stop(struct recorded *recorded)
@@ -457,6 +463,97 @@ static void what_a_lost_node_told(void **state)
     done(&r);
 }
 
+/* A body that ends its process, amid a transaction. */
+static int die_body(struct cellar_txn *txn, struct api_call *call)
+{
+    (void)!cellar_access(txn, call->items, 1, CELL_A, CELL_A, 0);
+    (void)!cellar_fetch(txn);
+    raise(SIGKILL);
+    return 0;
+}
+
+static char journal[] = "/tmp/cellar-recorder-XXXXXX";
+
+/* In a process of its own: it never returns. */
+static void record_and_die(const struct api_variant *variant)
+{
+    const struct history_recorder_file file = {.path = journal, .part = 2, .parts = 4, .run = 5};
+    struct recorded r = {0};
+
+    api_open_with(&r.api, variant, (struct cellar_config){0});
+    api_load(&r.api, 0, 10);
+    MUST(&r.api.error, history_recorder_open(r.api.db, NULL, 100, &file, &r.recorder, &r.api.error));
+    history_recorder_start(r.recorder);
+    assert_code(RUN(&r.api, {ACCESS, 3, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_A, 500}), 0);
+    assert_code(RUN(&r.api, {DELETE, 7, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {ACCESS, 13, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}), -CELLAR_ERR_NOT_FOUND);
+    struct script script = {.steps = NULL};
+    api_run(&r.api, die_body, &script);
+}
+
+/* Killed amid a transaction: those before it are in its journal, as they would be in its history. */
+static void what_outlives_its_process(void **state)
+{
+    struct history history = {0};
+    struct history_verdict verdict;
+    struct cellar_error error = {0};
+    int status, file = mkstemp(journal);
+
+    assert_true(file >= 0);
+    close(file);
+    pid_t pid = fork();
+    if (pid == 0) {
+        record_and_die(*state);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    MUST(&error, history_journal_read(&history, journal, &error));
+    unlink(journal);
+    strcpy(journal + strlen(journal) - 6, "XXXXXX");
+    assert_int_equal(history.txn_count, 3);
+    EXPECT(&history, 0, LOADED(3, ITEM_A, 9), WRITE(3, ITEM_A, 2, history.txns[0].ts, 1, 500));
+    EXPECT(&history, 1, PRESENCE(HISTORY_DELETE, 7, history.txns[1].ts), CELLS_GONE(7, 2, history.txns[1].ts, 1));
+    assert_int_equal(history.txns[2].outcome, HISTORY_FAILED);
+    assert_int_equal(history.loaded_count, 6); /* a cell of 3; of 7 four, and that it was there */
+    assert_int_equal(history.died, 1);
+    assert_int_equal(history.part, 2);
+    assert_int_equal(history.run, 5);
+    assert_false(history.has_final);
+    const struct history_check_options options = {.realtime = true, .settled = true};
+    if (history_check(&history, &options, &verdict)) fail_msg("%s: %s", verdict.kind, verdict.text);
+    history_free(&history);
+}
+
+/* Of a process that died there are no finals: another one says of all that is not as it was how that was left. */
+static void what_another_one_covers(void **state)
+{
+    struct recorded r;
+    record(&r, *state, (struct cellar_config){0}, 100);
+    history_recorder_stop(r.recorder);
+    assert_code(RUN(&r.api, {ACCESS, 3, CELL_A, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_A, 500}), 0);
+    assert_code(RUN(&r.api, {DELETE, 7, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {INSERT, 12, 0, 0, 20}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {INSERT, 13, 0, 0, 20}, {FETCH, 0, 0, 0, 0}), 0);
+    assert_code(RUN(&r.api, {DELETE, 13, 0, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    history_recorder_start(r.recorder);
+    assert_code(RUN(&r.api, {ACCESS, 3, CELL_B, CELL_B, 0}, {FETCH, 0, 0, 0, 0}, {PUT, 3, 0, CELL_B, 501}), 0);
+    assert_code(RUN(&r.api, {ACCESS, 5, CELL_N, 0, 0}, {FETCH, 0, 0, 0, 0}), 0);
+    history_recorder_cover(r.recorder);
+    stop(&r);
+    assert_true(r.history.final_all);
+    assert_int_equal(r.history.final_count,
+                     9); /* two cells of 3, one of 5; 7 is gone; 12 is there with its four cells */
+    assert_true(final_of(&r.history, 3, ITEM_A)->digest == digest_of(ITEM_A, 500));
+    assert_true(final_of(&r.history, 3, ITEM_B)->digest == digest_of(ITEM_B, 501));
+    assert_final(&r.history, 5, ITEM_N, 1, 1, 5);
+    assert_presence(&r.history, 7, 0);
+    assert_presence(&r.history, 12, 1);
+    assert_true(final_of(&r.history, 12, ITEM_TEXT)->digest == digest_of(ITEM_TEXT, 20));
+    assert_null(final_of(&r.history, 13, HISTORY_PRESENCE));
+    done(&r);
+}
+
 static int add_one(struct cellar_txn *txn, struct api_call *call)
 {
     struct script *script = (struct script *)call;
@@ -554,11 +651,18 @@ static void the_same_again(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_EXACT(reads_and_writes),    API_TEST_EXACT(blocks),
-        API_TEST_EXACT(inserts_and_deletes), API_TEST_EXACT(presence_without_cells),
-        API_TEST_EXACT(what_fails_has_read), API_TEST_EXACT(what_aborts_is_not_there),
-        API_TEST_EXACT(what_nobody_knows),   API_TEST(what_a_lost_node_told),
-        API_TEST_EXACT(many_at_once),        API_TEST(the_same_again),
+        API_TEST_EXACT(reads_and_writes),
+        API_TEST_EXACT(blocks),
+        API_TEST_EXACT(inserts_and_deletes),
+        API_TEST_EXACT(presence_without_cells),
+        API_TEST_EXACT(what_fails_has_read),
+        API_TEST_EXACT(what_aborts_is_not_there),
+        API_TEST_EXACT(what_nobody_knows),
+        API_TEST(what_a_lost_node_told),
+        API_TEST_EXACT(many_at_once),
+        API_TEST(the_same_again),
+        API_TEST_EXACT(what_outlives_its_process),
+        API_TEST_EXACT(what_another_one_covers),
     };
     return api_main("history_recorder", tests, sizeof tests / sizeof *tests, argc, argv);
 }

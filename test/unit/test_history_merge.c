@@ -63,6 +63,28 @@ static void unknown_finals_make_all_unknown(void **state)
     history_free(&whole);
 }
 
+/* What a process that died has left has no finals; another one has looked after all that changed, or has not. */
+static void the_dead_have_no_finals(void **state)
+{
+    struct history parts[2], whole = {0};
+    (void)state;
+    for (int cover = 0; cover < 2; cover++) {
+        parts[0] = part_make(0, 2);
+        parts[1] = part_make(1, 2);
+        parts[1].has_final = false;
+        parts[1].died = 1;
+        parts[1].final_count = 0;
+        parts[0].final_all = cover;
+        assert_int_equal(history_merge(parts, 2, &whole, NULL), 0);
+        assert_int_equal(whole.has_final, cover);
+        assert_int_equal(whole.final_all, cover);
+        assert_int_equal(whole.died, 1);
+        assert_int_equal(whole.txn_count, 6);
+        assert_int_equal(whole.final_count, cover ? 2 : 0);
+        history_free(&whole);
+    }
+}
+
 static void refused(struct history first, struct history second, int code, const char *text)
 {
     struct history parts[2] = {first, second}, whole = {0};
@@ -98,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_become_one),
         cmocka_unit_test(unknown_finals_make_all_unknown),
+        cmocka_unit_test(the_dead_have_no_finals),
         cmocka_unit_test(what_does_not_belong_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
