@@ -101,6 +101,7 @@ static int prepare(struct run *run, struct cellar_error *error)
                                   .client_first = settings->process * sessions,
                                   .client_count = settings->processes * sessions,
                                   .timeout_ns = together(run) ? settings_patience_ns(settings) : 0,
+                                  .attempts_max = settings->attempts_max,
                                   .leave = settings->survive ? processes_leave_one : NULL,
                                   .leave_arg = &run->processes,
                                   .leave_every_ns = LEAVE_EVERY_NS,

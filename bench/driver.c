@@ -107,15 +107,18 @@ static inline void publish(uint64_t *word, uint64_t value) { __atomic_store_n(wo
 
 /*
  * A call that began in the window: all its attempts count, whenever it ended; it is a transaction of the window if it
- * ended there.
+ * ended there, and was not dropped.
  */
 static inline void measure(struct driver_session *slot, uint32_t type, const struct cellar_result *result, bool within)
 {
     struct driver_type *stat = &slot->types[type];
-    uint32_t aborted = result->attempts - 1;
+    bool dropped = result->code == -CELLAR_ERR_RETRY;
+    uint32_t aborted = result->attempts - !dropped;
     stat->aborted += aborted;
     if (aborted) publish(&slot->aborted, slot->aborted + aborted);
     if (!within) return;
+    stat->dropped += dropped;
+    if (dropped) return;
     stat->committed++;
     hist_add(&stat->latency_ns, result->latency_ns);
     publish(&slot->committed, slot->committed + 1);
@@ -159,14 +162,21 @@ static inline bool stopped(const struct driver *driver)
            (driver->recorder && history_recorder_full(driver->recorder));
 }
 
+/* The next transaction. 0 also when it was dropped: result->code says so. */
+static inline int run_next(struct loop *loop, uint32_t *type, struct cellar_result *result)
+{
+    const struct driver *driver = loop->driver;
+    int code = driver->workload->next(driver->run, loop->session, loop->slot->client, type, &loop->options, result);
+    return code == -CELLAR_ERR_RETRY ? 0 : code;
+}
+
 /* Runs and throws away transactions until the warm-up is over. */
 static int warm_up(struct loop *loop)
 {
-    const struct workload *workload = loop->driver->workload;
     struct cellar_result result;
     uint32_t type;
     while (loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
-        int code = workload->next(loop->driver->run, loop->session, loop->slot->client, &type, &loop->options, &result);
+        int code = run_next(loop, &type, &result);
         if (code < 0) return code;
         pass_time(loop, &result);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
@@ -174,30 +184,29 @@ static int warm_up(struct loop *loop)
     return 0;
 }
 
-/* Counts this moment's transaction; strikes when it is time. */
-static void strike_in_time(struct loop *loop)
+/* Counts this moment's transactions, `count` of them; strikes when it is time. */
+static void strike_in_time(struct loop *loop, uint32_t count)
 {
     struct driver *driver = loop->driver;
     uint64_t passed_ns = loop->now_ns - loop->slot->window_start_ns;
-    if (loop->now_ns < loop->boundary_ns) loop->slot->ticks[passed_ns / driver->tick_ns]++;
+    if (loop->now_ns < loop->boundary_ns) loop->slot->ticks[passed_ns / driver->tick_ns] += count;
     if (passed_ns < driver->strike_ns || (int32_t)loop->slot->cn == driver->strike_cn) return;
     if (__atomic_exchange_n(&driver->struck, 1, __ATOMIC_RELAXED) == 0) driver->strike(driver->strike_arg);
 }
 
 static int measured(struct loop *loop)
 {
-    const struct workload *workload = loop->driver->workload;
     struct driver_session *slot = loop->slot;
     struct cellar_result result;
     uint32_t type;
     while (loop->left && loop->now_ns < loop->boundary_ns && !stopped(loop->driver)) {
-        int code = workload->next(loop->driver->run, loop->session, slot->client, &type, &loop->options, &result);
+        int code = run_next(loop, &type, &result);
         if (code < 0) return code;
         pass_time(loop, &result);
-        slot->done++;
+        slot->done += result.code == 0;
         loop->left--;
         measure(slot, type, &result, loop->now_ns < loop->boundary_ns);
-        if (loop->driver->strike) strike_in_time(loop);
+        if (loop->driver->strike) strike_in_time(loop, result.code == 0);
         if (--loop->until_sync == 0 && (code = sync_clock(loop)) < 0) return code;
     }
     return 0;
@@ -230,11 +239,12 @@ static int run_client(struct cellar_session *session, void *arg)
 {
     struct driver *driver = arg;
     struct driver_session *slot = &driver->sessions[cellar_session_index(session)];
-    struct loop loop = {.driver = driver,
-                        .slot = slot,
-                        .session = session,
-                        .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns},
-                        .until_sync = SYNC_TXNS};
+    struct loop loop = {
+        .driver = driver,
+        .slot = slot,
+        .session = session,
+        .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns, .attempts_max = driver->attempts_max},
+        .until_sync = SYNC_TXNS};
     slot->cn = cellar_session_cn(session);
     int code = driver->workload->client_init(driver->run, session, slot->client);
     loop.now_ns = cellar_session_now_ns(session);
@@ -262,6 +272,7 @@ static void type_merge(struct driver_type *into, const struct driver_type *from)
 {
     into->committed += from->committed;
     into->aborted += from->aborted;
+    into->dropped += from->dropped;
     hist_merge(&into->latency_ns, &from->latency_ns);
 }
 
@@ -313,6 +324,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     for (uint32_t t = 0; t < driver->workload->type_count; t++) type_merge(&totals->all, &totals->types[t]);
     totals->committed = totals->all.committed;
     totals->aborted = totals->all.aborted;
+    totals->dropped = totals->all.dropped;
     totals->elapsed_s = end > start ? (double)(end - start) * 1e-9 : 0;
     totals->fairness = jain(driver);
     totals->tick_ns = driver->tick_ns;

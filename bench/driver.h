@@ -12,6 +12,7 @@
 struct driver_type {
     /* transactions that ended in the measured window; aborted attempts of all calls that began in it */
     uint64_t committed, aborted;
+    uint64_t dropped; /* transactions that ended there by attempts_max; their attempts are aborted ones */
     struct hist latency_ns;
 };
 
@@ -43,6 +44,7 @@ struct driver {
         client_count;    /* indexes of this driver's clients start there, of so many in all processes; 0: as sessions */
     bool exact;          /* the clock costs nothing: look at it after each transaction */
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
+    uint32_t attempts_max; /* 0: none; a transaction that has had so many is dropped */
     /* leaves what a client has counted so far where others find it, each leave_every_ns; NULL: it does not */
     int (*leave)(void *arg, struct cellar_session *session, const struct workload_client *client);
     void *leave_arg;
@@ -73,7 +75,7 @@ struct driver {
 
 /* What all sessions together measured. */
 struct driver_totals {
-    uint64_t committed, aborted;
+    uint64_t committed, aborted, dropped;
     uint64_t longest_ns;        /* of all sessions' calls */
     uint64_t done;              /* transactions since the baseline */
     double elapsed_s;           /* of the window */

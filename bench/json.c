@@ -204,6 +204,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "interrupted", json_boolean(outcome->interrupted));
     json_object_set_new(root, "committed", count(totals->committed));
     json_object_set_new(root, "aborted", count(totals->aborted));
+    json_object_set_new(root, "dropped", count(totals->dropped));
     json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
     if (!strcmp(outcome->settings->cc, "cellar")) json_object_set_new(root, "hot", hot(outcome));
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));

@@ -104,6 +104,9 @@ static void print_throughput(const struct page *page)
             style_count(rate, (uint64_t)outcome_tps(page->outcome)), page->style.end,
             style_count(committed, totals->committed), totals->elapsed_s,
             style_percent(percent, outcome_abort_rate(totals->aborted, totals->committed)), totals->fairness);
+    if (totals->dropped)
+        fprintf(page->out, "  %s transactions dropped, each when %u attempts had been aborted\n",
+                style_count(rate, totals->dropped), page->outcome->settings->attempts_max);
     if (page->outcome->nics_limited) print_nics(page);
     if (page->outcome->settings->sim)
         fprintf(page->out,

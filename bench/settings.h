@@ -13,6 +13,7 @@ struct settings {
     struct cellar_config db; /* pool_bytes 0: still to be estimated */
     double seconds, warmup_s;
     uint64_t txns;               /* 0: the run is bounded by time */
+    uint32_t attempts_max;       /* of a transaction, which is dropped then; 0: none is */
     bool survive;                /* the others go on when one of these processes dies */
     uint32_t process, processes; /* this is number `process` of so many that run together on the same memory nodes */
     const char *json;

@@ -40,6 +40,7 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
                                   .warmup_ns = (uint64_t)(settings->warmup_s * 1e9),
                                   .measure_ns = (uint64_t)(settings->seconds * 1e9),
                                   .txns = settings->txns,
+                                  .attempts_max = settings->attempts_max,
                                   .exact = true,
                                   .stop = &run->stop};
     death_prepare(&run->death, settings, run->fabric, &run->driver);

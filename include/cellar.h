@@ -76,7 +76,7 @@ extern "C" {
     X(CORRUPT, 19, "remote bytes fail their checks")                                                                   \
     X(UNSUPPORTED, 20, "not built in or not possible here")                                                            \
     X(TORN, 21, "a consistent snapshot could not be read within the bound")                                            \
-    X(RETRY, 22, "this attempt was aborted and will be retried; return it from the procedure at once")                 \
+    X(RETRY, 22, "aborted: another transaction came between; a procedure returns it at once, and is tried again")      \
     X(QUEUE_FULL, 24, "the completion queue has as many calls as it may")                                              \
     X(UNFETCHED, 25, "the procedure used a record before it was fetched")
 
@@ -174,8 +174,13 @@ struct cellar_config {
     bool existing;     /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
     uint64_t rtt_ns;   /* shm: delay each completion by this much (0) */
     uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
-    const char *hot;   /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
-    uint64_t seed;     /* everything random follows from it (1) */
+    /*
+     * Before an attempt is tried again its coordinator waits at random, up to 1 us at first and twice as long each time, up to this (1,024,000;
+     * 1,000 .. 100,000,000); from there on the bound doubles every eighth time only, six times at most.
+     */
+    uint64_t backoff_cap_ns;
+    const char *hot; /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
+    uint64_t seed;   /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */
     void *log_arg;
@@ -328,6 +333,7 @@ struct cellar_call_options {
     uint64_t timeout_ns;
     /* NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with CANCELLED (in a queue within 1 ms). */
     const uint32_t *cancel;
+    uint32_t attempts_max; /* 0: none. When so many attempts have been aborted, the call ends with RETRY */
 };
 
 /* What the code of a call is about, beyond what the code itself says: X(name, text). */
@@ -354,7 +360,8 @@ struct cellar_call_options {
     X(TIMESTAMPS, "no timestamp is left")                                                                              \
     X(INDEX, "the index leads to no place of a record")                                                                \
     X(TIMEOUT, "timeout_ns")                                                                                           \
-    X(ATTEMPTS, "attempts in a row met a memory node that did not answer")
+    X(ATTEMPTS, "attempts in a row met a memory node that did not answer")                                             \
+    X(ATTEMPTS_MAX, "attempts_max")
 
 enum cellar_why {
 #define X(name, text) CELLAR_WHY_##name,

@@ -42,6 +42,20 @@ static uint64_t call_ns(const struct sim_state *state)
     return sim_judge_any_lost(state) ? BEREFT_CALL_NS : HEALED_CALL_NS;
 }
 
+/* Some seeds bound how often some calls are tried; none while healing, when each must get through. */
+static uint32_t attempts_max(const struct sim_state *state, uint32_t txn)
+{
+    uint64_t seed = state->plan->seed;
+    bool bounded = !state->healing && seed % 32 == 21 && txn % 2;
+    return bounded ? 1 + (uint32_t)((seed / 32 + txn) % 4) : 0;
+}
+
+/* Some seeds have another than the usual: 1 us to 512 us. */
+static uint64_t backoff_cap_ns(const struct sim_plan *plan)
+{
+    return plan->seed % 32 == 22 ? 1000ull << plan->seed / 32 % 10 : 0;
+}
+
 /* Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up. */
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -55,17 +69,21 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
     for (uint32_t index = first; index < end && !client->fenced; index++) {
         sim_failover_step(state, coordinator);
         if (!plan->lease_ns) sim_recover_lost(state, co, coordinator);
-        const struct cellar_call_options options = {.timeout_ns = call_ns(state)};
-        bool bereft = options.timeout_ns == BEREFT_CALL_NS; /* whoever was missing then may have been recovered since */
         struct cellar_result result = {0};
         uint32_t txn = sim_plan_txn(plan, coordinator->index, index);
+        const struct cellar_call_options options = {.timeout_ns = call_ns(state),
+                                                    .attempts_max = attempts_max(state, txn)};
+        bool bereft =
+            options.timeout_ns == BEREFT_CALL_NS; /* a node that was missing then may have been recovered since */
         if (sim_plan_dropped(plan, txn)) continue;
         struct fabric_ep *ep = coordinator->worker->ep;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
         int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);
         state->spans[txn] = (struct sim_span){begin_ns, fabric_sim_true_ns(ep)};
         client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
-        if (!bereft || code != -CELLAR_ERR_DEADLINE) sim_judge_call(state, txn, client->cn, code, result.attempts);
+        bool given_up = code == -CELLAR_ERR_RETRY && result.attempts == options.attempts_max;
+        if (!given_up && (!bereft || code != -CELLAR_ERR_DEADLINE))
+            sim_judge_call(state, txn, client->cn, code, result.attempts);
         count_call(state->report, code);
         if (sim_judge_concluded(state, code)) sim_judge_stop(state, client, state->spans[txn].end_ns);
         if (code == -CELLAR_ERR_INDETERMINATE) {
@@ -139,6 +157,7 @@ static int open_cluster(struct sim_state *state)
                                    .pool_bytes = plan->pool_bytes,
                                    .log_bytes = plan->log_bytes,
                                    .lease_ns = plan->lease_ns,
+                                   .backoff_cap_ns = backoff_cap_ns(plan),
                                    .hot = hot_rules(plan),
                                    .seed = seed};
     struct fabric_sim_config sim;

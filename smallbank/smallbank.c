@@ -176,6 +176,7 @@ static int next(struct workload_run *run, struct cellar_session *session, struct
     struct smallbank_args args = {.run = run};
     uint32_t drawn = mix[prng_below(&base->prng, sizeof(mix))];
     draw(run, &base->prng, drawn, &args);
+    *type = drawn;
     int code = cellar_exec(session, run->procs[drawn], &args, options, result);
     if (code == CELLAR_USER_ABORT) {
         drawn = drawn == SMALLBANK_SEND_PAYMENT ? SMALLBANK_SEND_PAYMENT_REFUSED : SMALLBANK_TRANSACT_SAVINGS_REFUSED;

@@ -89,7 +89,10 @@ struct workload {
                 struct cellar_error *error);
     uint64_t (*load_rows)(const struct workload_run *run);
     int (*client_init)(struct workload_run *run, struct cellar_session *session, struct workload_client *client);
-    /* Runs one transaction until it commits (or rolls back by its own rules); sets its type. The code of *result is 0 then. */
+    /*
+     * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code of *result is 0 then, else the
+     * call's that is returned.
+     */
     int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client,
                 uint32_t *type, const struct cellar_call_options *options, struct cellar_result *result);
     /* Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries. */

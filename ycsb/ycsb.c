@@ -212,11 +212,11 @@ static int next(struct workload_run *run, struct cellar_session *session, struct
     uint32_t drawn = run->update_always || prng_next(&base->prng) < run->update_below ? YCSB_UPDATE : YCSB_READ;
     draw(run, &base->prng, &client->args);
     client->args.counter = client->committed[YCSB_UPDATE] + 1;
+    *type = drawn;
     int code = cellar_exec(session, run->procs[drawn], &client->args, options, result);
     if (code < 0) return code;
     client->committed[drawn]++;
     client->foreign += client->args.foreign;
-    *type = drawn;
     return 0;
 }
 

@@ -8,12 +8,10 @@
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
 #define TURN_NS                                                                                                        \
     1000000 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
-#define SAMPLE_EVERY 64     /* attempts between samples of phase times */
-#define BACKOFF_MIN_NS 1000 /* of the first retry, at random up to this; doubles with each further one */
-/* Up to a millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
-#define BACKOFF_DOUBLINGS_QUICK 10
-#define BACKOFF_ATTEMPTS_SLOW 8  /* from there on it doubles with each so many attempts only, */
-#define BACKOFF_DOUBLINGS_MAX 16 /* so often in all */
+#define SAMPLE_EVERY 64          /* attempts between samples of phase times */
+#define BACKOFF_MIN_NS 1000      /* of the first retry, at random up to this; doubles with each further one */
+#define BACKOFF_ATTEMPTS_SLOW 8  /* from the cap on it doubles with each so many attempts only, */
+#define BACKOFF_DOUBLINGS_SLOW 6 /* ... so often */
 #define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
 /* Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call ends TOO_LARGE. */
 #define CACHE_OUTGROWN_MAX 3
@@ -24,17 +22,18 @@ struct cellar_session {
 };
 
 /*
- * Randomized exponential backoff; the first retry is nearly immediate. A millisecond is enough for any usual crowd, and longer would leave a
- * hot record idle. But of a hundred coordinators that all want the same few records each could meet another one for ever: whoever has
- * failed that often goes on to make room, slowly, until somebody gets through.
+ * Randomized exponential backoff; the first retry is nearly immediate. The usual cap is enough for any usual crowd, and a longer one would leave
+ * a hot record idle. But of a hundred coordinators that all want the same few records each could meet another one for ever: the bound of a call
+ * that has failed that often goes on to grow, slowly, until one of them gets through.
  */
-static uint64_t backoff_ns(struct prng *prng, uint32_t attempts)
+static uint64_t backoff_ns(struct prng *prng, uint64_t cap_ns, uint32_t attempts)
 {
+    uint64_t bound_ns = BACKOFF_MIN_NS;
     uint32_t doublings = attempts - 1;
-    if (doublings > BACKOFF_DOUBLINGS_QUICK)
-        doublings = BACKOFF_DOUBLINGS_QUICK + (doublings - BACKOFF_DOUBLINGS_QUICK) / BACKOFF_ATTEMPTS_SLOW;
-    if (doublings > BACKOFF_DOUBLINGS_MAX) doublings = BACKOFF_DOUBLINGS_MAX;
-    return prng_below(prng, (uint64_t)BACKOFF_MIN_NS << doublings);
+    for (; doublings && bound_ns < cap_ns; doublings--) bound_ns *= 2;
+    if (bound_ns > cap_ns) bound_ns = cap_ns;
+    doublings /= BACKOFF_ATTEMPTS_SLOW;
+    return prng_below(prng, bound_ns << (doublings < BACKOFF_DOUBLINGS_SLOW ? doublings : BACKOFF_DOUBLINGS_SLOW));
 }
 
 /* Not beyond the call's deadline. */
@@ -42,7 +41,7 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
                      uint32_t attempts, uint64_t begin_ns)
 {
     struct worker *worker = coordinator->worker;
-    uint64_t sleep_ns = backoff_ns(&worker->ep->prng, attempts);
+    uint64_t sleep_ns = backoff_ns(&worker->ep->prng, worker->db->config.backoff_cap_ns, attempts);
     if (options && options->timeout_ns) {
         uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
         uint64_t left_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : 0;
@@ -138,6 +137,8 @@ static struct cellar_detail detail_of(const struct txn *txn, int code, const str
     if (code == -CELLAR_ERR_TOO_LARGE)
         return (struct cellar_detail){
             .why = CELLAR_WHY_RECORD_CACHE, .column = -1, .limit = txn->home->local->arena.class_bytes};
+    if (code == -CELLAR_ERR_RETRY)
+        return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS_MAX, .column = -1, .limit = options->attempts_max};
     return (struct cellar_detail){.column = -1};
 }
 
@@ -200,6 +201,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_TOO_LARGE;
             break;
         }
+        if (options && result->attempts == options->attempts_max) break;
         if (txn->at_once)
             txn->hurried++;
         else

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #define POOL_BYTES_DEFAULT (64ull << 20)
+/* A millisecond: with less, hundreds of coordinators keep the NIC of a hot lock word busy with failures. */
+#define BACKOFF_CAP_NS_DEFAULT 1024000ull
+#define BACKOFF_CAP_NS_MIN 1000ull
+#define BACKOFF_CAP_NS_MAX 100000000ull
 #define RTT_NS_MAX 1000000000ull
 #define POOL_BYTES_MIN (1ull << 20)
 #define LOG_BYTES_DEFAULT (128ull << 10)
@@ -30,6 +34,7 @@ static void defaults_set(struct cellar_config *config)
     config->coros = config->coros ? config->coros : 4;
     config->pool_bytes = config->pool_bytes ? config->pool_bytes : POOL_BYTES_DEFAULT;
     config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
+    config->backoff_cap_ns = config->backoff_cap_ns ? config->backoff_cap_ns : BACKOFF_CAP_NS_DEFAULT;
     config->seed = config->seed ? config->seed : 1;
     if (config->lease_ns == 0) config->lease_ns = config->memnodes ? LEASE_NS_DEFAULT : CELLAR_LEASE_NONE;
 }
@@ -61,6 +66,13 @@ static int lease_check(const struct cellar_config *config, struct cellar_error *
         return err_set(error, CELLAR_ERR_INVALID,
                        "leases are for compute nodes of several processes, on memory nodes that they share");
     return 0;
+}
+
+static int backoff_check(const struct cellar_config *config, struct cellar_error *error)
+{
+    if (config->backoff_cap_ns >= BACKOFF_CAP_NS_MIN && config->backoff_cap_ns <= BACKOFF_CAP_NS_MAX) return 0;
+    return err_set(error, CELLAR_ERR_INVALID, "a backoff of up to %llu ns: %llu to %llu",
+                   (unsigned long long)config->backoff_cap_ns, BACKOFF_CAP_NS_MIN, BACKOFF_CAP_NS_MAX);
 }
 
 static int stacks_check(const struct cellar_config *config, struct cellar_error *error)
@@ -102,6 +114,7 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
         rc = err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
                      config->coros);
     if (rc == 0) rc = lease_check(config, error);
+    if (rc == 0) rc = backoff_check(config, error);
     if (rc == 0) rc = stacks_check(config, error);
     if (rc == 0) rc = mode_check(config, error);
     return rc ? rc : bytes_check(config, error);

@@ -69,6 +69,20 @@ done
 [ "$(sort -u "$folder/hashes" | wc -l)" -eq 2 ] && [ "$(head -2 "$folder/hashes" | sort -u | wc -l)" -eq 1 ] ||
     fail "trace hashes of seeds 5, 5, 6: $(cat "$folder/hashes")"
 
+# What is dropped after its attempts is counted, and has had no effect: all checks hold. Waits between attempts decide how many there are.
+dropped() {
+    timeout -k 5 240 "$cellar" bench ycsb --records 50 --theta 0.99 --fabric sim --cc ford --cns 2 --threads 4 --seconds 0.002 --warmup 0 \
+        --json "$folder/json" "$@" >"$folder/out" 2>&1 || fail "bench ycsb $*: exit $?: $(tail -3 "$folder/out")"
+    dropped=$(sed -n 's/^  "dropped": \([0-9]*\),$/\1/p' "$folder/json")
+}
+dropped --backoff-cap-ns 1000
+[ "$dropped" -eq 0 ] || fail "$dropped transactions dropped where none may be"
+dropped --backoff-cap-ns 1000 --attempts-max 3
+soon=$dropped
+grep -q " transactions dropped, each when 3 attempts had been aborted" "$folder/out" || fail "the report does not count dropped transactions"
+dropped --backoff-cap-ns 1000 --attempts-max 10
+[ "$dropped" -gt 0 ] && [ "$soon" -gt "$dropped" ] || fail "dropped with 3 and 10 attempts: $soon, $dropped"
+
 # With --json -, stdout is the JSON alone and people read stderr.
 # shellcheck disable=SC2086
 timeout -k 5 240 "$cellar" bench $small_bank --json - >"$folder/out" 2>"$folder/err" || fail "--json - failed"

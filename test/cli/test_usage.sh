@@ -161,6 +161,8 @@ refused "--nic is for --fabric sim, not shm" bench smallbank --nic cx4
 refused "--rtt-ns is for --fabric shm" bench smallbank --fabric sim --rtt-ns 1000
 refused "--pool is for --fabric shm" bench smallbank --fabric sim --pool "$folder/pool"
 refused "--cns must be from 1 to 255" bench smallbank --cns 256
+refused "--backoff-cap-ns must be from 1000 to 100000000" bench smallbank --backoff-cap-ns 999
+refused "--attempts-max must be from 1" bench smallbank --attempts-max 0
 refused "smallbank needs 2 to" bench smallbank --accounts 1
 refused "ycsb needs 4" bench ycsb --records 2
 refused "tpcc needs" bench tpcc --warehouses 0

@@ -91,6 +91,29 @@ static void many_threads_and_few_workers(void **state)
 
 /* ---- deadline and cancellation ---- */
 
+/* After as many attempts as were allowed, and without effect; one that gets through in the last of them has committed. */
+static void a_number_of_attempts_ends_the_retries(void **state)
+{
+    struct api api;
+    struct cellar_call_options options = {.attempts_max = 1};
+    api_open(&api, *state);
+    api_load(&api, 0, 10);
+    assert_code(add_one(&api, 5, &options), 0);
+    lock_five(&api, true);
+    for (; options.attempts_max <= 5; options.attempts_max++) {
+        assert_code(add_one(&api, 5, &options), -CELLAR_ERR_RETRY);
+        assert_int_equal(api.result.code, -CELLAR_ERR_RETRY);
+        assert_int_equal(api.result.attempts, options.attempts_max);
+    }
+    lock_five(&api, false);
+    options.attempts_max = 1;
+    assert_code(add_one(&api, 5, &options), 0);
+    assert_int_equal(api.result.attempts, 1);
+    assert_int_equal(api_totals(&api).sum_a, 3 * 45 + 2);
+    api_audit_clean(&api);
+    api_close(&api);
+}
+
 static void a_deadline_ends_the_retries(void **state)
 {
     struct api api;
@@ -401,10 +424,15 @@ static void closing_waits_for_no_lock(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_SHM(threads_may_call_at_once),     API_TEST_SHM(many_threads_and_few_workers),
-        API_TEST(a_deadline_ends_the_retries),      API_TEST(a_deadline_passes_in_the_queue),
-        API_TEST(a_call_is_cancelled_in_the_queue), API_TEST(a_call_can_be_cancelled),
-        API_TEST_SHM(another_thread_can_cancel),    API_TEST_SHM(closing_waits_for_calls_and_refuses_new_ones),
+        API_TEST_SHM(threads_may_call_at_once),
+        API_TEST_SHM(many_threads_and_few_workers),
+        API_TEST(a_number_of_attempts_ends_the_retries),
+        API_TEST(a_deadline_ends_the_retries),
+        API_TEST(a_deadline_passes_in_the_queue),
+        API_TEST(a_call_is_cancelled_in_the_queue),
+        API_TEST(a_call_can_be_cancelled),
+        API_TEST_SHM(another_thread_can_cancel),
+        API_TEST_SHM(closing_waits_for_calls_and_refuses_new_ones),
         API_TEST_SHM(closing_waits_for_no_lock),
     };
     return api_main("api_call", tests, sizeof tests / sizeof *tests, argc, argv);

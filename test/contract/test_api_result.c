@@ -38,6 +38,8 @@ static const struct {
                            "more records than the procedure's records_max, 64"},
     {CELLAR_ERR_CANCELLED, "the call was cancelled"},
     {CELLAR_ERR_DEADLINE, "the deadline passed before the transaction could commit: timeout_ns, 1"},
+    {CELLAR_ERR_RETRY, "aborted: another transaction came between; a procedure returns it at once, and is tried again: "
+                       "attempts_max, 3"},
 };
 
 static int go_wrong(struct cellar_txn *txn, struct api_call *call)
@@ -92,10 +94,11 @@ static void a_line_says_what_was_wrong(void **state)
     api_load(&api, 0, 10);
     for (uint32_t i = 0; i < sizeof wrongs / sizeof *wrongs; i++) {
         struct wrong args = {.number = i, .cancel = 1};
-        struct cellar_call_options options = {.cancel = i == 18 ? &args.cancel : NULL, .timeout_ns = i == 19};
-        if (i == 19) lock_five(&api, true);
-        int code = i == 19 ? add_one(&api, 5, &options) : api_run_with(&api, go_wrong, &args, &options);
-        if (i == 19) lock_five(&api, false);
+        struct cellar_call_options options = {
+            .cancel = i == 18 ? &args.cancel : NULL, .timeout_ns = i == 19, .attempts_max = i == 20 ? 3 : 0};
+        if (i >= 19) lock_five(&api, true);
+        int code = i >= 19 ? add_one(&api, 5, &options) : api_run_with(&api, go_wrong, &args, &options);
+        if (i >= 19) lock_five(&api, false);
         memset(&error, 0xff, sizeof error);
         cellar_result_error(&api.result, &error);
         if (code != -wrongs[i].code || error.code != wrongs[i].code || strcmp(error.text, wrongs[i].text) != 0)
