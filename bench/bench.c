@@ -66,7 +66,7 @@ static int open_all(struct run *run, struct cellar_error *error)
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->db.log = log_warning;
     settings->db.log_arg = run;
-    code = settings->sim ? simulation_open(settings, &run->fabric, &run->db, error)
+    code = settings->sim ? simulation_open(settings, NULL, &run->fabric, &run->db, error)
                          : cellar_open(&settings->db, &run->db, error);
     if (code < 0) return code;
     const struct fabric *fabric = db_fabric(run->db);

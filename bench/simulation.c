@@ -4,7 +4,7 @@
 #include "fabric_sim.h"
 #include "must.h"
 
-int simulation_open(const struct settings *settings, struct fabric **fabric, struct cellar **db,
+int simulation_open(const struct settings *settings, struct census *census, struct fabric **fabric, struct cellar **db,
                     struct cellar_error *error)
 {
     const struct cellar_config *config = &settings->db;
@@ -17,6 +17,8 @@ int simulation_open(const struct settings *settings, struct fabric **fabric, str
     sim.mn_bytes = config->pool_bytes;
     sim.seed = config->seed;
     sim.profile = *profile;
+    sim.fault = census ? census_take : NULL;
+    sim.fault_arg = census;
     int code = fabric_sim_open(&sim, fabric, error);
     return code < 0 ? code : db_open_on(*fabric, config, db, error);
 }

@@ -15,6 +15,7 @@ struct point_run {
     struct workload_run *workload_run;
     struct driver driver;
     struct death death;
+    struct census census;
     struct outcome outcome;
     uint32_t stop;
 };
@@ -28,7 +29,7 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
     must(code == 0 && settings->sim);
     run->outcome.settings = settings;
     code = sizing_apply(settings, &anywhere, &run->sizing, error);
-    if (code == 0) code = simulation_open(settings, &run->fabric, &run->db, error);
+    if (code == 0) code = simulation_open(settings, &run->census, &run->fabric, &run->db, error);
     if (code < 0) return code;
     code = settings->workload->open(run->db, &settings->workload_config, run->sizing.expected_txns, &run->workload_run,
                                     error);
@@ -44,7 +45,8 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
                                   .exact = true,
                                   .stop = &run->stop};
     death_prepare(&run->death, settings, run->fabric, &run->driver);
-    return driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
+    code = census_open(&run->census, run->fabric, run->db->catalog, &run->driver.begun, error);
+    return code < 0 ? code : driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
 }
 
 static int judge(struct cellar_session *session, void *arg, struct cellar_error *error)
@@ -75,6 +77,7 @@ static int perform(struct point_run *run, struct cellar_error *error)
     simulation_read(run->fabric, &after);
     outcome_compare(&run->outcome, &before, &after);
     driver_totals(&run->driver, &run->outcome.totals);
+    run->outcome.census = &run->census;
     code = death_settle(&run->death, error);
     if (code == 0) code = driver_alone(run->db, judge, run, error);
     return code < 0 && !error->code ? err_set(error, (enum cellar_error_code) - code, "the check could not be made: %s",
@@ -90,6 +93,7 @@ int exp_point_run(int count, char *const *arguments, void (*digest)(const struct
     int code = open_all(run, count, arguments, error);
     if (code == 0) code = perform(run, error);
     if (code == 0) digest(&run->outcome, arg);
+    census_close(&run->census);
     driver_free(&run->driver);
     if (run->workload_run) run->settings.workload->close(run->workload_run);
     cellar_close(run->db);

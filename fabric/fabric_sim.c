@@ -536,3 +536,7 @@ uint32_t fabric_sim_units(const struct fabric *fabric)
 {
     return ((const struct fabric_sim *)fabric)->config.profile.units;
 }
+const uint8_t *fabric_sim_bytes(const struct fabric *fabric, uint32_t node)
+{
+    return ((const struct fabric_sim *)fabric)->nodes[node].memory;
+}

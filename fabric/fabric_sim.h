@@ -85,3 +85,5 @@ uint64_t fabric_sim_ops(const struct fabric *fabric); /* operations executed */
 /* How long the processing units of a memory node's NIC were held, all together; and how many it has (0: no limit). */
 uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node);
 uint32_t fabric_sim_units(const struct fabric *fabric);
+/* A memory node's bytes as they are: to look at, for those who only count. */
+const uint8_t *fabric_sim_bytes(const struct fabric *fabric, uint32_t node);
