@@ -38,10 +38,11 @@ include
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
 parts='
 engine/db           engine/modes engine/txn engine/cluster engine/recovery
-engine/modes        engine/modes/crest engine/modes/hot engine/modes/twopl engine/txn engine/cluster engine/recovery
+engine/modes        engine/modes/crest engine/modes/hot engine/modes/twopl engine/modes/locks engine/txn engine/cluster engine/recovery
 engine/modes/crest  engine/txn engine/cluster engine/recovery
-engine/modes/hot    engine/modes/crest engine/txn engine/cluster engine/recovery
-engine/modes/twopl  engine/txn engine/cluster engine/recovery
+engine/modes/hot    engine/modes/crest engine/modes/locks engine/txn engine/cluster engine/recovery
+engine/modes/twopl  engine/modes/locks engine/txn engine/cluster engine/recovery
+engine/modes/locks  engine/txn engine/cluster engine/recovery
 engine/txn          engine/cluster engine/recovery
 engine/cluster      engine/recovery
 '

@@ -10,9 +10,8 @@
 #include "hot_policy.h"
 #include "local.h"
 #include "lockmgr.h"
+#include "lockservice.h"
 #include "locktable.h"
-#include "sched.h"
-#include "view.h"
 
 #include <stdatomic.h>
 
@@ -78,21 +77,13 @@ struct hot {
     struct hot_lock *locks;
     struct hot_record *records;
     atomic_uint hot_count; /* hints of hot records */
-    struct lockmgr *lockmgr;
-    struct lockmgr_worker *worker; /* the first worker's */
+    struct lockservice service;
+    struct lockservice_worker own; /* the first worker's */
     struct sched *sched;
-    struct sched_task tender, watcher;
-    atomic_bool watch;
-    bool watcher_busy, tender_busy; /* in the midst of something */
-    bool watched;                   /* the watcher looks again by itself */
     atomic_uint keepers_word;
     struct hot_keeper *keepers, *free_keepers;
-    struct view view;
-    atomic_bool stopping;
-    atomic_bool abandons; /* it has waited for others for long enough */
-    uint64_t stop_ns;
-    struct txn_home *home;     /* the first worker's */
-    uint32_t cn, coordinators; /* this one, and how many it has */
+    struct txn_home *home; /* the first worker's */
+    uint32_t coordinators;
 };
 
 /* Wakes the lock's keeper: nobody uses it, or it is to be closed. Under its word. */

@@ -19,9 +19,6 @@
 
 #define STACK_BYTES (64u << 10)
 #define ACQUIRE_NS 2000000 /* then it looks whether anybody still wants the lock */
-#define VIEW_NS 500000     /* between two looks at who is dead, while a lock is waited for in vain */
-#define STOP_NS 4000000    /* so long a node that closes waits for others that may owe it a message */
-#define RTT_NS 2000        /* about: of no known fabric it is much more */
 
 /* ---- for coordinators ---- */
 
@@ -34,7 +31,8 @@ void hot_keeper_call(struct hot_lock *lock, struct sched *from)
 bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home)
 {
     local_lock_word(&hot->keepers_word, home->ep);
-    struct hot_keeper *keeper = atomic_load_explicit(&hot->stopping, memory_order_relaxed) ? NULL : hot->free_keepers;
+    struct hot_keeper *keeper =
+        atomic_load_explicit(&hot->service.stopping, memory_order_relaxed) ? NULL : hot->free_keepers;
     if (keeper) hot->free_keepers = keeper->next;
     local_unlock_word(&hot->keepers_word);
     if (!keeper) return false;
@@ -51,56 +49,30 @@ void hot_wake_waiters(struct hot_lock *lock, struct sched *from)
         sched_signal(from, waiter->sched, waiter->task, &waiter->signal);
 }
 
-/* ---- who is dead ---- */
-
-static bool dead(void *arg, uint32_t cn)
-{
-    const struct hot *hot = arg;
-    /* A node that closes or has stopped waits for nobody's acknowledgement. */
-    if (cn == hot->cn) return atomic_load(&hot->stopping) || atomic_load(&hot->home->gate->failed);
-    if (atomic_load_explicit(&hot->abandons, memory_order_relaxed)) return true;
-    return view_dead(&hot->view, cn);
-}
-
-static int look_again(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn)
-{
-    struct hot *hot = arg;
-    return view_look(co, &hot->view, ep, cn);
-}
-
-static uint64_t deaths(void *arg) { return view_deaths(&((const struct hot *)arg)->view); }
+/* ---- the watcher ---- */
 
 /* While keepers wait for long, or the tender does: a reset may end only when it is known who is dead. */
-static void watcher_main(struct coro *co, void *arg)
+static uint64_t watch(struct coro *co, struct lockservice_worker *first)
 {
-    struct hot *hot = arg;
-    for (;;) {
-        uint64_t now_ns = fabric_now_ns(hot->home->ep);
-        bool any = lockmgr_awaits(hot->worker), late = any;
-        for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
-            uint64_t asked_ns = hot->keepers[i].asked_ns;
-            any = any || asked_ns;
-            late = late || (asked_ns && now_ns - asked_ns >= VIEW_NS);
-        }
-        hot->watcher_busy = true;
-        if (late) view_renew(co, &hot->view, hot->home->ep, hot->home->halt);
-        hot->watcher_busy = false;
-        hot->watched = any;
-        (void)sched_wait(co, hot->sched, &hot->watcher, &hot->watch, any ? now_ns + VIEW_NS : UINT64_MAX);
+    struct hot *hot = first->home->node->shared;
+    uint64_t now_ns = fabric_now_ns(first->home->ep);
+    bool any = lockmgr_awaits(first->lockmgr), late = any;
+    for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
+        uint64_t asked_ns = hot->keepers[i].asked_ns;
+        any = any || asked_ns;
+        late = late || (asked_ns && now_ns - asked_ns >= LOCKSERVICE_VIEW_NS);
     }
-}
-
-static void watch(struct hot *hot)
-{
-    if (!hot->watched) sched_signal(hot->sched, hot->sched, &hot->watcher, &hot->watch);
+    if (late) lockservice_look(co, first);
+    atomic_store(&hot->service.watched, any);
+    return any ? now_ns + LOCKSERVICE_VIEW_NS : UINT64_MAX;
 }
 
 /* ---- a keeper ---- */
 
 static bool stopped(const struct hot *hot)
 {
-    return atomic_load_explicit(&hot->stopping, memory_order_relaxed) ||
-           atomic_load_explicit(&hot->home->gate->failed, memory_order_relaxed);
+    return atomic_load_explicit(&hot->service.stopping, memory_order_relaxed) ||
+           atomic_load_explicit(&hot->service.gate->failed, memory_order_relaxed);
 }
 
 static void lock_word(struct hot *hot, struct hot_lock *lock) { local_lock_word(&lock->word, hot->home->ep); }
@@ -116,7 +88,7 @@ static void ask(struct hot_keeper *keeper)
 {
     struct hot *hot = keeper->hot;
     keeper->asked_ns = fabric_now_ns(hot->home->ep);
-    watch(hot);
+    lockservice_wake(&hot->service, hot->sched);
 }
 
 /* Acquires for as long as anybody wants it. The word is free. */
@@ -277,30 +249,20 @@ static void keeper_main(struct coro *co, void *arg)
     }
 }
 
-static void tender_main(struct coro *co, void *arg)
-{
-    struct hot *hot = arg;
-    for (;;) {
-        hot->tender_busy = true;
-        uint64_t until_ns = lockmgr_tend(co, hot->worker);
-        hot->tender_busy = false;
-        if (lockmgr_awaits(hot->worker)) watch(hot);
-        lockmgr_tend_wait(co, hot->worker, until_ns);
-    }
-}
-
 /* ---- birth and death ---- */
 
 static struct lockmgr_config config_of(const struct node *node, struct hot *hot)
 {
+    struct lockmgr_view view = lockservice_view(&hot->service);
+    view.stopped = NULL; /* these locks order arrivals only: one that is left behind is reset like a dead one's */
     return (struct lockmgr_config){.algorithm = "declock",
                                    .policy = hot_rule(hot, HOT_RULE_PHASE_FAIR) ? "ts-pf" : "ts-tf",
                                    .cn_count = node->catalog->cn_count,
                                    .workers_per_cn = 1,
                                    .clients_per_worker = HOT_KEEPERS,
                                    .locks_per_client = 2,
-                                   .rtt_ns = RTT_NS + node->config->rtt_ns,
-                                   .view = {.dead = dead, .arg = hot, .look = look_again, .deaths = deaths}};
+                                   .rtt_ns = LOCKSERVICE_RTT_NS + node->config->rtt_ns,
+                                   .view = view};
 }
 
 static int tables_make(struct hot *hot)
@@ -317,9 +279,7 @@ static int tables_make(struct hot *hot)
         keeper->next = hot->free_keepers;
         hot->free_keepers = keeper;
     }
-    hot->tender.co = coro_new(STACK_BYTES, tender_main, hot);
-    hot->watcher.co = coro_new(STACK_BYTES, watcher_main, hot);
-    return hot->tender.co && hot->watcher.co ? 0 : -CELLAR_ERR_NOMEM;
+    return 0;
 }
 
 int hot_check(const struct cellar_config *config, struct cellar_error *error)
@@ -345,9 +305,8 @@ int hot_start(struct node *node, struct cellar_error *error)
     struct hot *hot = hot_of_node(node);
     int rc = hot_policy_parse(node->config->hot, &hot->policy, error);
     if (rc) return rc;
-    hot->cn = node->cn;
     hot->coordinators = node->config->threads * node->config->coros;
-    hot->view.member = node->member;
+    lockservice_init(&hot->service, node, watch);
     struct lockmgr_config config = config_of(node, hot);
     rc = lockmgr_check(&config, error);
     if (rc) return rc;
@@ -356,22 +315,20 @@ int hot_start(struct node *node, struct cellar_error *error)
         hot->table.mn_count = (uint32_t)hot_rule(hot, HOT_RULE_NODES);
     must(hot->table.per_node > 0); /* a lock for the most compute nodes takes two kilobytes */
     if (tables_make(hot)) return err_set(error, CELLAR_ERR_NOMEM, "no memory for hot records");
-    return lockmgr_open(&config, node->fabric, node->cn, &hot->lockmgr, error);
+    return lockservice_open(&hot->service, &config, node, error);
 }
 
 static int keepers_start(struct hot *hot, struct txn_home *home, struct cellar_error *error)
 {
     hot->home = home;
     hot->sched = home->sched;
-    int rc = lockmgr_worker_open(hot->lockmgr, 0, home->ep, home->sched, &hot->worker, error);
+    int rc = lockservice_worker_open(&hot->service, &hot->own, 0, home, error);
     if (rc) return rc;
     for (uint32_t i = 0; i < HOT_KEEPERS; i++) {
-        hot->keepers[i].client = lockmgr_client_of(hot->worker, i, &hot->keepers[i].task);
+        hot->keepers[i].client = lockmgr_client_of(hot->own.lockmgr, i, &hot->keepers[i].task);
         sched_ready(home->sched, &hot->keepers[i].task);
     }
-    sched_ready(home->sched, &hot->tender);
-    sched_ready(home->sched, &hot->watcher);
-    home->receives = true;
+    lockservice_worker_start(&hot->own);
     return 0;
 }
 
@@ -382,27 +339,15 @@ int hot_worker_open(struct txn_home *home, struct cellar_error *error)
     return rc || home->gate_worker ? rc : keepers_start(home->hot, home, error);
 }
 
-bool hot_receive(struct txn_home *home)
-{
-    struct fabric_message message;
-    bool others = false;
-    while (fabric_recv(home->ep, &message))
-        if (!lockmgr_deliver(home->hot->worker, &message)) others = true;
-    return others;
-}
+bool hot_receive(struct txn_home *home) { return lockservice_receive(&home->hot->own, home->ep); }
 
 bool hot_rests(struct txn_home *home)
 {
-    struct hot *hot = home->hot;
-    uint64_t now_ns = fabric_now_ns(hot->home->ep);
-    if (!atomic_exchange(&hot->stopping, true)) hot->stop_ns = now_ns;
-    bool abandons = now_ns - hot->stop_ns >= STOP_NS;
-    atomic_store(&hot->abandons, abandons);
+    const struct hot *hot = home->hot;
+    bool rests = lockservice_rests(&home->hot->own);
     for (uint32_t i = 0; i < HOT_KEEPERS; i++)
         if (atomic_load(&hot->keepers[i].busy)) return false;
-    /* Whatever they have posted is still to come back. */
-    if (hot->watcher_busy || hot->tender_busy) return false;
-    return lockmgr_quiet(hot->worker) || abandons;
+    return rests;
 }
 
 /* Every attempt has ended and every wait: whoever is still counted was counted wrongly (INV-HOT-2, INV-HOT-4). */
@@ -424,12 +369,10 @@ void hot_close(struct node *node)
 {
     struct hot *hot = hot_of_node(node);
     if (!hot) return;
-    if (hot->worker && hot->stopping && !hot->abandons) rest_check(hot);
-    lockmgr_worker_close(hot->worker);
-    lockmgr_close(hot->lockmgr);
+    if (hot->own.lockmgr && hot->service.stopping && !hot->service.abandons) rest_check(hot);
+    lockservice_worker_close(&hot->own);
+    lockservice_close(&hot->service);
     for (uint32_t i = 0; i < HOT_KEEPERS && hot->keepers; i++) coro_free(hot->keepers[i].task.co);
-    coro_free(hot->tender.co);
-    coro_free(hot->watcher.co);
     free(hot->keepers);
     free(hot->records);
     free(hot->locks);

@@ -123,14 +123,15 @@ static void leave(struct coro *co, struct txn *txn)
     struct twopl *twopl = txn->home->twopl;
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
-    twopl_asked_begin(twopl, txn->home->sched); /* a release may have to wait until it is known who is dead */
+    lockservice_asked_begin(&twopl->service,
+                            txn->home->sched); /* a release may have to wait until it is known who is dead */
     while (set->held.count) {
         struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
         int code = lockmgr_release(co, hold);
         bool lost = code == -CELLAR_ERR_FENCED && !keeps(txn); /* by a lease, and nothing rested on it */
         if (code && !lost) set->doubtful = hold->lock;
     }
-    twopl_asked_end(twopl);
+    lockservice_asked_end(&twopl->service);
     /* INV-2PL-5. It waits with no lock in hand. */
     if (set->doubtful.bits && !twopl_doubt_ends(co, txn)) gate_fail(txn->home->gate);
     set->doubtful.bits = 0;
@@ -191,10 +192,10 @@ static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, 
     uint64_t before = lockmgr_client_ops(set->client);
     struct fabric_addr addr = addr_of(txn, want->lock);
     twopl_await_begin(co, txn);
-    twopl_asked_begin(twopl, txn->home->sched);
+    lockservice_asked_begin(&twopl->service, txn->home->sched);
     int code = lockmgr_acquire(co, set->client, &set->holds[set->held.count], addr,
                                want->exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED, wait_ns);
-    twopl_asked_end(twopl);
+    lockservice_asked_end(&twopl->service);
     if (code) failed(txn, addr, code);
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
     return code;

@@ -22,9 +22,8 @@
 
 #include "cellar.h"
 #include "fabric.h"
+#include "lockservice.h"
 #include "locktable.h"
-#include "sched.h"
-#include "view.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,11 +40,8 @@
 #define TWOPL_TABLE_BYTES (16u << 20) /* ... at most so many */
 
 struct configuration;
-struct gate;
-struct lockmgr;
 struct lockmgr_client;
 struct lockmgr_hold;
-struct lockmgr_worker;
 struct txn;
 struct txn_home;
 struct node;
@@ -67,37 +63,19 @@ struct twopl_set {
     struct twopl_list learnt;   /* by earlier attempts of this call that could not go on: asked for first */
     struct lockmgr_hold *holds; /* TWOPL_LOCKS_MAX; the first held.count of them are held */
     struct lockmgr_client *client;
-    struct twopl_worker *own;
+    struct lockservice_worker *own;
     struct fabric_addr doubtful; /* a lock of which it is not known whether it is held; bits 0: none */
     uint32_t doublings;          /* of how long it waits */
     bool left;                   /* its locks were released before its end: nothing that it has read counts any more */
 };
 
-/* Of a compute node. */
+/* Of a compute node. A worker's own is its struct lockservice_worker. */
 struct twopl {
     struct locktable table;
-    struct lockmgr *lockmgr;
+    struct lockservice service;
     uint32_t promises;
-    uint32_t cn;
-    struct gate *gate;
     _Atomic int32_t away; /* the memory node whose locks are where it is stood in for; -1: none */
-    struct view view;
-    _Atomic uint64_t asked; /* coordinators and tenders of this node that wait for a lock, or for who has one */
-    atomic_bool watched;    /* the watcher looks again by itself */
-    struct twopl_worker *first;
-    atomic_bool stopping, abandons;
-};
-
-/* Of a worker of it. */
-struct twopl_worker {
-    struct twopl *twopl;
-    struct txn_home *home;
-    struct lockmgr_worker *lockmgr;
-    struct sched_task tender, watcher;
-    atomic_bool watch;
-    bool tender_busy, watcher_busy; /* in the midst of something */
-    bool tender_asks;               /* counts in asked */
-    uint64_t stop_ns;               /* since when it wants to leave; 0: it does not */
+    bool asked_before;    /* a lock was waited for when the watcher looked last */
 };
 
 /* ---- birth and death (twopl_worker.c): a row of mode.h ---- */
@@ -119,9 +97,6 @@ bool twopl_receive(struct txn_home *home);
 bool twopl_rests(struct txn_home *home);
 NODISCARD int twopl_attach(struct txn *txn, uint32_t index);
 void twopl_detach(struct txn *txn);
-/* The lock manager is asked for something that may take long, until twopl_asked_end: the node's watcher looks who is dead. */
-void twopl_asked_begin(struct twopl *twopl, struct sched *from);
-void twopl_asked_end(struct twopl *twopl);
 
 /* ---- while the configuration changes (twopl_change.c); `twopl`: struct twopl, as halt.h tells it ---- */
 

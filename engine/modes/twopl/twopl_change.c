@@ -14,20 +14,20 @@
 void twopl_halt(void *arg, struct sched *from)
 {
     const struct twopl *twopl = arg;
-    if (!PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->lockmgr, from);
+    if (!PLANT(twopl_waits_unhurried)) lockmgr_halt(twopl->service.lockmgr, from);
 }
 
 bool twopl_still(void *arg)
 {
     const struct twopl *twopl = arg;
-    return PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->lockmgr);
+    return PLANT(twopl_waits_unhurried) || lockmgr_rests(twopl->service.lockmgr);
 }
 
 void twopl_go_on(void *arg, const struct configuration *now)
 {
     struct twopl *twopl = arg;
     atomic_store(&twopl->away, now->state == CONFIGURATION_STEADY ? -1 : now->away);
-    lockmgr_resume(twopl->lockmgr);
+    lockmgr_resume(twopl->service.lockmgr);
 }
 
 struct fabric_addr twopl_addr(const struct locktable *table, const struct catalog *catalog, uint32_t lock, int32_t away)
