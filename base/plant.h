@@ -175,6 +175,10 @@
     X(apply_sent_again, "an apply without a reply is sent again without asking whose the lock is")                     \
     X(gate_open_early, "who settles a lost reply does not wait for the others of its compute node")                    \
     X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \
+    /* pools at rest */                                                                                                \
+    X(seal_unchecked, "a closed pool is opened whatever its checksums say")                                            \
+    X(recover_untried, "recovery writes before it knows whether it can end")                                           \
+    X(tag_orphan_awaited, "a tag that names no member is waited for")                                                  \
     /* recovery */                                                                                                     \
     X(recover_unfenced, "a dead node's log is read before it is fenced")                                               \
     X(recover_any_incarnation, "log entries of earlier incarnations count")                                            \

@@ -243,6 +243,7 @@ struct fabric {
     bool line_atomic;  /* see rule 2 */
     bool fresh;        /* the memory was made, all zero, by this open */
     bool lends;        /* workers are threads that lend their endpoints' helms while they sleep */
+    bool kept; /* the memory outlives this open, for the next one of a process that has it for itself: a pool file */
     bool wide_atomics; /* FABRIC_WIDE_* are there, by who executes the masked ones; else they end with UNSUPPORTED */
     const char *
         masked_by; /* who executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */

@@ -419,6 +419,7 @@ static int open_own_memory(struct fabric_shm *shm, const struct fabric_shm_confi
         code = fabric_shm_map_pool(&shm->regions[0], config->pool_path, config->mn_bytes, &shm->pool_fd,
                                    &shm->fabric.fresh, error);
         shm->fabric.mn_bytes = shm->regions[0].bytes;
+        shm->fabric.kept = true;
     } else {
         shm->fabric.mn_bytes = config->mn_bytes;
         for (uint32_t i = 0; i < config->mn_count && code == 0; i++)

@@ -13,6 +13,7 @@
 #define BACKOFF_ATTEMPTS_SLOW 8  /* from the cap on it doubles with each so many attempts only, */
 #define BACKOFF_DOUBLINGS_SLOW 6 /* ... so often */
 #define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
+#define TAGS_PER_LOOK 32         /* attempts that met a tag of one other node, and then its owner is asked for */
 /* Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call ends TOO_LARGE. */
 #define CACHE_OUTGROWN_MAX 3
 
@@ -96,15 +97,40 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
 /* How long a call has kept meeting tags of one and the same other node. */
 struct tag_wait {
     int32_t cn; /* -1: none */
+    uint32_t met;
     uint64_t since_ns;
 };
 
-static void tag_met(struct coro *co, struct coordinator *coordinator, struct tag_wait *wait)
+/* INV-LOCK-2: a member clears its tags before its word says FREE. One that is there although its owner was none before and behind that is nobody's. */
+static bool tag_orphaned(struct coro *co, struct worker *worker, const struct vigil_met *met)
+{
+    struct cellar *db = worker->db;
+    struct members_state before, now;
+    uint64_t word = 0;
+    bool held = false;
+    if ((uint32_t)met->cn >= db->catalog->cn_count) return true;
+    if (member_look(co, &db->member, worker->ep, (uint32_t)met->cn, &before) || !members_is_free(&before)) return false;
+    struct fabric_op op = fabric_op_faa(met->addr, &word, 0);
+    struct fabric_wait wait = {.co = co};
+    fabric_post(worker->ep, &op, 1, &wait);
+    if (fabric_await(co, &wait) || member_look(co, &db->member, worker->ep, (uint32_t)met->cn, &now)) return false;
+    for (uint32_t rest = met->cells; rest; rest &= rest - 1)
+        held |= lockword_owner(word, met->tag_bits, (uint32_t)__builtin_ctz(rest)) == met->cn;
+    return held && members_word(&now) == members_word(&before);
+}
+
+/* CORRUPT: nobody will ever give it back. */
+static int tag_met(struct coro *co, struct coordinator *coordinator, struct tag_wait *wait)
 {
     struct worker *worker = coordinator->worker;
     const struct vigil_met met = coordinator->txn.met;
-    if (met.cn >= 0 && met.cn != wait->cn) *wait = (struct tag_wait){met.cn, fabric_now_ns(worker->ep)};
-    if (met.cn >= 0 && worker->home.vigil) vigil_note(co, worker->home.vigil, &worker->sched, &met);
+    if (met.cn < 0) return 0;
+    if (met.cn != wait->cn) *wait = (struct tag_wait){met.cn, 0, fabric_now_ns(worker->ep)};
+    if (++wait->met % TAGS_PER_LOOK == 0 && !PLANT(tag_orphan_awaited) && tag_orphaned(co, worker, &met))
+        return -CELLAR_ERR_CORRUPT;
+    if (worker->home.vigil && (uint32_t)met.cn < worker->db->catalog->cn_count)
+        vigil_note(co, worker->home.vigil, &worker->sched, &met);
+    return 0;
 }
 
 static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
@@ -195,7 +221,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
-        tag_met(co, coordinator, &wait);
+        if ((result->code = tag_met(co, coordinator, &wait)) != 0) break;
+        result->code = -CELLAR_ERR_RETRY;
         outgrown = cache_outgrown(txn) ? outgrown + 1 : 0;
         if (outgrown == CACHE_OUTGROWN_MAX) {
             result->code = -CELLAR_ERR_TOO_LARGE;

@@ -91,6 +91,7 @@ struct cellar {
     struct member member;
     uint64_t incarnation; /* of this opening */
     bool joined;          /* as members */
+    bool unsealed;        /* a pool that was closed is in use by this one */
     struct node *nodes;   /* of this process: config.cns */
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
@@ -165,6 +166,8 @@ void db_watch(struct cellar *db, uint32_t cn);
 /* As cellar_outcome, by this coordinator. */
 NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2],
                          enum cellar_fate *fate, struct cellar_error *error);
+/* At open: whether a pool of its own that nobody closed can be recovered, before the first byte is written. */
+NODISCARD int db_examine(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 /* At open: joins as this process's compute nodes, and recovers first whoever of them, or of a pool of its own, did not leave it. */
 NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 

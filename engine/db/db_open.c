@@ -3,6 +3,7 @@
 
 #include "locktable.h"
 #include "plant.h"
+#include "seal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,31 @@ static int logs_fit(const struct cellar *db, struct cellar_error *error)
                    (unsigned long long)db->catalog->chunk_count * LAYOUT_CHUNK_BYTES);
 }
 
+/* Is it all there, as it was left? A pool of its own whose memory stayed; nothing is written before that is known. */
+static int pool_check(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
+    struct fabric_ep *ep = coordinator->worker->ep;
+    if (db->shared || db->fabric->fresh || !db->fabric->kept) return 0;
+    ep->bulk = true;
+    int rc = db->catalog->closed ? seal_check(co, ep, db->catalog, error) : db_examine(co, coordinator, error);
+    ep->bulk = false;
+    return rc;
+}
+
+/* The first byte that an open may write. */
+static int pool_use(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct cellar *db = coordinator->worker->db;
+    struct fabric_ep *ep = coordinator->worker->ep;
+    if (db->shared || !db->catalog->closed) return 0;
+    ep->bulk = true;
+    int rc = seal_break(co, ep, db->catalog);
+    ep->bulk = false;
+    db->unsealed = rc == 0;
+    return rc ? err_set(error, (enum cellar_error_code)(-rc), "the pool: %s", cellar_error_text(rc)) : 0;
+}
+
 static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct catalog_start *start = arg;
@@ -123,6 +149,8 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     if (rc == 0 && db->catalog->away >= 0)
         db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
     if (rc == 0) rc = logs_fit(db, start->error);
+    if (rc == 0) rc = pool_check(co, coordinator, start->error);
+    if (rc == 0) rc = pool_use(co, coordinator, start->error);
     if (rc == 0) db_halts_open(db);
     if (rc == 0) rc = db_join(co, coordinator, start->error);
     /* A pool of its own may have been left with locks in use. */
@@ -315,6 +343,34 @@ static void worker_free(struct worker *worker)
     addrcache_free(worker->home.addrs);
 }
 
+static int seal_fn(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar *db = arg;
+    struct fabric_ep *ep = coordinator->worker->ep;
+    ep->bulk = true;
+    int rc = seal_set(co, ep, db->catalog);
+    ep->bulk = false;
+    return rc;
+}
+
+static int flush(struct cellar *db)
+{
+    struct fabric_control sync = {.kind = FABRIC_SYNC};
+    return db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
+}
+
+/* What the sums are of is on the disk before they are. */
+static void pool_close(struct cellar *db)
+{
+    int rc = db->joined ? db_run_on(db, 0, db_leave, db) : 0; /* or it would look as if this process had crashed */
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+    bool seals = rc == 0 && (db->joined || db->unsealed) && db->fabric->kept && !db->shared;
+    rc = flush(db);
+    if (rc == 0 && seals) rc = db_run_on(db, 0, seal_fn, db);
+    if (rc == 0 && seals) rc = flush(db);
+    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+}
+
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
 static void close_all(struct cellar *db)
 {
@@ -375,8 +431,7 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
         vigils_stop(db);
-        if (db->joined) /* or it would look as if this process had crashed */
-            (void)!db_run_on(db, 0, db_leave, db);
+        if (db->joined || db->unsealed) pool_close(db);
         close_all(db);
         return rc;
     }
@@ -410,10 +465,6 @@ void cellar_close(struct cellar *db)
     atomic_store(&db->closing, true);
     for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
     vigils_stop(db);
-    int rc = db_run_on(db, 0, db_leave, db);
-    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
-    struct fabric_control sync = {.kind = FABRIC_SYNC};
-    rc = db->config.pool_path ? db->fabric->ops->control(db->fabric, &sync, NULL) : 0;
-    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    pool_close(db);
     close_all(db);
 }

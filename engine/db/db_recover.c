@@ -162,6 +162,14 @@ int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate
 
 /* ---- at open ---- */
 
+int db_examine(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    worker->db->member = member_builtin(worker->db->catalog);
+    const struct recover_home home = home_of(worker, &coordinator->task);
+    return recover_examine(co, &home, error);
+}
+
 /* All compute nodes of this process, as the configuration is now. */
 static int configuration_follow(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {

@@ -279,10 +279,16 @@ int recover_open(struct recover *run)
     return err_set(run->error, CELLAR_ERR_NOMEM, "no memory to recover compute node %u", run->dead);
 }
 
-void recover_close(struct recover *run)
+void recover_forget(struct recover *run)
 {
     recover_log_free(&run->log);
     for (uint32_t i = 0; i < run->ring_count; i++) free(run->rings[i].local);
+    run->ring_count = 0;
+}
+
+void recover_close(struct recover *run)
+{
+    recover_forget(run);
     free(run->rings);
     if (run->memory) fabric_forget_local(run->ep->fabric, run->memory, sizeof *run->memory);
     lazy_unmap(run->memory, sizeof *run->memory);

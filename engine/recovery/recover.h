@@ -11,6 +11,7 @@
  * gone keeps nobody out, whatever its own word says.
  * INV-RECOVER-10: an earlier life of an own index is dead like any other, and recovered like it, by whatever this compute node recovers or leads; it is
  * fenced as that life, so that its index's next one goes on (INV-FABRIC-12).
+ * INV-RECOVER-11: all that is to be redone has been tried, without a write, before the first write: a recovery that is refused has changed nothing.
  * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does any more.
  */
 #pragma once
@@ -86,6 +87,12 @@ static inline bool recover_is_called(const struct recover_home *home)
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);
+
+/*
+ * A pool that nobody has open, and that somebody did not close: can all be recovered that is left? Only reads (INV-RECOVER-11). CORRUPT with what
+ * cannot be: words of members, tags that name none, logs, what they are to redo.
+ */
+NODISCARD int recover_examine(struct coro *co, const struct recover_home *home, struct cellar_error *error);
 
 /* A transaction, as cellar_result names it. */
 struct recover_name {

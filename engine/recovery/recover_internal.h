@@ -42,6 +42,7 @@ struct recover {
     struct recover_log log;
     struct recover_report *report;
     struct cellar_error *error;
+    bool trial;     /* nothing is written */
     uint32_t steps; /* counts to the next breath */
     bool signs;     /* this life has not joined, and shows in the name of the one that it recovers that it is at it */
     uint64_t signed_ns;       /* the last time */
@@ -53,6 +54,8 @@ struct recover {
 /* Memory for a run, and its end, whatever it holds then. */
 NODISCARD int recover_open(struct recover *run);
 void recover_close(struct recover *run);
+/* What was gathered of one compute node. */
+void recover_forget(struct recover *run);
 /* What the word of that compute node says. */
 NODISCARD int recover_look(struct recover *run, uint32_t cn, struct members_state *now);
 
@@ -95,6 +98,9 @@ NODISCARD int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct 
 
 /* Redoes what is due, in TS order. */
 NODISCARD int recover_redo(struct recover *run);
+
+/* The same, without a write: CORRUPT when something cannot be redone. */
+NODISCARD int recover_try(struct recover *run);
 
 /* What all replicas have there: the i-th at first + i * stride; a record into memory->images. */
 NODISCARD int recover_replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride,

@@ -42,6 +42,8 @@ int recover_log_add(struct recover_log *log, const uint8_t *ring, uint64_t bytes
         const struct log_entry_wire *wire = logseg_parse(ring + at, bytes - at);
         uint64_t passed = wire ? wire->bytes : 1;
         log->whole += wire != NULL;
+        log->alien +=
+            wire && (wire->cn != log->cn || wire->coordinator != coordinator || wire->incarnation > log->incarnation);
         if (wire && wire->cn == log->cn && wire->coordinator == coordinator &&
             (wire->incarnation == log->incarnation || PLANT(recover_any_incarnation)))
             rc = entry_take(log, wire, fabric_addr_plus(addr, at), replica);

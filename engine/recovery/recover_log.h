@@ -23,6 +23,7 @@ struct recover_log {
     uint64_t *marks; /* by coordinator: the watermark in its segment's header, 0 without one */
     uint32_t mark_count;
     uint32_t whole; /* entries met, those of other incarnations too */
+    uint32_t alien; /* of these, such as this node cannot have written there */
 };
 
 void recover_log_init(struct recover_log *log, uint32_t cn, uint64_t incarnation);

@@ -181,6 +181,7 @@ int recover_read(struct recover *run)
         run->report->counted += run->log.entries[i].counts;
         run->report->due += run->log.entries[i].due;
     }
+    if (rc == 0 && !PLANT(recover_untried)) rc = recover_try(run);
     return rc ? rc : entries_copy(run);
 }
 

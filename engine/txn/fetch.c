@@ -28,8 +28,7 @@ void fetch_foreign_tag(struct txn *txn, struct fabric_addr addr, uint64_t word, 
 {
     for (uint32_t rest = cells; rest && word != UINT64_MAX; rest &= rest - 1) {
         int owner = lockword_owner(word, tag_bits, (uint32_t)__builtin_ctz(rest));
-        if (owner < 0 || (uint32_t)owner == txn->home->owner || (uint32_t)owner >= txn->home->catalog->cn_count)
-            continue;
+        if (owner < 0 || (uint32_t)owner == txn->home->owner) continue;
         txn->met = (struct vigil_met){.cn = owner, .addr = addr, .tag_bits = tag_bits, .cells = cells};
         return;
     }
