@@ -177,8 +177,10 @@
     X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \
     /* pools at rest */                                                                                                \
     X(seal_unchecked, "a closed pool is opened whatever its checksums say")                                            \
+    X(seal_covers_locks, "a seal covers locks, which some are still giving back")                                      \
     X(recover_untried, "recovery writes before it knows whether it can end")                                           \
     X(tag_orphan_awaited, "a tag that names no member is waited for")                                                  \
+    X(reopen_locks_kept, "locks that an earlier opening of a pool has left in use stay so")                            \
     /* recovery */                                                                                                     \
     X(recover_unfenced, "a dead node's log is read before it is fenced")                                               \
     X(recover_any_incarnation, "log entries of earlier incarnations count")                                            \

@@ -140,7 +140,7 @@ static int judge_logs(struct recording *recording, struct cellar *db, struct wor
                       struct cellar_error *error)
 {
     struct cellar_error violation = {0};
-    int code = history_logs_check(&recording->history, db, 0, &violation);
+    int code = history_logs_check(&recording->history, db, 0, 0, &violation);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
         *error = violation;
         return code;

@@ -91,7 +91,7 @@ NODISCARD int fabric_sim_faults_check(const struct fabric_sim_faults *faults, st
 /* Faults may happen from now on; and no more from now on, with all that can end ended. Not armed at open. From outside of workers. */
 void fabric_sim_arm(struct fabric *fabric);
 void fabric_sim_heal(struct fabric *fabric);
-/* Has its first life crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since when. */
+/* Has its life crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since when. */
 uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn);
 /*
  * A lost compute node's index is used again: endpoints that are opened from now on are of its next life. Nothing of the earlier one's executes, or

@@ -52,7 +52,7 @@ int fabric_sim_inject_open(struct fabric_sim *sim, struct cellar_error *error)
     };
     if (!inject->cns || !inject->ways || !inject->peer_ns || !inject->dropped)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the faults of %u nodes", sim->fabric.cn_count);
-    for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = inject->cns[cn].first_lost_ns = UINT64_MAX;
+    for (uint32_t cn = 0; cn < cns; cn++) inject->cns[cn].lost_ns = UINT64_MAX;
     if (faults->dropped_count)
         memcpy(inject->dropped, faults->dropped, faults->dropped_count * sizeof *inject->dropped);
     kinds_init(sim);
@@ -140,7 +140,6 @@ void fabric_sim_inject_lose_cn(struct fabric_sim *sim, uint32_t cn)
 {
     struct fabric_sim_inject_cn *state = &sim->inject.cns[cn];
     if (state->lost_ns == UINT64_MAX) state->lost_ns = sim->now_ns;
-    if (state->first_lost_ns == UINT64_MAX) state->first_lost_ns = state->lost_ns;
     state->crash_lines = 0;
 }
 
@@ -220,7 +219,7 @@ void fabric_sim_heal(struct fabric *fabric)
 
 uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn)
 {
-    return ((const struct fabric_sim *)fabric)->inject.cns[cn].first_lost_ns;
+    return ((const struct fabric_sim *)fabric)->inject.cns[cn].lost_ns;
 }
 
 void fabric_sim_cn_again(struct fabric *fabric, uint32_t cn)

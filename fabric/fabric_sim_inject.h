@@ -23,9 +23,8 @@ struct fabric_sim_inject_kind {
 };
 
 struct fabric_sim_inject_cn {
-    uint64_t lost_ns;       /* crashed or fenced since then; UINT64_MAX: no */
-    uint64_t first_lost_ns; /* of the first life that was; UINT64_MAX: none */
-    uint64_t life;          /* as it said; 0: it has not yet (INV-FABRIC-12) */
+    uint64_t lost_ns; /* its life has crashed or been fenced, since then; UINT64_MAX: no */
+    uint64_t life;    /* as it said; 0: it has not yet (INV-FABRIC-12) */
     bool crashed;
     uint32_t crash_lines; /* it will crash after so many lines of its next WRITE that has more; 0: no such plan */
     uint64_t pause_end_ns;

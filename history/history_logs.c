@@ -35,6 +35,7 @@ struct logged_version {
 struct logs {
     const struct history *history;
     struct cellar *db;
+    uint64_t since_ns; /* begun earlier: of an opening before this one */
     struct cellar_error *error;
     struct logged_txn *txns; /* sorted by coordinator and TS */
     uint32_t txn_count;
@@ -67,19 +68,23 @@ static int txn_compare(const void *left, const void *right)
     return (a->ts > b->ts) - (a->ts < b->ts);
 }
 
+static bool is_logged(const struct logs *logs, const struct history_txn *txn)
+{
+    return txn->ts && txn->outcome != HISTORY_FAILED && txn->begin_ns >= logs->since_ns;
+}
+
 static int txns_make(struct logs *logs)
 {
     const struct history *history = logs->history;
     uint64_t count = 0;
 
-    for (uint64_t i = 0; i < history->txn_count; i++)
-        count += history->txns[i].ts && history->txns[i].outcome != HISTORY_FAILED;
+    for (uint64_t i = 0; i < history->txn_count; i++) count += is_logged(logs, &history->txns[i]);
     if (count >= UINT32_MAX) return -CELLAR_ERR_TOO_LARGE;
     logs->txns = malloc((count + 1) * sizeof *logs->txns);
     if (!logs->txns) return -CELLAR_ERR_NOMEM;
     for (uint64_t i = 0; i < history->txn_count; i++) {
         const struct history_txn *txn = &history->txns[i];
-        if (txn->ts && txn->outcome != HISTORY_FAILED)
+        if (is_logged(logs, txn))
             logs->txns[logs->txn_count++] =
                 (struct logged_txn){.cn = txn->cn, .coordinator = txn->coordinator, .ts = txn->ts, .txn = (uint32_t)i};
     }
@@ -480,11 +485,11 @@ static int logs_read(struct coro *co, struct coordinator *coordinator, void *arg
     return 0;
 }
 
-int history_logs_check(const struct history *history, struct cellar *db, uint32_t coordinator,
+int history_logs_check(const struct history *history, struct cellar *db, uint32_t coordinator, uint64_t since_ns,
                        struct cellar_error *error)
 {
     struct cellar_error unused;
-    struct logs logs = {.history = history, .db = db, .error = error ? error : &unused};
+    struct logs logs = {.history = history, .db = db, .since_ns = since_ns, .error = error ? error : &unused};
 
     int rc = txns_make(&logs);
     if (rc == 0) rc = versions_make(&logs);

@@ -19,7 +19,7 @@
 
 /*
  * Runs on that coordinator, with all at rest, once the recorder is closed. The history holds every transaction of this opening of the
- * database that wrote. -CORRUPT: what is wrong, in one line; another code: the logs could not be read.
+ * database that wrote, and began at since_ns or later; those before are of earlier openings. -CORRUPT: what is wrong, in one line; another code: the logs could not be read.
  */
 NODISCARD int history_logs_check(const struct history *history, struct cellar *db, uint32_t coordinator,
-                                 struct cellar_error *error);
+                                 uint64_t since_ns, struct cellar_error *error);

@@ -14,6 +14,7 @@
 #include "history_digest.h"
 #include "history_pool.h"
 #include "history_snapshot.h"
+#include "must.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -54,7 +55,7 @@ struct history_recorder {
     struct history_snapshot *snapshot;
     atomic_uint_least64_t count;
     atomic_bool incomplete;           /* no memory for some access */
-    uint64_t lost_ns[FABRIC_CNS_MAX]; /* UINT64_MAX: not lost */
+    uint64_t lost_ns[FABRIC_CNS_MAX]; /* of this life; UINT64_MAX: not lost */
     uint64_t versions;                /* the bits of a version word that tell it from others of its cell */
     uint32_t lane_count;
     struct lane *lanes; /* by the index of their coordinator */
@@ -436,6 +437,43 @@ void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint6
     recorder->lost_ns[cn] = since_ns;
 }
 
+/* ---- another life ---- */
+
+#define ID_VOID UINT64_MAX /* of a transaction in a chunk: it has no meaning any more */
+
+static bool told(const struct history_recorder *recorder, struct history_txn *txn);
+
+static void lane_settle(const struct history_recorder *recorder, struct lane *lane)
+{
+    for (struct chunk *chunk = lane->first; chunk; chunk = chunk->next)
+        for (uint64_t at = 0; at < chunk->used;) {
+            struct history_txn *txn = (void *)((uint8_t *)chunk->txns + at);
+            if (!told(recorder, txn)) txn->id = ID_VOID;
+            at += sizeof *txn + txn->count * sizeof(struct history_access);
+        }
+}
+
+void history_recorder_pause(struct history_recorder *recorder)
+{
+    history_recorder_stop(recorder);
+    for (uint32_t i = 0; i < recorder->lane_count; i++) {
+        struct lane *lane = &recorder->lanes[i];
+        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
+        lane->logging_ts = 0;
+        lane->open = false;
+        lane_settle(recorder, lane);
+    }
+    memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
+    recorder->db = NULL;
+}
+
+void history_recorder_resume(struct history_recorder *recorder, struct cellar *db)
+{
+    must(db->coordinator_count == recorder->lane_count);
+    recorder->db = db;
+    db_observe(db, &recorder->observer);
+}
+
 /* ---- closing ---- */
 
 /* The lane's next transaction, or NULL; chunks that are done with are freed. */
@@ -468,6 +506,7 @@ static const struct history_txn *first_ended(struct history_recorder *recorder, 
 /* As its callers know it: what a lost node's were told is void. False: it has no meaning any more. */
 static bool told(const struct history_recorder *recorder, struct history_txn *txn)
 {
+    if (txn->id == ID_VOID) return false;
     if (txn->end_ns < recorder->lost_ns[txn->cn] || txn->outcome == HISTORY_INDETERMINATE) return true;
     if (txn->outcome == HISTORY_ABORTED) return true;
     txn->outcome = HISTORY_INDETERMINATE;
@@ -482,8 +521,9 @@ static int merge(struct history_recorder *recorder, struct history *history)
 
     while (rc == 0 && (next = first_ended(recorder, &lane)) != NULL) {
         struct history_txn txn = *next;
+        bool counts = told(recorder, &txn);
         txn.id = history->txn_count;
-        if (told(recorder, &txn)) rc = history_txn_add(history, &txn, (const struct history_access *)(next + 1));
+        if (counts) rc = history_txn_add(history, &txn, (const struct history_access *)(next + 1));
         lane->read += sizeof txn + txn.count * sizeof(struct history_access);
     }
     return rc;
@@ -542,7 +582,7 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
 void history_recorder_free(struct history_recorder *recorder)
 {
     if (!recorder) return;
-    db_observe(recorder->db, NULL);
+    if (recorder->db) db_observe(recorder->db, NULL);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
         while (lane->first) {

@@ -53,6 +53,13 @@ void history_recorder_stop(struct history_recorder *recorder);
  */
 void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint64_t since_ns);
 /*
+ * Stops watching, all at rest: the database may be closed, and the pool opened again, with as many coordinators of the same name. What was said of
+ * lost compute nodes is of the life that ends.
+ */
+void history_recorder_pause(struct history_recorder *recorder);
+/* Goes on, in that database. */
+void history_recorder_resume(struct history_recorder *recorder, struct cellar *db);
+/*
  * Stops watching (all at rest), moves what was recorded into *history (empty before), and reads the final versions of every item read or written
  * from the pool; has_final stays false when a memory node does not answer. The recorder is gone, whatever the result. NOMEM when memory had run
  * out while recording.

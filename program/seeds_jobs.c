@@ -64,6 +64,7 @@ static void count_run(struct seeds_totals *totals, const struct sim_report *repo
     add(&totals->suspected, report->suspected);
     add(&totals->failovers, report->failovers);
     add(&totals->replaced, report->replaced);
+    add(&totals->reopened, report->reopened);
     raise_to(&totals->halt_ns, report->halt_ns);
     add(&totals->ops, report->ops);
     add(&totals->virtual_ns, report->virtual_ns);

@@ -22,6 +22,7 @@ struct seeds_totals {
     uint64_t recovery_ns; /* the longest of them, from the loss, virtual */
     uint64_t failovers;   /* of memory nodes */
     uint64_t replaced;    /* by fresh ones */
+    uint64_t reopened;    /* pools */
     uint64_t halt_ns;     /* the longest time that all stood still for one of these, virtual */
     uint64_t ops, virtual_ns;
     uint64_t faults[FABRIC_SIM_FAULT_KINDS];

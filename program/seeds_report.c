@@ -146,6 +146,7 @@ void seeds_report_summary(const struct seeds_jobs *jobs, double elapsed_s, FILE 
         fprintf(out, "failed over   %s memory nodes, %s replaced; all stood still for %s us at most\n",
                 style_count(a, totals->failovers), style_count(b, totals->replaced),
                 style_count(c, totals->halt_ns / 1000));
+    if (totals->reopened) fprintf(out, "opened again  %s pools\n", style_count(a, totals->reopened));
     if (all_held(jobs)) fprintf(out, "trace hash    %016" PRIx64 "\n", hash_all(jobs));
 }
 
@@ -198,16 +199,17 @@ static json_t *summary_json(const struct seeds_jobs *jobs, double elapsed_s)
         json_object_set_new(faults, fabric_sim_fault_name((enum fabric_sim_fault_kind)kind),
                             count(totals->faults[kind]));
     return json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, s:b, "
+        "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o, s:o, "
+        "s:b, "
         "s:o}",
         "workload", jobs->settings->workload ? jobs->settings->workload : "all", "first", count(jobs->settings->first),
         "last", count(jobs->settings->last), "seeds", count(totals->done), "failed", count(totals->failed), "committed",
         count(totals->committed), "without_effect", count(totals->without_effect), "indeterminate",
         count(totals->indeterminate), "recovered", count(totals->recovered), "recovery_ns", count(totals->recovery_ns),
         "stop_ns", count(totals->stop_ns), "suspected", count(totals->suspected), "failovers", count(totals->failovers),
-        "replaced", count(totals->replaced), "halt_ns", count(totals->halt_ns), "verbs", count(totals->ops),
-        "elapsed_s", elapsed_s, "virtual_s", (double)totals->virtual_ns * 1e-9, "faults", faults, "failures",
-        failures_json(jobs), "interrupted", jobs->interrupted, "trace_hash",
+        "replaced", count(totals->replaced), "reopened", count(totals->reopened), "halt_ns", count(totals->halt_ns),
+        "verbs", count(totals->ops), "elapsed_s", elapsed_s, "virtual_s", (double)totals->virtual_ns * 1e-9, "faults",
+        faults, "failures", failures_json(jobs), "interrupted", jobs->interrupted, "trace_hash",
         all_held(jobs) ? hash_json(hash_all(jobs)) : json_null());
 }
 

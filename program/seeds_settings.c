@@ -15,6 +15,7 @@
 
 static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
+static const char *const reopens[] = {"never", "closed", "crashed", NULL};
 static const char *const en_bits[] = {"4", "16", NULL};
 
 #define AT(field) offsetof(struct seeds_settings, field)
@@ -120,6 +121,12 @@ static const struct option_def defs[] = {
      .fallback = "drawn",
      .kind = OPTION_TEXT,
      .offset = AT(lease)},
+    {.name = "reopen",
+     .help = "the pool is opened again: once it was closed, or all compute nodes crashed",
+     .fallback = "drawn",
+     .kind = OPTION_CHOICE,
+     .offset = AT(reopen),
+     .choices = reopens},
     {.name = "en-bits",
      .help = "bits of epoch numbers; 4 in builds with planted bugs",
      .fallback = "drawn",
@@ -267,6 +274,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
         {"threads", SIM_FIXED_THREADS}, {"coros", SIM_FIXED_COROS},       {"replicas", SIM_FIXED_REPLICAS},
         {"nic", SIM_FIXED_PROFILE},     {"schedule", SIM_FIXED_SCHEDULE}, {"txns", SIM_FIXED_TXNS},
         {"en-bits", SIM_FIXED_EN},      {"lease", SIM_FIXED_LEASE},       {"lock", SIM_FIXED_LOCK},
+        {"reopen", SIM_FIXED_REOPEN},
     };
     uint32_t fixed = 0;
     for (uint32_t i = 0; i < sizeof(fixing) / sizeof(fixing[0]); i++)
@@ -334,6 +342,9 @@ int seeds_settings_parse(int count, char *const *arguments, const struct machine
     settings->fixed = fixed_by(settings, given);
     if (settings->fixed & SIM_FIXED_WORKLOAD) settings->plan.workload = settings->workload;
     if (settings->cc) settings->plan.cc = (enum cellar_cc)mode_find(settings->cc);
+    for (int reopen = SIM_REOPEN_NEVER; settings->reopen && reopen <= SIM_REOPEN_CRASHED; reopen++)
+        if (!strcmp(settings->reopen, sim_plan_reopen_name((enum sim_reopen)reopen)))
+            settings->plan.reopen = (enum sim_reopen)reopen;
     settings->plan.en_small = settings->en_bits && !strcmp(settings->en_bits, "4");
     if (settings->cc && settings->plan.lock && !mode_of(settings->plan.cc)->locks)
         REFUSE("--lock is for --cc 2pl, not %s", settings->cc);

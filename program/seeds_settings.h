@@ -15,7 +15,8 @@ struct seeds_settings {
     bool keep_going, no_shrink, twice;
     const char *trace_hashes, *json, *history;
     /* as written on the command line, before they become the above */
-    const char *workload, *seeds, *cc, *nic, *faults, *schedule, *en_bits, *lease, *plant, *drop_txns, *drop_faults;
+    const char *workload, *seeds, *cc, *nic, *faults, *schedule, *en_bits, *lease, *reopen, *plant, *drop_txns,
+        *drop_faults;
     uint64_t seed;
 };
 

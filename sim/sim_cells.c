@@ -388,9 +388,27 @@ static void kinds_make(struct cells *cells, struct prng *prng)
     for (uint32_t i = 0; i < CELLS_KINDS; i++) cells->kind_weights[i] += weights[prng_below(prng, sizeof weights)];
 }
 
+/* All that follows from the plan; of tables that are there the same. */
+static int cells_make(struct cells *cells, struct cellar *db, struct cellar_error *error)
+{
+    const struct sim_plan *plan = cells->load.plan;
+    struct prng prng;
+    int code = 0;
+    *cells = (struct cells){.load = cells->load};
+    prng_seed_stream(&prng, plan->seed, STREAM_TABLES);
+    popularity_make(cells);
+    kinds_make(cells, &prng);
+    for (uint32_t i = 0; i < plan->tables && code == 0; i++) code = table_make(cells, db, &prng, i, error);
+    const struct cellar_proc_def def = {
+        .name = "cells", .fn = run_txn, .records_max = SIM_ACCESSES_MAX, .writes_max = SIM_ACCESSES_MAX};
+    const struct cellar_proc_def reads = {.name = "cells.read", .fn = run_txn, .records_max = SIM_ACCESSES_MAX};
+    if (code == 0) code = cellar_proc_register(db, &def, &cells->proc, error);
+    if (code == 0 && mode_of(plan->cc)->versions) code = cellar_proc_register(db, &reads, &cells->read_proc, error);
+    return code;
+}
+
 static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
 {
-    struct prng prng;
     if (plan->keys > KEYS_MAX || plan->cell_bytes > VALUE_BYTES_MAX || plan->cells * plan->cell_bytes > ROW_BYTES_MAX ||
         plan->accesses_max > SIM_ACCESSES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "cells has at most %d keys, rows of %d bytes, and %d accesses",
@@ -399,21 +417,17 @@ static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim
     if (!cells) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
     cells->load.ops = &sim_load_cells;
     cells->load.plan = plan;
-    prng_seed_stream(&prng, plan->seed, STREAM_TABLES);
-    popularity_make(cells);
-    kinds_make(cells, &prng);
-    int code = 0;
-    for (uint32_t i = 0; i < plan->tables && code == 0; i++) code = table_make(cells, db, &prng, i, error);
-    const struct cellar_proc_def def = {
-        .name = "cells", .fn = run_txn, .records_max = SIM_ACCESSES_MAX, .writes_max = SIM_ACCESSES_MAX};
-    const struct cellar_proc_def reads = {.name = "cells.read", .fn = run_txn, .records_max = SIM_ACCESSES_MAX};
-    if (code == 0) code = cellar_proc_register(db, &def, &cells->proc, error);
-    if (code == 0 && mode_of(plan->cc)->versions) code = cellar_proc_register(db, &reads, &cells->read_proc, error);
+    int code = cells_make(cells, db, error);
     if (code < 0)
         free(cells);
     else
         *out = &cells->load;
     return code;
+}
+
+static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_error *error)
+{
+    return cells_make(cells_of(load), db, error);
 }
 
 static int cells_fill(struct sim_load *load, struct cellar_session *session, struct cellar_error *error)
@@ -494,5 +508,9 @@ static int cells_check(struct sim_load *load, struct cellar_session *session, ch
 
 static void cells_close(struct sim_load *load) { free(cells_of(load)); }
 
-const struct sim_load_ops sim_load_cells = {
-    .open = cells_open, .fill = cells_fill, .next = cells_next, .check = cells_check, .close = cells_close};
+const struct sim_load_ops sim_load_cells = {.open = cells_open,
+                                            .reopen = cells_reopen,
+                                            .fill = cells_fill,
+                                            .next = cells_next,
+                                            .check = cells_check,
+                                            .close = cells_close};

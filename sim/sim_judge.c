@@ -63,7 +63,7 @@ bool sim_judge_mn_lost(const struct sim_state *state)
 }
 
 /* Declared dead, though no fault had touched it and it had not stopped of itself. */
-static void judge_suspicions(struct sim_state *state)
+void sim_judge_suspicions(struct sim_state *state)
 {
     uint32_t count;
     const struct fabric_sim_fault_event *events = fabric_sim_fault_events(state->fabric, &count);
@@ -220,7 +220,8 @@ static int judge_logs(struct sim_state *state)
     struct cellar_error error = {0};
     uint32_t cn = survivor_of(state);
     if (cn == plan->cns) return 0;
-    int code = history_logs_check(&state->history, state->db, cn * plan->threads * plan->coros, &error);
+    int code =
+        history_logs_check(&state->history, state->db, cn * plan->threads * plan->coros, state->reopened_ns, &error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "logs", "%s", error.text);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
     return code == -CELLAR_ERR_CORRUPT ? 0 : code;
@@ -229,7 +230,7 @@ static int judge_logs(struct sim_state *state)
 /* ---- at rest: compute nodes, and the pool ---- */
 
 /* A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that it used. */
-static void judge_caches(struct sim_state *state)
+void sim_judge_caches(struct sim_state *state)
 {
     const struct mode *mode = mode_of(state->plan->cc);
     for (uint32_t cn = 0; cn < state->plan->cns && mode->bytes_in_use; cn++) {
@@ -264,18 +265,19 @@ static int check_load(struct coro *co, struct coordinator *coordinator, void *ar
 
 int sim_judge(struct sim_state *state)
 {
-    judge_suspicions(state);
+    sim_judge_suspicions(state);
     int code = judge_history(state);
     if (code == 0) code = judge_logs(state);
     if (code) return code;
-    judge_caches(state);
+    sim_judge_caches(state);
     if (state->load->verdict[0]) sim_judge_complain(state->report, "workload", "%s", state->load->verdict);
     if (sim_judge_mn_lost(state)) return 0;
     if (sim_recover_due(state)) return sim_judge_locks(state);
     uint32_t survivor = survivor_of(state) * state->plan->threads * state->plan->coros;
     code = db_run_on(state->db, survivor, audit_pool, state);
     if (code == 0 && !state->report->checker) code = sim_outcomes_check(state, survivor);
-    if (code == 0 && !state->report->checker && state->report->indeterminate == 0 && !any_cn_lost(state))
+    if (code == 0 && !state->report->checker && state->report->indeterminate == 0 && !any_cn_lost(state) &&
+        !state->bereft)
         code = db_run_on(state->db, survivor, check_load, state);
     return code;
 }

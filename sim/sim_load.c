@@ -69,6 +69,23 @@ static int clients_make(struct whole *whole, uint32_t count)
     return 0;
 }
 
+static int run_open(struct whole *whole, struct cellar *db, struct cellar_error *error)
+{
+    const struct sim_plan *plan = whole->load.plan;
+    struct workload_config config = config_of(plan, whole->workload);
+    uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
+    return whole->workload->open(db, &config, txns, &whole->run, error);
+}
+
+/* What clients have counted goes on; their run is another process's, which has loaded nothing. */
+static int whole_reopen(struct sim_load *load, struct cellar *db, struct cellar_error *error)
+{
+    struct whole *whole = whole_of(load);
+    whole->workload->close(whole->run);
+    whole->run = NULL;
+    return run_open(whole, db, error);
+}
+
 static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
 {
     static const struct workload *const all[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload};
@@ -78,9 +95,7 @@ static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim
     whole->load.plan = plan;
     for (uint32_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i]->name, plan->workload) == 0) whole->workload = all[i];
-    struct workload_config config = config_of(plan, whole->workload);
-    uint64_t txns = (uint64_t)sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
-    int code = whole->workload->open(db, &config, txns, &whole->run, error);
+    int code = run_open(whole, db, error);
     if (code == 0 && (code = clients_make(whole, sim_plan_clients(plan))) < 0)
         (void)err_set(error, CELLAR_ERR_NOMEM, "no memory for clients");
     if (code < 0)
@@ -126,5 +141,9 @@ static int whole_check(struct sim_load *load, struct cellar_session *session, ch
     return 0;
 }
 
-const struct sim_load_ops sim_load_whole = {
-    .open = whole_open, .fill = whole_fill, .next = whole_next, .check = whole_check, .close = whole_close};
+const struct sim_load_ops sim_load_whole = {.open = whole_open,
+                                            .reopen = whole_reopen,
+                                            .fill = whole_fill,
+                                            .next = whole_next,
+                                            .check = whole_check,
+                                            .close = whole_close};

@@ -13,6 +13,8 @@ struct sim_load;
 struct sim_load_ops {
     /* Makes tables and procedures. */
     int (*open)(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error);
+    /* The same tables and procedures in another database, which has opened that pool again. */
+    int (*reopen)(struct sim_load *load, struct cellar *db, struct cellar_error *error);
     /* By each session, before anything else: its share of the rows, in bulk. */
     int (*fill)(struct sim_load *load, struct cellar_session *session, struct cellar_error *error);
     /* Runs one transaction; returns its code. */

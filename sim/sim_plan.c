@@ -16,6 +16,7 @@
 #define STREAM_HOT 0x686f74ull
 #define STREAM_RIVALS 0x726976ull
 #define STREAM_LOCKS 0x6c6f636bull
+#define STREAM_REOPEN 0x72656f70ull
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define TWOPL_ONE_IN 3   /* of them */
 #define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
@@ -194,6 +195,18 @@ static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed
     plan->heal = prng_below(prng, 3) != 0;
 }
 
+/* A stream of its own, so that all else stays what it was. */
+static void draw_reopen(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
+{
+    static const enum sim_reopen ways[] = {SIM_REOPEN_NEVER, SIM_REOPEN_NEVER, SIM_REOPEN_NEVER,  SIM_REOPEN_NEVER,
+                                           SIM_REOPEN_NEVER, SIM_REOPEN_NEVER, SIM_REOPEN_CLOSED, SIM_REOPEN_CRASHED};
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_REOPEN);
+    enum sim_reopen reopen = DRAW(&prng, ways);
+    plan->reopen_txn = (uint32_t)prng_below(&prng, plan->txns + 1);
+    if (!(fixed & SIM_FIXED_REOPEN)) plan->reopen = reopen;
+}
+
 /* Half of the runs. Under `pct` time means too little: whoever is not chosen for long would be suspected by all. */
 static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
@@ -298,6 +311,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     plan->refill = prng_below(&prng, 4) != 0;
     plan->refill_ns = DRAW(&prng, refills_us) * 1000;
     draw_lock(plan, seed, fixed);
+    draw_reopen(plan, seed, fixed);
 }
 
 /* ---- judging ---- */
@@ -487,6 +501,13 @@ const char *sim_plan_schedule_name(enum sim_schedule schedule)
     return names[schedule];
 }
 
+const char *sim_plan_reopen_name(enum sim_reopen reopen)
+{
+    static const char *const names[] = {
+        [SIM_REOPEN_NEVER] = "never", [SIM_REOPEN_CLOSED] = "closed", [SIM_REOPEN_CRASHED] = "crashed"};
+    return names[reopen];
+}
+
 static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
 {
     if (fixed & SIM_FIXED_CC) fprintf(out, " --cc %s", mode_of(plan->cc)->name);
@@ -503,6 +524,7 @@ static void print_shape(const struct sim_plan *plan, uint32_t fixed, FILE *out)
         fprintf(out, " --lease %llu", (unsigned long long)plan->lease_ns / 1000);
     else if (fixed & SIM_FIXED_LEASE)
         fprintf(out, " --lease off");
+    if (fixed & SIM_FIXED_REOPEN) fprintf(out, " --reopen %s", sim_plan_reopen_name(plan->reopen));
     if (plan->en_small || fixed & SIM_FIXED_EN) fprintf(out, " --en-bits %d", plan->en_small ? 4 : 16);
 }
 

@@ -21,6 +21,13 @@ enum sim_schedule {
     SIM_SCHEDULE_PREEMPT, /* by virtual time, but now and then something else goes first (sim_schedule.h) */
 };
 
+/* Between the phases, on the same memory. */
+enum sim_reopen {
+    SIM_REOPEN_NEVER,
+    SIM_REOPEN_CLOSED,  /* as a process does that closes the pool, and another one that opens it */
+    SIM_REOPEN_CRASHED, /* all compute nodes have crashed */
+};
+
 #define SIM_DROPS_MAX 4096
 #define SIM_TABLES_MAX 2
 #define SIM_ACCESSES_MAX 8
@@ -50,10 +57,12 @@ struct sim_plan {
     double theta;          /* workload cells: skew, a multiple of 1/4 */
     /* faults */
     struct fabric_sim_faults faults;
-    bool refill;        /* somebody brings a fresh memory node for a lost one, */
-    uint64_t refill_ns; /* so long after he has noticed */
-    bool heal;          /* a healing phase follows, which requires progress */
-    uint64_t steps_max; /* of one phase, then it is taken to be without end; 0: as many as any seed needs */
+    bool refill;            /* somebody brings a fresh memory node for a lost one, */
+    uint64_t refill_ns;     /* so long after he has noticed */
+    bool heal;              /* a healing phase follows, which requires progress */
+    enum sim_reopen reopen; /* before it */
+    uint32_t reopen_txn;    /* crashed: when the first client comes to its transaction of that index */
+    uint64_t steps_max;     /* of one phase, then it is taken to be without end; 0: as many as any seed needs */
     /* what shrinking has left out: numbers of transactions (sim_plan_txn), sorted; and faults */
     uint32_t dropped_txns[SIM_DROPS_MAX];
     uint32_t dropped_txn_count;
@@ -78,6 +87,7 @@ enum sim_fixed {
     SIM_FIXED_WORKLOAD = 2048,
     SIM_FIXED_LEASE = 4096,
     SIM_FIXED_LOCK = 8192,
+    SIM_FIXED_REOPEN = 16384,
 };
 
 /* The workloads, NULL-terminated. */
@@ -91,6 +101,7 @@ NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *e
 /* The arguments of `cellar sim` that make exactly this plan: the replay line. */
 void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out);
 const char *sim_plan_schedule_name(enum sim_schedule schedule);
+const char *sim_plan_reopen_name(enum sim_reopen reopen);
 /* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5,reorder": without a number all of them. */
 NODISCARD int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error);
 NODISCARD int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error);

@@ -5,6 +5,7 @@
 #include "plant.h"
 #include "sim_failover.h"
 #include "sim_recover.h"
+#include "sim_reopen.h"
 #include "sim_state.h"
 
 #include <stdlib.h>
@@ -67,6 +68,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 
     client->concluded_ns = fabric_sim_true_ns(coordinator->worker->ep);
     for (uint32_t index = first; index < end && !client->fenced; index++) {
+        sim_reopen_step(state, index);
         sim_failover_step(state, coordinator);
         if (!plan->lease_ns) sim_recover_lost(state, co, coordinator);
         struct cellar_result result = {0};
@@ -142,30 +144,42 @@ static const char *hot_rules(const struct sim_plan *plan)
     return rules[plan->seed % (sizeof rules / sizeof rules[0])];
 }
 
+/* Of times and ties; the load follows from the plan's. */
+static uint64_t times_seed(const struct sim_plan *plan) { return plan->seed + ((uint64_t)plan->roll << 40); }
+
+int sim_run_open(struct sim_state *state, struct cellar_error *error)
+{
+    const struct sim_plan *plan = state->plan;
+    const struct cellar_config config = {.fabric = "sim",
+                                         .cc = plan->cc,
+                                         .lock = mode_of(plan->cc)->locks ? plan->lock : NULL,
+                                         .cns = plan->cns,
+                                         .mns = plan->mns,
+                                         .threads = plan->threads,
+                                         .coros = plan->coros,
+                                         .replicas = plan->replicas,
+                                         .pool_bytes = plan->pool_bytes,
+                                         .log_bytes = plan->log_bytes,
+                                         .lease_ns = plan->lease_ns,
+                                         .backoff_cap_ns = backoff_cap_ns(plan),
+                                         .hot = hot_rules(plan),
+                                         .seed = times_seed(plan)};
+    int code = db_open_on(state->fabric, &config, &state->db, error);
+    if (code) return code;
+    state->db->recovered.fn = sim_recover_told;
+    state->db->recovered.arg = state;
+    return 0;
+}
+
 static int open_cluster(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
-    uint64_t seed = plan->seed + ((uint64_t)plan->roll << 40); /* of times and ties; the load follows from the plan's */
-    struct cellar_config config = {.fabric = "sim",
-                                   .cc = plan->cc,
-                                   .lock = mode_of(plan->cc)->locks ? plan->lock : NULL,
-                                   .cns = plan->cns,
-                                   .mns = plan->mns,
-                                   .threads = plan->threads,
-                                   .coros = plan->coros,
-                                   .replicas = plan->replicas,
-                                   .pool_bytes = plan->pool_bytes,
-                                   .log_bytes = plan->log_bytes,
-                                   .lease_ns = plan->lease_ns,
-                                   .backoff_cap_ns = backoff_cap_ns(plan),
-                                   .hot = hot_rules(plan),
-                                   .seed = seed};
     struct fabric_sim_config sim;
     fabric_sim_config_default(&sim);
     sim.mn_count = plan->mns;
     sim.cn_count = plan->cns;
     sim.mn_bytes = plan->pool_bytes;
-    sim.seed = seed;
+    sim.seed = times_seed(plan);
     sim.profile = *plan->profile;
     sim.torn = plan->torn;
     sim.line_atomic = !plan->words;
@@ -177,12 +191,8 @@ static int open_cluster(struct sim_state *state)
     sim.choose_arg = state;
     sim.hold_round_trips = state->schedule.hold_round_trips;
     int code = fabric_sim_open(&sim, &state->fabric, state->error);
-    if (code == 0) code = db_open_on(state->fabric, &config, &state->db, state->error);
-    if (code == 0) {
-        state->db->recovered.fn = sim_recover_told;
-        state->db->recovered.arg = state;
-    }
-    return code;
+    if (code == 0) state->fabric->kept = plan->reopen != SIM_REOPEN_NEVER;
+    return code ? code : sim_run_open(state, state->error);
 }
 
 static int fill_client(struct cellar_session *session, void *arg)
@@ -238,11 +248,21 @@ static int run_phases(struct sim_state *state)
     if (code || state->hung) return code;
     fabric_sim_heal(state->fabric);
     state->healed = true;
-    code = recover_phase(state);
-    if (code || state->hung || !state->plan->heal) return code;
+    if (!state->crashed) code = recover_phase(state);
+    if (code == 0 && !state->hung) code = sim_reopen(state);
+    if (code || state->hung || !state->db || !state->plan->heal) return code;
     state->healing = true;
     code = run_phase(state, run_client);
     return code || state->hung ? code : recover_phase(state);
+}
+
+void sim_run_count_failovers(struct sim_state *state)
+{
+    for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
+        const struct failover_report *led = &state->db->nodes[cn].agent.report;
+        state->report->failovers += led->failovers;
+        if (led->stop_ns > state->report->halt_ns) state->report->halt_ns = led->stop_ns;
+    }
 }
 
 static void read_counts(struct sim_state *state)
@@ -255,11 +275,7 @@ static void read_counts(struct sim_state *state)
         state->report->fault_counts[events[i].kind]++;
         state->report->fault_numbers[events[i].kind] = events[i].number + 1;
     }
-    for (uint32_t cn = 0; state->db && cn < state->plan->cns; cn++) {
-        const struct failover_report *led = &state->db->nodes[cn].agent.report;
-        state->report->failovers += led->failovers;
-        if (led->stop_ns > state->report->halt_ns) state->report->halt_ns = led->stop_ns;
-    }
+    if (state->db) sim_run_count_failovers(state);
     state->report->trace_hash = fabric_sim_trace_hash(state->fabric);
     state->report->ops = fabric_sim_ops(state->fabric);
     state->report->virtual_ns = fabric_sim_now_ns(state->fabric);
@@ -295,7 +311,7 @@ int sim_run(const struct sim_plan *plan, struct sim_report *report, struct cella
     if (code == 0) code = fill(state);
     if (code == 0) code = run_phases(state);
     read_counts(state);
-    if (code == 0 && !state->hung) code = sim_judge(state);
+    if (code == 0 && !state->hung && state->db) code = sim_judge(state);
     close_all(state);
     if (!state->hung) free(state);
     return code == 0 && report->checker ? -CELLAR_ERR_CORRUPT : code;

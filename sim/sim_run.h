@@ -1,7 +1,7 @@
 /*
  * sim_run.h - runs one plan in a simulated cluster of its own, and judges it.
  *
- *     load -> arm faults -> clients run, and recover who is lost -> heal -> recover -> clients must make progress -> close clients
+ *     load -> arm faults -> clients run, and recover who is lost -> heal -> recover -> (reopen) -> clients must make progress -> close clients
  *          -> history (serializable, strictly), final = replay, pool audit (tags, EN, index, replicas), logs, the workload's own invariants
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 struct sim_report {
     const char *
-        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, outcome, progress, recovery, crash */
+        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, outcome, progress, recovery, reopen, crash */
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;
@@ -21,6 +21,7 @@ struct sim_report {
     uint32_t recovered;   /* compute nodes */
     uint32_t failovers;   /* of memory nodes, */
     uint32_t replaced;    /* and fresh ones brought */
+    uint32_t reopened;    /* pools closed, or left, and opened again */
     uint64_t halt_ns;     /* the longest time, virtual, that everybody stood still for one of these */
     uint64_t recovery_ns; /* the longest time, virtual, from a loss to the end of its recovery */
     uint64_t stop_ns;     /* the longest time, virtual, that a client of a survivor had no conclusion after a loss */

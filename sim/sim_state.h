@@ -45,11 +45,22 @@ struct sim_state {
     uint64_t recovered_ns[FABRIC_CNS_MAX];
     uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + who is at it; 0: nobody */
     bool healed;                         /* no faults any more */
-    uint64_t missed_ns;  /* since when a memory node's place is empty; 0: it is not, or nobody has looked */
-    uint32_t filler;     /* 1 + the compute node that was asked last to fill a fresh memory node */
-    uint32_t vain_calls; /* ended by their deadline in the healing phase, of clients whose compute node is there */
-    bool hung;           /* clients that never end: nothing may be closed */
+    uint64_t missed_ns;   /* since when a memory node's place is empty; 0: it is not, or nobody has looked */
+    uint32_t filler;      /* 1 + the compute node that was asked last to fill a fresh memory node */
+    uint32_t vain_calls;  /* ended by their deadline in the healing phase, of clients whose compute node is there */
+    bool crashed;         /* all compute nodes, to be opened again */
+    bool reopened;        /* the database is the second one on this memory, */
+    uint64_t reopened_ns; /* ... since then; 0: it is the first one */
+    bool bereft;          /* before that compute nodes were lost: what their last calls did is not known */
+    bool hung;            /* clients that never end: nothing may be closed */
 };
+
+/* ---- sim_run.c ---- */
+
+/* The database of the plan, on the memory as it is. */
+NODISCARD int sim_run_open(struct sim_state *state, struct cellar_error *error);
+/* Into the report, before the database is closed. */
+void sim_run_count_failovers(struct sim_state *state);
 
 /* ---- sim_judge.c ---- */
 
@@ -57,6 +68,10 @@ struct sim_state {
 void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code, uint32_t attempts);
 /* Some clients never ended. */
 void sim_judge_hang(struct sim_state *state, uint32_t clients);
+/* Complains of compute nodes that were declared dead without a reason, of those that are lost now. Once. */
+void sim_judge_suspicions(struct sim_state *state);
+/* Clients have ended: record caches are empty. */
+void sim_judge_caches(struct sim_state *state);
 /* All is at rest: every checker that can say something, the first complaint into the report. An error: nothing could be judged. */
 NODISCARD int sim_judge(struct sim_state *state);
 /* Notes the first complaint of all. */

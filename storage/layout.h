@@ -197,7 +197,7 @@ struct seal_wire {
     uint64_t
         chunks; /* 16..23  handed out of the heap when the pool was closed: so many sums follow, and one for each spare */
     uint64_t
-        fixed; /* 24..31  sum of what lies before the heap, but for the superblock's first line, which has its own */
+        fixed; /* 24..31  sum of what lies before the locks, but for the superblock's first line, which has its own */
     uint64_t sums;    /* 32..39  sum of the sums, which follow this line: 8 bytes each, in the order of the chunks */
     uint8_t rest[24]; /* 40..63  zero */
 };

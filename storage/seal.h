@@ -2,10 +2,10 @@
  * seal.h - checksums of a pool at rest: written when its last user closes it, compared before its next one believes a byte.
  *
  *     area   superblock | catalog | members | locks | chunks handed out ... | spares | seal_wire | a sum for each chunk
- *            \____________ fixed ______________/ \___________ sums __________/
+ *            \__________ fixed ___________/         \___________ sums __________/
  *
  * Each area of each memory node has its own. The superblock's state says whether they hold: it is CLOSED only while nobody has the pool open. What was
- * not handed out is not read. For a pool that one process has for itself, and whose memory stays (fabric->kept).
+ * not handed out is not read; nor are locks, which are of no opening but their own: some are given back when the last call has ended already. For a pool that one process has for itself, and whose memory stays (fabric->kept).
  *
  * INV-STORE-10: while a pool is CLOSED each seal is that of its area; nothing is written before it is OPEN.
  */

@@ -156,7 +156,7 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     /* A pool of its own may have been left with locks in use. */
     bool stale = rc == 0 && !db->shared && !db->fabric->fresh;
     ep->bulk = true;
-    int cleared = stale ? locktable_clear(co, ep, db->catalog) : 0;
+    int cleared = stale && !PLANT(reopen_locks_kept) ? locktable_clear(co, ep, db->catalog) : 0;
     ep->bulk = false;
     return cleared ? err_set(start->error, (enum cellar_error_code)(-cleared), "locks could not be cleared: %s",
                              cellar_error_text(cleared))

@@ -83,9 +83,9 @@ lose 0
 lose 1
 memnode 0
 memnode 1
-"$cellar" bench ycsb --records 400000 --threads 1 --replicas 1 --memnodes "$nodes" >"$folder/full" 2>&1 </dev/null &&
-    fail "400,000 records fit into a pool of 64 MiB"
-grep -q "space" "$folder/full" || fail "the pool should be full: $(cat "$folder/full")"
+"$cellar" bench tpcc --warehouses 3 --scale small --seconds 2 --threads 1 --replicas 1 --memnodes "$nodes" >"$folder/full" 2>&1 </dev/null &&
+    fail "three warehouses fit into a pool of 64 MiB"
+grep -q "no space left" "$folder/full" || fail "the pool should be full: $(cat "$folder/full")"
 lose 1
 memnode 1
 replace 1 0 "memory node 1 has all that the lost one had"

@@ -58,7 +58,7 @@ static void end(struct logged *logged)
 static int check(struct logged *logged)
 {
     logged->api.error = (struct cellar_error){0};
-    return history_logs_check(&logged->history, logged->api.db, 0, &logged->api.error);
+    return history_logs_check(&logged->history, logged->api.db, 0, 0, &logged->api.error);
 }
 
 static void close(struct logged *logged)

@@ -24,7 +24,8 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     uint32_t fixed = SIM_FIXED_WORKLOAD | SIM_FIXED_EN | FIX(cns, SIM_FIXED_CNS) | FIX(threads, SIM_FIXED_THREADS) |
                      FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
                      FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0) |
-                     (shape->timely ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE;
+                     (shape->timely ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE | SIM_FIXED_REOPEN;
+    plan->reopen = (enum sim_reopen)shape->reopen;
     plan->schedule = SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
     plan->workload = "cells";
