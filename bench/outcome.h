@@ -46,7 +46,7 @@ struct outcome {
     uint64_t trace_hash;
     double virtual_s, verbs_per_wall_s, verbs_per_cpu_s;
     bool nics_limited;                        /* else their utilization means nothing */
-    const struct census *census; /* NULL, or what the operations of the run were for */
+    const struct census *census;              /* NULL, or what the operations of the run were for */
     double nic_utilization[FABRIC_NODES_MAX]; /* busy share of the processing units, of each memory node */
 };
 

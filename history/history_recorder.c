@@ -445,11 +445,11 @@ static bool told(const struct history_recorder *recorder, struct history_txn *tx
 
 static void lane_settle(const struct history_recorder *recorder, struct lane *lane)
 {
-    for (struct chunk *chunk = lane->first; chunk; chunk = chunk->next)
+    for (struct history_chunk *chunk = lane->first; chunk; chunk = chunk->next)
         for (uint64_t at = 0; at < chunk->used;) {
-            struct history_txn *txn = (void *)((uint8_t *)chunk->txns + at);
+            struct history_txn *txn = (void *)((uint8_t *)chunk->data + at);
             if (!told(recorder, txn)) txn->id = ID_VOID;
-            at += sizeof *txn + txn->count * sizeof(struct history_access);
+            at += txn_bytes(txn->count);
         }
 }
 
@@ -458,8 +458,7 @@ void history_recorder_pause(struct history_recorder *recorder)
     history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
         struct lane *lane = &recorder->lanes[i];
-        if (lane->logging_ts) keep(recorder, lane, HISTORY_INDETERMINATE, lane->logging_ts, UINT64_MAX);
-        lane->logging_ts = 0;
+        if (lane->pending) pending_end(recorder, lane, HISTORY_INDETERMINATE, INT64_MAX);
         lane->open = false;
         lane_settle(recorder, lane);
     }
