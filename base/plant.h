@@ -71,6 +71,8 @@
     X(log_past_end, "a log entry may run over the end of its ring")                                                    \
     X(log_lost_aborted, "a log WRITE of unknown outcome counts as not run")                                            \
     X(insert_unlogged, "an insert is not in the log entry")                                                            \
+    X(walk_beside_attempts, "tables are read whole while transactions are under way")                                  \
+    X(walk_unwatched, "what other processes change under a walk of a table is not noticed")                            \
     /* index and space */                                                                                              \
     X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
     X(witness_not_read_again,                                                                                          \

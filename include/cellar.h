@@ -77,6 +77,7 @@ extern "C" {
     X(UNSUPPORTED, 20, "not built in or not possible here")                                                            \
     X(TORN, 21, "a consistent snapshot could not be read within the bound")                                            \
     X(RETRY, 22, "aborted: another transaction came between; a procedure returns it at once, and is tried again")      \
+    X(BUSY, 23, "transactions of this process are under way, and whole tables are read and loaded at rest")            \
     X(QUEUE_FULL, 24, "the completion queue has as many calls as it may")                                              \
     X(UNFETCHED, 25, "the procedure used a record before it was fetched")
 
@@ -444,6 +445,14 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct ce
                                  const struct cellar_call_options *options, struct cellar_result *result);
 
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
+
+/*
+ * All of these want the compute nodes of this process to themselves. BUSY, at once, when a transaction of theirs is under way, or a load beside a
+ * read, or the reverse: they wait for nobody. A transaction that would begin meanwhile begins later (its deadline counts, and cancelling it);
+ * so fn of a scan must not wait for one. Of what other processes do: a read of a table or of the pool ends TORN when they have changed
+ * something of it meanwhile, or hold locks there, and then what fn was shown is void; 0 means that all of it was there at one moment. A read of a
+ * pool that other processes may have open therefore takes three times as long. While another process is at work do not load.
+ */
 
 /* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
 CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key,

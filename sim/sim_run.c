@@ -7,6 +7,7 @@
 #include "sim_recover.h"
 #include "sim_reopen.h"
 #include "sim_state.h"
+#include "sim_walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         bool bereft =
             options.timeout_ns == BEREFT_CALL_NS; /* a node that was missing then may have been recovered since */
         if (sim_plan_dropped(plan, txn)) continue;
+        sim_walk(state, coordinator, index);
         struct fabric_ep *ep = coordinator->worker->ep;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
         int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);

@@ -13,7 +13,7 @@
 
 struct sim_report {
     const char *
-        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, outcome, progress, recovery, reopen, crash */
+        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome, progress, recovery, reopen, crash */
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;

@@ -32,7 +32,8 @@ static __attribute__((noinline)) bool wait_open(struct coro *co, struct gate *ga
     uint64_t pause_ns = GATE_POLL_NS;
     do {
         active_add(gate, worker, (uint32_t)-1, sched);
-        if (atomic_load(&gate->failed)) return false; /* nobody may ever open it again */
+        if (atomic_load(&gate->failed)) return false;                  /* nobody may ever open it again */
+        if (atomic_load(&gate->closed) & ~GATE_SETTLING) return false; /* that may take long */
         look_later(co, sched, task, &pause_ns);
         active_add(gate, worker, 1, sched);
     } while (!is_open(gate));
@@ -71,7 +72,7 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     uint64_t pause_ns = GATE_POLL_NS;
     atomic_fetch_add(&gate->waiting, 1);
     active_add(gate, worker, (uint32_t)-1, sched);
-    while (!atomic_compare_exchange_strong(&gate->closed, &expected, 1)) {
+    while (!atomic_compare_exchange_strong(&gate->closed, &expected, GATE_SETTLING)) {
         expected = 0;
         look_later(co, sched, task, &pause_ns);
     }
@@ -93,7 +94,23 @@ bool gate_still(struct gate *gate, struct sched *sched)
            active_sum(gate, sched) == 0;
 }
 
-void gate_open(struct gate *gate) { atomic_store(&gate->closed, 0); }
+void gate_open(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_SETTLING); }
+
+int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched)
+{
+    unsigned others = kind == GATE_WALK ? GATE_WALK - GATE_LOAD : ~(GATE_WALK - 1);
+    unsigned was =
+        atomic_fetch_add(&gate->closed, kind); /* before it looks for attempts, which look here when they are counted */
+    fabric_preempt(sched->ep);
+    bool attempts = active_sum(gate, sched) > 0 || atomic_load(&gate->waiting) > 0 || (was & GATE_SETTLING);
+    if (!(was & others) && (!attempts || PLANT(walk_beside_attempts))) return 0;
+    gate_bulk_leave(gate, kind);
+    return -CELLAR_ERR_BUSY;
+}
+
+void gate_bulk_leave(struct gate *gate, unsigned kind) { atomic_fetch_sub(&gate->closed, kind); }
+
+bool gate_bulk_waits(const struct gate *gate) { return atomic_load(&gate->halted) && !atomic_load(&gate->failed); }
 
 bool gate_fail(struct gate *gate) { return !atomic_exchange(&gate->failed, true); }
 

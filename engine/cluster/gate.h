@@ -5,6 +5,9 @@
  * if no other coordinator of this CN can have put that tag there. So who must settle closes the gate, waits until every other
  * attempt has ended, and then reads: a tag of this CN is its own. Two that must settle at once cannot tell their tags
  * apart if they find one: the CN then stops for good, and its recovery decides (INV-GATE-1).
+ *
+ * Whole-table work (loads, walks of tables) wants all compute nodes of its process to itself, and never waits for an attempt: it begins when none
+ * has entered, and none enters until it has ended (INV-GATE-2).
  */
 #pragma once
 
@@ -17,8 +20,13 @@
 #define GATE_POLL_NS 2000       /* first look again after so long, then twice as long, and so on, */
 #define GATE_POLL_MAX_NS 256000 /* up to this: settling lasts as long as a node does not answer */
 
+/* In gate.closed, beside the bit of who settles: how many loads and walks of tables are under way. */
+#define GATE_SETTLING 1u
+#define GATE_LOAD 2u
+#define GATE_WALK (1u << 16)
+
 struct gate {
-    atomic_uint closed;                             /* somebody settles */
+    atomic_uint closed;                             /* somebody settles, or works on whole tables */
     atomic_uint waiting;                            /* others that must settle too */
     atomic_bool failed;                             /* the CN has stopped */
     atomic_uint halted;                             /* the cluster's configuration changes (halt.h) */
@@ -30,14 +38,22 @@ struct gate {
     } workers[GATE_WORKERS_MAX];
 };
 
-/* An attempt may begin: suspends while the gate is closed. False when the CN has stopped. */
+/* An attempt may begin: suspends while the gate is closed. False when the CN has stopped, or whole-table work is under way. */
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 /* The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to settle. */
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);
 void gate_open(struct gate *gate);
-/* With `halted` set: has every attempt ended? */
+/*
+ * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or the other kind. No change of the configuration
+ * comes in between, but one may have begun (gate_bulk_waits): then it leaves again, and waits.
+ */
+int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched);
+void gate_bulk_leave(struct gate *gate, unsigned kind);
+/* Of its own compute node, entered. One that has stopped may still look. */
+bool gate_bulk_waits(const struct gate *gate);
+/* With `halted` set: has every attempt ended, and all whole-table work? */
 bool gate_still(struct gate *gate, struct sched *sched);
 /* Stops the CN: no attempt enters any more. True for who did it first. */
 bool gate_fail(struct gate *gate);

@@ -1,6 +1,7 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "db.h"
 
+#include "session.h"
 #include "settle.h"
 
 #include "must.h"
@@ -16,11 +17,6 @@
 #define TAGS_PER_LOOK 32         /* attempts that met a tag of one other node, and then its owner is asked for */
 /* Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call ends TOO_LARGE. */
 #define CACHE_OUTGROWN_MAX 3
-
-struct cellar_session {
-    struct coordinator *coordinator;
-    struct coro *co;
-};
 
 /*
  * Randomized exponential backoff; the first retry is nearly immediate. The usual cap is enough for any usual crowd, and a longer one would leave
@@ -77,16 +73,26 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     return txn_fail(co, txn, rc);
 }
 
+/* The compute node has stopped; or whole tables are read or loaded, and the attempt may be made later: it is not counted as an aborted one. */
+static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
+{
+    struct txn_home *home = txn->home;
+    txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
+    if (atomic_load(&home->gate->failed)) return -CELLAR_ERR_FENCED;
+    txn->reason = CELLAR_ABORT_REASONS;
+    txn->met.cn = -1;
+    txn->at_once = false;
+    txn->doomed = true;
+    return -CELLAR_ERR_RETRY;
+}
+
 static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                    uint32_t attempts)
 {
     struct txn *txn = &coordinator->txn;
     struct txn_home *home = txn->home;
 
-    if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) {
-        txn->ack_ns = txn->begin_ns = fabric_now_ns(home->ep);
-        return -CELLAR_ERR_FENCED;
-    }
+    if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) return not_entered(txn);
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
     if (home->mode->end) home->mode->end(co, txn);
@@ -306,58 +312,4 @@ int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, 
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     return coordinator_exec(session->co, session->coordinator, proc, args, options, 0, result);
-}
-
-/*
- * Whole-table work runs in the fabric's bulk mode, for as long as it takes. No change of the configuration comes in between; a compute node that
- * has stopped may still look: then the gate was not entered.
- */
-static bool bulk_begin(struct cellar_session *session)
-{
-    struct worker *worker = session->coordinator->worker;
-    const struct txn_home *home = &worker->home;
-    bool entered = gate_enter(session->co, home->gate, home->gate_worker, home->sched, &session->coordinator->task);
-    worker->ep->bulk = true;
-    return entered;
-}
-
-/* Returns rc. */
-static int bulk_end(struct cellar_session *session, bool entered, int rc)
-{
-    struct worker *worker = session->coordinator->worker;
-    const struct txn_home *home = &worker->home;
-    worker->ep->bulk = false;
-    if (entered) gate_leave(home->gate, home->gate_worker, home->sched);
-    return rc;
-}
-
-int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
-                struct cellar_error *error)
-{
-    bool entered = bulk_begin(session);
-    int rc = loader_load(session->co, session->coordinator->worker->loader, table, key, row, error);
-    return bulk_end(session, entered, rc);
-}
-
-int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
-                struct cellar_error *error)
-{
-    bool entered = bulk_begin(session);
-    int rc = loader_scan(session->co, session->coordinator->worker->loader, table, fn, arg, error);
-    return bulk_end(session, entered, rc);
-}
-
-int cellar_audit(struct cellar_session *session, struct cellar_error *error)
-{
-    bool entered = bulk_begin(session);
-    int rc = loader_audit(session->co, session->coordinator->worker->loader, error);
-    return bulk_end(session, entered, rc);
-}
-
-int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
-                      struct cellar_error *error)
-{
-    bool entered = bulk_begin(session);
-    int rc = loader_space(session->co, session->coordinator->worker->loader, table, space, error);
-    return bulk_end(session, entered, rc);
 }

@@ -1,0 +1,123 @@
+/*
+ * bulk.c - work on whole tables: loading, scanning, auditing, measuring. In the fabric's bulk mode, for as long as it takes.
+ *
+ * INV-BULK-1: while it goes on, no attempt of this process is under way: it is refused with BUSY when one is, and attempts that would begin are
+ *             made later. So nobody waits for whole-table work but transactions, and it waits for no transaction.
+ * INV-BULK-2: a walk of a pool that other processes may change has seen a state that was there: all versions were the same before it as
+ *             behind it, and no foreign tag was met. Else it ends TORN. Versions never come back, and a transaction holds all its tags from before
+ *             it changes the first byte until the last one is changed: what it had changed half would show a tag, or a version that moves.
+ */
+#include "db.h"
+#include "session.h"
+
+#include "loader_sum.h"
+
+struct bulk {
+    struct coro *co;
+    struct worker *worker;
+    const struct cellar_table *table; /* of a walk; NULL: all of them */
+    struct loader_sum before;
+    unsigned kind; /* GATE_LOAD or GATE_WALK */
+};
+
+static void gates_leave(struct cellar *db, unsigned kind, uint32_t entered)
+{
+    for (uint32_t cn = 0; cn < entered; cn++) gate_bulk_leave(&db->nodes[cn].gate, kind);
+}
+
+/* Of each compute node of this process: 0, BUSY, or, while its own one stands still, RETRY. */
+static int gates_enter(struct worker *worker, unsigned kind)
+{
+    struct cellar *db = worker->db;
+    uint32_t cn = 0;
+    int rc = 0;
+    while (cn < db->config.cns && (rc = gate_bulk_enter(&db->nodes[cn].gate, kind, &worker->sched)) == 0) cn++;
+    if (rc == 0 && gate_bulk_waits(worker->home.gate)) rc = -CELLAR_ERR_RETRY;
+    if (rc) gates_leave(db, kind, cn);
+    return rc;
+}
+
+static bool watched(const struct bulk *bulk)
+{
+    return bulk->worker->db->shared && bulk->kind == GATE_WALK && !PLANT(walk_unwatched);
+}
+
+static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_error *error)
+{
+    const struct cellar_config *config = &bulk->worker->db->config;
+    *out = (struct loader_sum){.own_first = config->cn_index, .own_count = config->cns};
+    return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
+}
+
+static int begin(struct bulk *bulk, struct cellar_session *session, struct cellar_error *error)
+{
+    struct coordinator *coordinator = session->coordinator;
+    struct worker *worker = coordinator->worker;
+    uint64_t pause_ns = GATE_POLL_NS;
+    int rc;
+
+    bulk->co = session->co;
+    bulk->worker = worker;
+    while ((rc = gates_enter(worker, bulk->kind)) == -CELLAR_ERR_RETRY) {
+        sched_sleep(session->co, &worker->sched, &coordinator->task, pause_ns);
+        if (pause_ns < GATE_POLL_MAX_NS) pause_ns *= 2;
+    }
+    if (rc)
+        return err_set(
+            error, CELLAR_ERR_BUSY,
+            "transactions, or loads, of this process are under way: whole tables are read and loaded when none is");
+    worker->ep->bulk = true;
+    rc = watched(bulk) ? sum(bulk, &bulk->before, error) : 0;
+    if (rc == 0) return 0;
+    worker->ep->bulk = false;
+    gates_leave(worker->db, bulk->kind, worker->db->config.cns);
+    return rc;
+}
+
+static int end(struct bulk *bulk, int rc, struct cellar_error *error)
+{
+    struct worker *worker = bulk->worker;
+    struct cellar_error torn = {0};
+    if (watched(bulk)) {
+        struct loader_sum after;
+        int summed = sum(bulk, &after, &torn);
+        if (summed == 0 && !loader_sum_same(&bulk->before, &after))
+            summed = err_set(&torn, CELLAR_ERR_TORN, "another process has changed the pool under this walk");
+        if (summed && error) *error = torn;
+        if (summed) rc = summed;
+    }
+    worker->ep->bulk = false;
+    gates_leave(worker->db, bulk->kind, worker->db->config.cns);
+    return rc;
+}
+
+#define BULK(session, kind_, table_, call)                                                                             \
+    do {                                                                                                               \
+        struct bulk bulk = {.kind = (kind_), .table = (table_)};                                                       \
+        int rc_ = begin(&bulk, (session), error);                                                                      \
+        struct loader *loader = bulk.worker->loader;                                                                   \
+        return rc_ ? rc_ : end(&bulk, (call), error);                                                                  \
+    } while (0)
+
+int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
+                struct cellar_error *error)
+{
+    BULK(session, GATE_LOAD, table, loader_load(session->co, loader, table, key, row, error));
+}
+
+int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
+                struct cellar_error *error)
+{
+    BULK(session, GATE_WALK, table, loader_scan(session->co, loader, table, fn, arg, error));
+}
+
+int cellar_audit(struct cellar_session *session, struct cellar_error *error)
+{
+    BULK(session, GATE_WALK, NULL, loader_audit(session->co, loader, error));
+}
+
+int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
+                      struct cellar_error *error)
+{
+    BULK(session, GATE_WALK, table, loader_space(session->co, loader, table, space, error));
+}

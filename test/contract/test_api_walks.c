@@ -1,0 +1,362 @@
+/*
+ * test_api_walks.c - cellar.h: loading and reading whole tables beside transactions. In one process that is BUSY, and what begins meanwhile waits; of
+ * other processes' changes it is TORN. A walk that says 0 has the right sum, beside whatever writers.
+ */
+#include "accounts.h"
+#include "fabric_shm.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WALKS 200
+#define WALKS_MAX 20000 /* until one was refused */
+
+static void rest_ms(long ms) { nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL); }
+
+/* ---- one that has to wait for another thread ---- */
+
+struct meeting {
+    struct side side;
+    const struct cellar_proc *hold;
+    atomic_int held, go, walking, walk_on; /* flags */
+    int code;                              /* of the call */
+};
+
+static int hold_fn(struct cellar_txn *txn, void *args)
+{
+    struct meeting *meeting = args;
+    int ref = cellar_access(txn, meeting->side.accounts, 1, CELLAR_ALL, CELLAR_ALL, 0);
+    if (ref < 0) return ref;
+    int rc = cellar_fetch(txn);
+    atomic_store(&meeting->held, 1);
+    while (!atomic_load(&meeting->go)) rest_ms(1);
+    return rc;
+}
+
+static void *hold_main(void *arg)
+{
+    struct meeting *meeting = arg;
+    meeting->code = cellar_call(meeting->side.db, meeting->hold, meeting, NULL, NULL);
+    return NULL;
+}
+
+static void meeting_open(struct meeting *meeting, enum cellar_cc cc, uint32_t cns)
+{
+    const struct cellar_config config = {.cc = cc, .cns = cns, .threads = 2, .coros = 2};
+    const struct cellar_proc_def hold = {.name = "hold", .fn = hold_fn, .records_max = 1, .writes_max = 1};
+    struct side *side = &meeting->side;
+    int rc = side_open(side, &config);
+    if (rc == 0) rc = cellar_proc_register(side->db, &hold, &meeting->hold, &side->error);
+    if (rc == 0) rc = cellar_run(side->db, load_job, side);
+    if (rc) fail_msg("%s: %s", cellar_error_text(rc), side->error.text);
+}
+
+static int no_row(void *arg, uint64_t key, const void *row)
+{
+    (void)arg, (void)key, (void)row;
+    return 0;
+}
+
+struct tries {
+    struct meeting *meeting;
+    int codes[4]; /* scan, audit, space, load */
+    char text[240];
+};
+
+/* The last coordinator: of the worker that does not hold. */
+static int try_all(struct cellar_session *session, void *arg)
+{
+    struct tries *tries = arg;
+    struct side *side = &tries->meeting->side;
+    struct cellar_space space;
+    struct cellar_error error = {0};
+    struct account row = {0};
+    if (cellar_session_index(session) != cellar_session_count(session) - 1) return 0;
+    tries->codes[0] = cellar_scan(session, side->accounts, no_row, NULL, &error);
+    memcpy(tries->text, error.text, sizeof tries->text);
+    tries->codes[1] = cellar_audit(session, NULL);
+    tries->codes[2] = cellar_space_read(session, side->accounts, &space, NULL);
+    tries->codes[3] = cellar_load(session, side->accounts, 77, &row, NULL);
+    atomic_store(&tries->meeting->go, 1);
+    return 0;
+}
+
+static void beside_one(enum cellar_cc cc, uint32_t cns)
+{
+    struct meeting meeting = {0};
+    struct tries tries = {.meeting = &meeting};
+    pthread_t thread;
+    meeting_open(&meeting, cc, cns);
+    assert_int_equal(pthread_create(&thread, NULL, hold_main, &meeting), 0);
+    while (!atomic_load(&meeting.held)) rest_ms(1);
+    assert_int_equal(cellar_run(meeting.side.db, try_all, &tries), 0);
+    pthread_join(thread, NULL);
+    assert_int_equal(meeting.code, 0);
+    for (int i = 0; i < 4; i++) assert_int_equal(tries.codes[i], -CELLAR_ERR_BUSY);
+    assert_non_null(strstr(tries.text, "transactions"));
+    assert_int_equal(cellar_run(meeting.side.db, try_all, &tries), 0); /* nothing is under way any more */
+    for (int i = 0; i < 4; i++) assert_int_equal(tries.codes[i], 0);
+    cellar_close(meeting.side.db);
+}
+
+static void a_transaction_under_way_makes_busy(void **state)
+{
+    (void)state;
+    beside_one(CELLAR_CC_CELL, 1);
+    beside_one(CELLAR_CC_CELL, 2); /* also of another compute node */
+    beside_one(CELLAR_CC_CELLAR, 2);
+    beside_one(CELLAR_CC_TWOPL, 1);
+}
+
+/* ---- what begins under a walk ---- */
+
+static int wait_row(void *arg, uint64_t key, const void *row)
+{
+    struct meeting *meeting = arg;
+    (void)key, (void)row;
+    atomic_store(&meeting->walking, 1);
+    while (!atomic_load(&meeting->walk_on)) rest_ms(1);
+    return 0;
+}
+
+static int long_walk(struct cellar_session *session, void *arg)
+{
+    struct meeting *meeting = arg;
+    if (cellar_session_index(session) != 0) return 0;
+    return cellar_scan(session, meeting->side.accounts, wait_row, meeting, NULL);
+}
+
+static void *walk_main(void *arg)
+{
+    struct meeting *meeting = arg;
+    meeting->code = cellar_run(meeting->side.db, long_walk, meeting);
+    return NULL;
+}
+
+static void *transfer_main(void *arg)
+{
+    struct meeting *meeting = arg;
+    struct transfer transfer = {&meeting->side, 1, 2};
+    int rc = cellar_call(meeting->side.db, meeting->side.transfer, &transfer, NULL, NULL);
+    return (void *)(intptr_t)(rc ? rc : !atomic_load(&meeting->walk_on)); /* 1: it ended before the walk went on */
+}
+
+/* Calls go to each worker in turn: one of two comes to the worker that does not walk. */
+static void transactions_wait_for_a_walk(void **state)
+{
+    struct meeting meeting = {0};
+    pthread_t walk, calls[2];
+    void *ended;
+    (void)state;
+    meeting_open(&meeting, CELLAR_CC_CELLAR, 2);
+    assert_int_equal(pthread_create(&walk, NULL, walk_main, &meeting), 0);
+    while (!atomic_load(&meeting.walking)) rest_ms(1);
+    for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&calls[i], NULL, transfer_main, &meeting), 0);
+    rest_ms(30);
+    atomic_store(&meeting.walk_on, 1);
+    pthread_join(walk, NULL);
+    assert_int_equal(meeting.code, 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(calls[i], &ended);
+        assert_int_equal((intptr_t)ended, 0);
+    }
+    assert_accounts(&meeting.side);
+    cellar_close(meeting.side.db);
+}
+
+/* ---- a crowd of writers in the same process ---- */
+
+struct crowd {
+    struct side side;
+    atomic_int done;
+    uint32_t right, refused, wrong;
+    int code;
+};
+
+static void walk_once(struct cellar_session *session, struct crowd *crowd, int refusal)
+{
+    struct sums sums = {.side = &crowd->side};
+    int rc = cellar_scan(session, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
+    bool right = sums.accounts == ACCOUNTS && sums.balance == ACCOUNTS * ACCOUNT_BALANCE && sums.torn == 0;
+    if (rc == refusal)
+        crowd->refused++;
+    else if (rc == 0 && right)
+        crowd->right++;
+    else
+        crowd->wrong++;
+    if (rc && rc != refusal) crowd->code = rc;
+}
+
+/* Until one was refused at least; the machine may have too few processors for others to be at work just then. */
+static void walks(struct cellar_session *session, struct crowd *crowd, int refusal)
+{
+    for (uint32_t i = 0; i < WALKS || (crowd->refused == 0 && i < WALKS_MAX); i++) {
+        walk_once(session, crowd, refusal);
+        if (i % 16 == 0) rest_ms(1);
+        cellar_session_yield(session);
+    }
+}
+
+static int crowd_job(struct cellar_session *session, void *arg)
+{
+    struct crowd *crowd = arg;
+    if (cellar_session_index(session) == 0) {
+        walks(session, crowd, -CELLAR_ERR_BUSY);
+        atomic_store(&crowd->done, 1);
+        return 0;
+    }
+    for (uint64_t i = cellar_session_index(session); !atomic_load(&crowd->done); i++) {
+        struct transfer transfer = {&crowd->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
+        struct cellar_result result;
+        if (transfer.from == transfer.to) continue;
+        int rc = cellar_exec(session, crowd->side.transfer, &transfer, NULL, &result);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
+static void beside_writers_of_the_process(void **state)
+{
+    static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL, CELLAR_CC_CREST, CELLAR_CC_CELLAR};
+    (void)state;
+    for (uint32_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        struct crowd crowd = {0};
+        const struct cellar_config config = {.cc = modes[i], .cns = 2, .threads = 2, .coros = 2};
+        int rc = side_open(&crowd.side, &config);
+        if (rc == 0) rc = cellar_run(crowd.side.db, load_job, &crowd.side);
+        if (rc == 0) rc = cellar_run(crowd.side.db, crowd_job, &crowd);
+        if (rc) fail_msg("%s: %s", cellar_error_text(rc), crowd.side.error.text);
+        printf("mode %d: %u walks were refused, %u right, %u wrong\n", (int)modes[i], crowd.refused, crowd.right,
+               crowd.wrong);
+        assert_int_equal(crowd.wrong, 0);
+        assert_true(crowd.refused > 0);
+        assert_accounts(&crowd.side);
+        cellar_close(crowd.side.db);
+    }
+}
+
+/* ---- writers in another process ---- */
+
+static struct cellar_config attached(const char *memnode, uint32_t cn)
+{
+    return (struct cellar_config){.cc = CELLAR_CC_CELL,
+                                  .memnodes = memnode,
+                                  .cn_index = cn,
+                                  .threads = 1,
+                                  .coros = 3,
+                                  .lease_ns = CELLAR_LEASE_NONE};
+}
+
+static pid_t memnode_fork(const char *path)
+{
+    static volatile int stop;
+    struct stat status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        const struct fabric_shm_memnode_config config = {
+            .socket_path = path, .mn_count = 1, .cn_count = 2, .bytes = 16u << 20, .seed = 1};
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(fabric_shm_memnode_run(&config, &stop, NULL, NULL, NULL) != 0);
+    }
+    for (int i = 0; i < 6000 && stat(path, &status) != 0; i++) rest_ms(10);
+    return pid;
+}
+
+struct writer {
+    struct side side;
+    int stop;
+};
+
+/* Until the other end of the pipe is closed: bursts of transfers, and rests between them. */
+static int write_job(struct cellar_session *session, void *arg)
+{
+    struct writer *writer = arg;
+    for (uint64_t i = cellar_session_index(session);; i++) {
+        struct transfer transfer = {&writer->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
+        struct cellar_result result;
+        char byte;
+        if (i % 64 == 0 && read(writer->stop, &byte, 1) == 0) return 0;
+        if (i % 512 == 0) rest_ms(3);
+        if (transfer.from == transfer.to) continue;
+        int rc = cellar_exec(session, writer->side.transfer, &transfer, NULL, &result);
+        if (rc) return rc;
+    }
+}
+
+static void writer_main(const char *memnode, int start, int stop, int ready)
+{
+    struct writer writer = {.stop = stop};
+    const struct cellar_config config = attached(memnode, 1);
+    char byte;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (read(start, &byte, 1) != 1 || side_open(&writer.side, &config) != 0) _exit(1);
+    if (write(ready, "x", 1) != 1) _exit(2);
+    int rc = cellar_run(writer.side.db, write_job, &writer);
+    cellar_close(writer.side.db);
+    _exit(rc ? 3 : 0);
+}
+
+static int walks_job(struct cellar_session *session, void *arg)
+{
+    if (cellar_session_index(session) != 0) return 0;
+    walks(session, arg, -CELLAR_ERR_TORN);
+    return 0;
+}
+
+static void beside_writers_of_another_process(void **state)
+{
+    struct crowd crowd = {0};
+    char folder[] = "/tmp/cellar-walks-XXXXXX", path[64], byte;
+    int start[2], stop[2], ready[2], status;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/memnode", folder);
+    pid_t memnode = memnode_fork(path); /* before there are threads, and without an end of the pipes */
+    assert_int_equal(pipe(start) | pipe2(stop, O_NONBLOCK) | pipe(ready), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        close(stop[1]);
+        writer_main(path, start[0], stop[0], ready[1]);
+    }
+    const struct cellar_config config = attached(path, 0);
+    int rc = side_open(&crowd.side, &config);
+    if (rc == 0) rc = cellar_run(crowd.side.db, load_job, &crowd.side);
+    if (rc) fail_msg("%s: %s", cellar_error_text(rc), crowd.side.error.text);
+    assert_int_equal(write(start[1], "x", 1), 1);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(cellar_run(crowd.side.db, walks_job, &crowd), 0);
+    close(stop[1]);
+    assert_int_equal(waitpid(writer, &status, 0), writer);
+    assert_int_equal(status, 0);
+    printf("%u walks were torn, %u right, %u wrong (%d)\n", crowd.refused, crowd.right, crowd.wrong, crowd.code);
+    assert_int_equal(crowd.wrong, 0);
+    assert_true(crowd.refused > 0);
+    assert_accounts(&crowd.side);
+    cellar_close(crowd.side.db);
+    kill(memnode, SIGKILL);
+    waitpid(memnode, &status, 0);
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(beside_writers_of_another_process), /* first: it forks */
+        cmocka_unit_test(a_transaction_under_way_makes_busy),
+        cmocka_unit_test(transactions_wait_for_a_walk),
+        cmocka_unit_test(beside_writers_of_the_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
