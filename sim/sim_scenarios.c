@@ -133,6 +133,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"exists_then_update", 1, {{0, {EXISTS(0), THEN_UPDATE(0, A, A)}}, {1, {UPDATE(0, A | B, A | B)}}}},
     {"exists_then_write", 1, {{0, {EXISTS(0), THEN_UPDATE(0, B, A)}}, {1, {DELETE(0)}}, {2, {INSERT(0)}}}},
     {"exists_twice", 3, {{0, {EXISTS(0), THEN_LOOK(0, A | B)}}, {1, {WRITE(0, A)}}, {2, {DELETE(0)}}}},
+    {"written_exists", 3, {{0, {UPDATE(1, ALL, ALL)}}, {0, {WRITE(0, ALL), THEN_LOOK(0, 0)}}, {1, {READ(0, ALL)}}}},
     {"exists_delete_skew", 3, {{0, {EXISTS(0), THEN_DELETE(1)}}, {1, {EXISTS(1), THEN_DELETE(0)}}}},
     {"exists_insert_skew", 0, {{0, {EXISTS(0), THEN_INSERT(1)}}, {1, {EXISTS(1), THEN_INSERT(0)}}}},
     {"exists_reinserted", 3, {{0, {DELETE(0)}}, {0, {INSERT(0), UPDATE(1, A, A)}}, {1, {EXISTS(0), THEN_READ(1, A)}}}},
@@ -156,6 +157,7 @@ const struct sim_scenario sim_scenarios_all[] = {
     {"reinsert_under_look",
      3,
      {{0, {DELETE(0)}}, {0, {INSERT(0), UPDATE(1, A, A)}}, {1, {LOOK(0, A), THEN_READ(1, A)}}}},
+    {"reinserted_look", 1, {{0, {DELETE(0)}}, {0, {INSERT(0)}}, {1, {LOOK(0, A)}}}},
     {"slot_moves_under_look", 1, {{0, {DELETE(0)}}, {1, {INSERT(1)}}, {2, {LOOK(0, ALL)}}}},
 };
 const uint32_t sim_scenarios_count = sizeof sim_scenarios_all / sizeof *sim_scenarios_all;
