@@ -199,7 +199,7 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     if (rc == 0) rc = image_make(txn, object);
     if (rc) return rc;
 
-    object->optional = flags & CELLAR_OPTIONAL;
+    object->optional = (made || object->optional) && (flags & CELLAR_OPTIONAL); /* by all that name it */
     object->read_cells |= read;
     object->write_cells |= write;
     object->implied_cells &= (uint8_t) ~(read | write);
