@@ -298,6 +298,7 @@ static bool final_version(const struct scan *scan, uint64_t version, const struc
         if (!at) return !loaded->known || was_loaded(loaded, version);
         if (history_visit_version(at) == version || write_kind(scan, at) == HISTORY_DELETE) return true;
         if (scan->items->settled || !indeterminate(scan, at)) return false;
+        if (write_kind(scan, at) == HISTORY_INSERT && access_of(scan, at)->over == version) return true; /* its slot */
     }
 }
 

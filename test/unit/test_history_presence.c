@@ -279,6 +279,24 @@ static void deleted_at_rest_by_either(void **state)
     expect(&history, &strict, "ok", "");
 }
 
+/* Its node died amid the first line: the record has its key, and still the version of what was in its slot. */
+static void begun_insert_at_rest(const struct history_check_options *options, const char *kind)
+{
+    struct history history = {0};
+    history.has_loaded = true;
+    TXN_AS(HISTORY_INDETERMINATE, 1, 0, 1000, ins(1, 10), wr(1, 0, V(3, 5), V(4, 10)));
+    REST_PRESENT(1);
+    rest(&history, 1, 0, V(3, 5), 99);
+    expect(&history, options, kind, "");
+}
+
+static void begun_insert_at_rest_with_nodes_lost(void **state)
+{
+    (void)state;
+    begun_insert_at_rest(&unsettled, "ok");
+    begun_insert_at_rest(&strict, "final");
+}
+
 static void hidden_at_rest_with_nodes_lost(void **state)
 {
     struct history history = {0};
@@ -338,6 +356,7 @@ int main(void)
         cmocka_unit_test(damaged_at_rest),
         cmocka_unit_test(missing_at_rest),
         cmocka_unit_test(deleted_at_rest_by_either),
+        cmocka_unit_test(begun_insert_at_rest_with_nodes_lost),
         cmocka_unit_test(hidden_at_rest_with_nodes_lost),
         cmocka_unit_test(still_there_at_rest),
         cmocka_unit_test(gone_at_rest),
