@@ -77,6 +77,8 @@
     X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
     X(witness_not_read_again,                                                                                          \
       "a record that was asked for, and then written, is written over what was read before the lock")                  \
+    X(checked_tag_unwatched, "a foreign tag that only the check of a read meets is not watched")                       \
+    X(absence_half_seen, "a key counts as absent whose record is just being inserted")                                 \
     X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \
     X(absence_unchecked, "a key found absent is not validated")                                                        \
     X(absence_ignores_locks, "validation of an absence compares the version but not the tag")                          \

@@ -5,6 +5,8 @@
  *     watcher  parked, until a coordinator's attempt met somebody's tag; then looks at the owner's lease each eighth of it, and recovers
  *              whoever has not renewed it for a whole one
  *
+ * INV-VIGIL-2: an attempt that ends for a foreign tag says whose it is, whether a fetch met it or a check of what was read.
+ *
  * Both are coroutines of the node's first worker, beside its coordinators: no thread of their own, and nobody's call waits for a
  * recovery that somebody else makes. Nothing is asked of a node whose tags are in nobody's way.
  *

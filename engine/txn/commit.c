@@ -7,8 +7,8 @@
  * INV-COMMIT-1: every check of a read is posted after v, and every lock is held from before v until the apply has completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
+#include "fetch.h"
 #include "settle.h"
-#include "txn.h"
 
 #include "counter.h"
 #include "plant.h"
@@ -135,8 +135,12 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
     return true;
 }
 
+/* A tag may be why, and the reader need not meet it anywhere else: mode `ford` fetches what is locked (INV-VIGIL-2). */
 static int validation_failed(struct coro *co, struct txn *txn, struct cache_object *object)
 {
+    uint64_t lock = record_header(object->fetching)->lock;
+    if (!PLANT(checked_tag_unwatched))
+        fetch_foreign_tag(txn, object->addr, lock, object->table->schema.tag_bits, object->check_cells);
     if (txn->home->mode->stale) txn->home->mode->stale(co, txn, object);
     return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
 }

@@ -4,6 +4,17 @@
 #define CRASHES "cn_crash=0.005,cn_suspect=0.002"
 
 static const struct plants_search searches[] = {
+    {.plant = "checked_tag_unwatched",
+     .method = PLANTS_CLUSTER,
+     .checker = "progress",
+     .shape = {.faults = "cn_crash=0.05",
+               .cns = 4,
+               .threads = 2,
+               .coros = 1,
+               .mns = 2,
+               .replicas = 1,
+               .lease_us = 100,
+               .ford = true}},
     /* the prototype's */
     {.plant = "lock_ignored", .method = PLANTS_PREEMPT, .template = "lost_update/ford"},
     {.plant = "unlock_foreign", .method = PLANTS_PREEMPT, .template = "lost_update_three/ford"},
