@@ -71,6 +71,7 @@ struct cache_object {
     bool optional;
     bool hinted;     /* addr comes from the address cache */
     bool misled;     /* an entry of its bucket led to another record, or to one that was deleted meanwhile */
+    bool gone;       /* ... to the record itself, deleted: a part of an insert or delete was seen */
     bool slot_taken; /* an insert has its slot */
     bool slot_used_before;
     bool refused;          /* an insert that found its key present, with its bucket locked */

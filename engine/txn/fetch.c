@@ -8,6 +8,10 @@
  * The race it is built around: an address (from the cache or a bucket) may lead to a slot that was freed or reused since, even
  * between our CAS and its reply. So a lock counts only on a record that the READ behind it shows to be ours, and is given back
  * otherwise; and what is read of unlocked cells counts only if the header shows no tag on them and their EN (INV-FETCH-1).
+ *
+ * INV-FETCH-2: a key is absent only if no entry of its chain, read without the bucket's lock, led to a record of that key. One that is there and deleted
+ * belongs to an insert or delete whose other half the bucket shows, or will: on a fabric that is not line-atomic the bucket's tag may have been read before the
+ * inserter took it, and its version after the inserter wrote it, and then nothing in that version changes any more when the record comes to life.
  */
 #include "fetch.h"
 
@@ -147,6 +151,7 @@ static enum fetch_verdict key_absent(struct coro *co, struct txn *txn, struct ca
         object->slot_used_before = slot.used_before;
         return slot.used_before ? FETCH_AGAIN : FETCH_DONE;
     }
+    if (object->gone && !bucket->held && !PLANT(absence_half_seen)) return FETCH_BUSY;
     const struct mode *mode = txn->home->mode;
     enum mode_absence absence =
         bucket->held || !mode->absent ? MODE_ABSENCE_CHECKED : mode->absent(txn, object, bucket);
@@ -202,6 +207,13 @@ bool fetch_elsewhere(struct txn *txn, struct cache_object *object)
     return object->fetching;
 }
 
+/* What was read just now is a record of that key, though perhaps one that is deleted. */
+static bool is_its_record(const struct cache_object *object)
+{
+    const struct record_wire *header = record_header(object->fetching);
+    return header->key == object->key && header->table_id == object->table->id;
+}
+
 /* The address led elsewhere: give back a lock taken there, forget the hint, try the next candidate or the bucket. */
 void fetch_address_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
@@ -217,7 +229,10 @@ void fetch_address_stale(struct coro *co, struct txn *txn, struct cache_object *
         object->unsettled = 0;
     }
     if (object->hinted) addrcache_drop(txn->home->addrs, object->table->id, object->key);
-    object->misled = object->misled || !object->hinted;
+    if (!object->hinted) {
+        object->misled = true;
+        object->gone = object->gone || is_its_record(object);
+    }
     object->hinted = false;
     object->addr.bits = 0;
 }

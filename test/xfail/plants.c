@@ -38,6 +38,7 @@ static const struct {
     [PLANTS_REFUSED] = {plants_run_refused, "a log not shown for a while"},
     [PLANTS_MET_AGAIN] = {plants_run_met_again, "an old address in use, replies lost"},
     [PLANTS_PASSING] = {plants_run_passing, "its WRITEs ahead of its tag"},
+    [PLANTS_HALF_SEEN] = {plants_run_half_seen, "an insert seen by halves"},
     [PLANTS_SUPPLANTED] = {plants_run_supplanted, "its recovery taken over"},
     [PLANTS_OUTLASTED] = {plants_run_outlasted, "one stands still, a node dies"},
     [PLANTS_LAGGING] = {plants_run_lagging, "a clock's backup misses additions"},

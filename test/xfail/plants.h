@@ -25,6 +25,7 @@ enum plants_method {
     PLANTS_REFUSED,        /* a template in which node 0 stops, and a memory node refuses to show its log for a while */
     PLANTS_MET_AGAIN,  /* slot_met_again: worker 1 of node 0 locks by an old address what worker 0 has no reply about */
     PLANTS_PASSING,    /* a template in which node 0 inserts, and what may pass the tag of the new record does */
+    PLANTS_HALF_SEEN,  /* reinserted_look: node 1 reads bucket and record in the midst of node 0's insert */
     PLANTS_SUPPLANTED, /* a template in which node 1 dies, and its recoverer stands still until another one is done */
     PLANTS_OUTLASTED,  /* a template in which node 0 stands still while node 1 dies and is recovered */
     PLANTS_LAGGING,    /* a template in which the clock's backup misses additions, and its memory node is lost */

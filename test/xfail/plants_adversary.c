@@ -1,5 +1,7 @@
 #include "plants_adversary.h"
 
+#include "layout.h"
+
 #define FAULTS_MAX 3 /* of one schedule */
 #define HOLD_EVENTS 8
 #define HOLD_EVENTS_BITS 3
@@ -16,6 +18,7 @@
 #define REFUSED 16       /* in a row: a memory node that does so counts as lost */
 #define CHANGES 4        /* unlocks of a delete and an insert: record and bucket each */
 #define PASSING 2        /* WRITEs of an insert to one replica: record and bucket */
+#define UNLOCKS 2        /* of a delete, or an insert: record and bucket */
 #define APPLIES 4        /* WRITEs of one */
 
 static uint32_t client_count(const struct sim_scenario *scenario)
@@ -437,6 +440,43 @@ uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choice
     if (!passing->start_ns) passing->start_ns = choices[0].now_ns;
     for (uint32_t i = 0; i < count; i++)
         if (!passing_waits(passing, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
+            chosen = i;
+    return chosen == count ? 0 : chosen;
+}
+
+enum fabric_sim_fault plants_half_seeing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                               const struct fabric_op *op)
+{
+    struct plants_half_seeing *half = arg;
+    bool applies = ep->cn == 0 && op->phase == CELLAR_PHASE_APPLY;
+    bool fetches = ep->cn == 1 && op->phase == CELLAR_PHASE_EXECUTE;
+    bool version = applies && half->looked && op->kind == FABRIC_WRITE && op->size_bytes == sizeof(uint64_t);
+    (void)index;
+    half->unlocks += applies && op->kind == FABRIC_MASKED_CAS;
+    if (version) half->unlocks = 0;
+    half->written = half->written || version;
+    half->looked = half->looked || (fetches && op->kind == FABRIC_READ && op->size_bytes == LAYOUT_LINE);
+    return FABRIC_SIM_NONE;
+}
+
+static bool half_seeing_waits(struct plants_half_seeing *half, const struct fabric_sim_choice *choice)
+{
+    if (choice->now_ns - half->start_ns > STANDING_NS || choice->ep->cn > 1) return false;
+    bool done = half->unlocks >= UNLOCKS;
+    if (choice->ep->cn == 0) return half->looked ? half->written && !half->seen : done;
+    if (!half->written) return half->looked || !done;
+    bool checks = choice->op && choice->op->phase == CELLAR_PHASE_VALIDATE;
+    half->seen = half->seen || checks;
+    return checks && !done;
+}
+
+uint32_t plants_half_seeing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count)
+{
+    struct plants_half_seeing *half = arg;
+    uint32_t chosen = count;
+    if (!half->start_ns) half->start_ns = choices[0].now_ns;
+    for (uint32_t i = 0; i < count; i++)
+        if (!half_seeing_waits(half, &choices[i]) && (chosen == count || choices[i].time_ns < choices[chosen].time_ns))
             chosen = i;
     return chosen == count ? 0 : chosen;
 }

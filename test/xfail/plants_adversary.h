@@ -182,3 +182,17 @@ struct plants_passing {
 enum fabric_sim_fault plants_passing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                            const struct fabric_op *op);
 uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
+
+/*
+ * Of reinserted_look: node 0 deletes a record and inserts it again. Node 1 reads the first word of the bucket, its lock, before node 0 locks it, and the others when
+ * node 0 has written it; it reads the record before node 0 has unlocked that, and checks what it found when node 0 has unlocked all.
+ */
+struct plants_half_seeing {
+    uint32_t
+        unlocks; /* masked CAS of node 0 that apply: of its delete; then, once it has written the bucket, of its insert */
+    bool looked, written, seen;
+    uint64_t start_ns;
+};
+enum fabric_sim_fault plants_half_seeing_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
+                                               const struct fabric_op *op);
+uint32_t plants_half_seeing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);

@@ -31,6 +31,7 @@ void plants_run_suspected(const struct plants_search *search, uint64_t seed, str
 void plants_run_reused(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 void plants_run_met_again(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 void plants_run_passing(const struct plants_search *search, uint64_t seed, struct plants_found *found);
+void plants_run_half_seen(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 void plants_run_supplanted(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 void plants_run_lagging(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 void plants_run_crash(const struct plants_search *search, uint64_t seed, struct plants_found *found);

@@ -254,6 +254,15 @@ void plants_run_passing(const struct plants_search *search, uint64_t seed, struc
     run_steered(&setting, seed, &steering, found);
 }
 
+void plants_run_half_seen(const struct plants_search *search, uint64_t seed, struct plants_found *found)
+{
+    struct setting setting = setting_of(search);
+    struct plants_half_seeing half = {.unlocks = 0};
+    const struct steering steering = {plants_half_seeing_fault, plants_half_seeing_choose, &half,
+                                      setting.options.spares};
+    run_steered(&setting, seed, &steering, found);
+}
+
 void plants_run_supplanted(const struct plants_search *search, uint64_t seed, struct plants_found *found)
 {
     struct setting setting = setting_of(search);

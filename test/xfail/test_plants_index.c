@@ -3,6 +3,8 @@
 
 static const struct plants_search searches[] = {
     {.plant = "existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/cell"},
+    {.plant = "absence_half_seen", .method = PLANTS_HALF_SEEN, .template = "reinserted_look/cell-words"},
+    {.plant = "walk_beside_attempts", .method = PLANTS_CLUSTER, .checker = "walk", .shape = {.faults = "none"}},
     {.plant = "absence_unchecked", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
     {.plant = "absence_ignores_locks", .method = PLANTS_PREEMPT, .template = "phantom_skew/cell"},
     {.plant = "chain_head_only", .method = PLANTS_CLUSTER, .shape = {.faults = "none", .txns = 8, .keys = 40}},
