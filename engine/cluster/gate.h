@@ -1,10 +1,11 @@
 /*
  * gate.h - stopping one compute node's coordinators for a moment, to settle what a lost reply left open.
  *
- * A tag names its CN, not its coordinator. When the reply to a lock or unlock is lost, reading the word back decides only
- * if no other coordinator of this CN can have put that tag there. So who must settle closes the gate, waits until every other
- * attempt has ended, and then reads: a tag of this CN is its own. Two that must settle at once cannot tell their tags
- * apart if they find one: the CN then stops for good, and its recovery decides (INV-GATE-1).
+ * A tag names its CN, not its coordinator. When the reply to a lock or unlock is lost, reading the word back decides
+ * only if no other coordinator of this CN can have put that tag there. So a coordinator that must settle closes the
+ * gate, waits until every other attempt has ended, and then reads: a tag of this CN is its own. Two that must settle
+ * at once cannot tell their tags apart if they find one: the CN then stops for good, and its recovery decides
+ * (INV-GATE-1).
  */
 #pragma once
 
@@ -18,11 +19,11 @@
 #define GATE_POLL_MAX_NS 256000 /* up to this: settling lasts as long as a node does not answer */
 
 struct gate {
-    atomic_uint closed;                             /* somebody settles */
+    atomic_uint closed;                             /* a coordinator settles */
     atomic_uint waiting;                            /* others that must settle too */
     atomic_bool failed;                             /* the CN has stopped */
     atomic_uint halted;                             /* the cluster's configuration changes (halt.h) */
-    void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: nobody is */
+    void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: none is */
     void *stopped_arg;
     uint32_t worker_count;
     struct gate_worker {
@@ -39,7 +40,7 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
 void gate_open(struct gate *gate);
 /* With `halted` set: has every attempt ended? */
 bool gate_still(struct gate *gate, struct sched *sched);
-/* Stops the CN: no attempt enters any more. True for who did it first. */
+/* Stops the CN: no attempt enters any more. True for the first that did. */
 bool gate_fail(struct gate *gate);
-/* The same; and who waits inside the CN is told to look again. */
+/* The same; and waiters inside the CN are told to look again. */
 void gate_stop(struct gate *gate, struct sched *from);
