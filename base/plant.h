@@ -16,7 +16,7 @@
     X(validation_skipped, "reads are not validated")                                                                   \
     X(validation_ignores_locks, "validation compares epoch numbers but not tags")                                      \
     X(validation_before_locks, "what earlier blocks read is validated before the last block locks")                    \
-    X(behind_lock_unchecked, "what is read behind a lock of the same record is not validated")                         \
+    X(behind_lock_unchecked, "what is read after a lock of the same record is not validated")                          \
     X(widened_unchecked, "what one block reads and a later one's wider lock covers is not validated")                  \
     X(snapshot_of_two, "two records read at once count as one snapshot")                                               \
     X(snapshot_on_words, "one record counts as a snapshot where lines can be torn")                                    \
@@ -28,23 +28,23 @@
     X(ford_header_unlooked, "mode ford: recovery does not see that of a header only words were written")               \
     X(ford_snapshot_locked, "mode ford: one record read while it is locked counts as a snapshot")                      \
     X(ford_ts_collides, "mode ford: two workers may choose the same TS")                                               \
-    X(ford_log_unawaited, "mode ford: nobody waits for the log where it does not lie on the node that is written")     \
+    X(ford_log_unawaited, "mode ford: a commit does not wait for a log on another node than the one written")          \
     X(ford_unlock_early, "mode ford: records are unlocked before all replicas have them")                              \
     X(twopl_shared_for_write, "mode 2pl: a record to write is locked in mode shared")                                  \
     X(twopl_reads_unlocked, "mode 2pl: a record that is only read is not locked")                                      \
-    X(twopl_upgrade_assumed, "mode 2pl: a shared lock is enough for who writes in a later block")                      \
+    X(twopl_upgrade_assumed, "mode 2pl: a shared lock counts as enough to write in a later block")                     \
     X(twopl_released_early, "mode 2pl: what one block locked is released when the next one begins")                    \
     X(twopl_stopped_goes_on, "mode 2pl: a compute node that has stopped trusts its locks")                             \
     X(twopl_waits_in_cycles, "mode 2pl: locks out of order are waited for as long as others")                          \
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
-    X(twopl_waits_unhurried, "mode 2pl: who waits for a lock goes on waiting while the others stand still")            \
+    X(twopl_waits_unhurried, "mode 2pl: a waiter for a lock goes on waiting while all others stand still")             \
     X(twopl_tends_for_ever,                                                                                            \
       "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
     X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
-    X(agent_unanswered_waits, "who reaches no memory node any more stands still until one answers")                    \
-    X(view_own_uncounted, "a compute node counts who is dead without its own word")                                    \
-    X(view_silence_ignored, "who looks in vain who is dead tells nobody that a memory node does not answer")           \
-    X(recover_silence_ignored, "a recovery that a memory node does not answer tells nobody of that")                   \
+    X(agent_unanswered_waits, "a compute node that reaches no memory node any more stands still until one answers")    \
+    X(view_own_uncounted, "a compute node counts the dead without its own word")                                       \
+    X(view_silence_ignored, "a look for dead compute nodes does not report that a memory node does not answer")        \
+    X(recover_silence_ignored, "a recovery does not report that a memory node does not answer")                        \
     X(twopl_lease_trusted, "mode 2pl: what was read under a lock with a lease is not checked")                         \
     X(lock_ignored, "a masked CAS that failed counts as taken")                                                        \
     X(lock_behind_read, "a record is read first, then locked")                                                         \
@@ -54,7 +54,7 @@
     X(unlock_foreign, "an abort clears tags that it never took")                                                       \
     X(unlock_by_write, "a lock word is cleared by WRITE: the neighbours' tags too")                                    \
     X(unlock_early, "locks are cleared before the cells are written")                                                  \
-    X(abort_forgets_locks, "an abort forgets the locks taken behind the one that failed")                              \
+    X(abort_forgets_locks, "an abort forgets the locks taken after the one that failed")                               \
     /* commit and apply */                                                                                             \
     X(ts_not_above, "TS_commit is not above the versions overwritten")                                                 \
     X(en_kept, "an apply writes the cell but not a new epoch number")                                                  \
@@ -64,7 +64,7 @@
     X(insert_untagged, "a new record is not tagged while its backups are written")                                     \
     X(insert_unfenced, "a new record may be written before its tag is set")                                            \
     /* redo log */                                                                                                     \
-    X(log_with_apply, "the apply is posted with the log entry, not behind it")                                         \
+    X(log_with_apply, "the apply is posted with the log entry, not after it")                                          \
     X(log_one_replica, "the log entry is written to one memory node only")                                             \
     X(log_reply_lost_ignored, "a log WRITE without a reply counts as durable")                                         \
     X(log_checksum_ignored, "a log entry counts although its checksum does not hold")                                  \
@@ -96,14 +96,14 @@
     X(crest_decided_unawaited, "v comes before those below are decided")                                               \
     X(crest_validating_ignored, "a version whose writer is validating does not count as newer")                        \
     X(crest_held_unchecked, "what this CN holds is not validated")                                                     \
-    X(crest_base_stale, "a base that was known before the lock is not read again behind it")                           \
+    X(crest_base_stale, "a base that was known before the lock is not read again after it")                            \
     X(crest_ack_early, "a commit is told before those it rests on are durable")                                        \
     X(crest_abort_kept, "an aborted transaction's versions stay in their chains")                                      \
     X(crest_oldest_applied, "the oldest version of a cell is applied, not the newest")                                 \
     X(crest_ring_unwatched, "log space is used again before a watermark says so")                                      \
     X(crest_read_unawaited, "the writer of an undecided version that was read is not waited for")                      \
-    X(crest_later_awaited, "who meets an undecided version with a later TS_exec waits for it")                         \
-    X(crest_v_late, "VALIDATING is set behind the checks, not at v")                                                   \
+    X(crest_later_awaited, "a transaction that meets an undecided version with a later TS_exec waits for it")          \
+    X(crest_v_late, "VALIDATING is set after the checks, not at v")                                                    \
     X(crest_copy_unchecked, "the base now is validated, not the base that was copied")                                 \
     X(crest_own_lock_suffices, "what was read of the base is current while this CN holds the cell")                    \
     X(crest_tags_unchecked, "validation of what this CN does not hold ignores tags")                                   \
@@ -117,32 +117,32 @@
     X(crest_abort_applies_nothing, "the last writer of an object applies nothing when it aborts")                      \
     X(crest_generation_ignored, "a coordinator's status is taken for that of its earlier transactions")                \
     X(crest_apply_unread, "the last writer of an object applies nothing while others read it")                         \
-    X(crest_reader_stays, "who has only read stays counted among the users of what it read")                           \
+    X(crest_reader_stays, "a transaction that has only read stays counted among the users of what it read")            \
     X(crest_ts_of_base, "TS_commit is above the base's, not above the local versions'")                                \
     X(crest_tombstone_ignored, "a local version that deletes is read like any other")                                  \
     X(crest_delete_shared, "a delete does not keep other writers out")                                                 \
     X(crest_bucket_shared, "two transactions of a CN use an index bucket at once")                                     \
     X(crest_insert_unannounced, "an insert does not announce itself as the record's only writer")                      \
     X(crest_insert_found_early, "a new record's address is told to others of its CN before it is written")             \
-    X(crest_tag_assumed, "a tag of this CN at a stale address is taken for the own one")                               \
+    X(crest_tag_assumed, "a tag of this node at a stale address is taken for the transaction's own")                   \
     X(crest_deleted_read, "what a delete leaves may be read while it is applied")                                      \
     X(crest_returned_blindly, "a tag taken at a stale address is given back though another one may have cleared it")   \
     X(crest_applied_over, "an apply without a reply is sent again over what others have changed since")                \
-    X(crest_stop_unheard, "a CN that stops does not wake who waits in it")                                             \
+    X(crest_stop_unheard, "a compute node that stops does not wake the waiters in it")                                 \
     X(crest_base_age_ignored,                                                                                          \
       "epoch numbers came full circle since the base was fetched, not since the transaction began")                    \
     X(crest_slots_kept, "the slots of a block stay locked while the transaction goes on")                              \
-    X(crest_waiter_forgotten, "of those who wait for one thing only the first is woken")                               \
+    X(crest_waiter_forgotten, "of several waiters for one thing only the first is woken")                              \
     X(crest_await_unlooked, "a status is not looked at again before its waiter sleeps")                                \
-    X(crest_waits_announced, "who owns versions waits for a closed object")                                            \
-    X(crest_announcements_kept, "who waits for a closed object keeps its announcements")                               \
+    X(crest_waits_announced, "a transaction that owns versions waits for a closed object")                             \
+    X(crest_announcements_kept, "a transaction that waits for a closed object keeps its announcements")                \
     X(crest_never_drains, "an object is held as long as writers come")                                                 \
     X(crest_log_reserved_late, "log space is reserved at v, not before the first access")                              \
     X(crest_apply_early, "a commit is applied before those it rests on are durable")                                   \
     X(crest_fail_undurable, "an error of the procedure is told before what it rests on is durable")                    \
     X(crest_sole_put_ready, "the owner of an object in sole use puts while others may look at its copy")               \
-    X(crest_sole_unlooked, "at v nobody looks whether an object is still in sole use")                                 \
-    X(crest_sole_waits, "who waits for another's fetch keeps what it has for its sole use")                            \
+    X(crest_sole_unlooked, "at v it is not checked whether an object is still in sole use")                            \
+    X(crest_sole_waits, "a transaction that waits for another's fetch keeps what it has in sole use")                  \
     X(crest_undo_forgotten, "of a record in sole use what was put becomes the base when it is shared")                 \
     X(crest_insert_reopened, "an object is open for writers again while an insert is being applied")                   \
     X(crest_watermark_gap, "the watermark passes over an entry that is still needed")                                  \
@@ -161,23 +161,23 @@
     X(failover_clock_kept, "the clock of a backup goes on where it is")                                                \
     /* mode cellar: hot records */                                                                                     \
     X(hot_order_ignored, "locks of a block's hot cells are entered in the order in which it declares them")            \
-    X(hot_reader_uncounted, "who has entered a hot lock to read does not count among its users")                       \
+    X(hot_reader_uncounted, "a transaction that entered a hot lock to read does not count among its users")            \
     X(hot_stuck_awaited, "a hot lock that is never granted is not left alone")                                         \
-    X(hot_unwanted_kept, "a hot lock that nobody uses any more is kept until others wait for it")                      \
+    X(hot_unwanted_kept, "a hot lock without users is kept until others wait for it")                                  \
     X(hot_cooled_early, "HOT is cleared while others wait for the lock")                                               \
     X(hot_never, "no record becomes hot")                                                                              \
-    X(hot_grant_untold, "who waits for a hot lock is not told that it was granted")                                    \
+    X(hot_grant_untold, "a waiter for a hot lock is not told that it was granted")                                     \
     X(hot_given_early, "a hot lock is given away while tags taken under it are set")                                   \
-    X(hot_keeper_uncalled, "a hot lock's keeper is not told that nobody uses it any more")                             \
+    X(hot_keeper_uncalled, "a hot lock's keeper is not told that the lock has no users any more")                      \
     X(hot_never_closes, "a hot lock takes newcomers in for as long as they come")                                      \
-    X(hot_met_forgets, "who finds HOT set does not note that the record is hot")                                       \
+    X(hot_met_forgets, "a transaction that finds HOT set does not note that the record is hot")                        \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \
     X(unlock_reply_lost_ignored, "an unlock whose reply was lost counts as done")                                      \
     X(apply_reply_lost_ignored, "an apply whose reply was lost counts as done")                                        \
     X(settle_refusals_summed, "refusals of single tries in a long partition are summed up: the node counts as dead")   \
     X(apply_sent_again, "an apply without a reply is sent again without asking whose the lock is")                     \
-    X(gate_open_early, "who settles a lost reply does not wait for the others of its compute node")                    \
+    X(gate_open_early, "a coordinator that settles does not wait for the others of its compute node")                  \
     X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \
     /* pools at rest */                                                                                                \
     X(seal_unchecked, "a closed pool is opened whatever its checksums say")                                            \
@@ -196,7 +196,7 @@
     X(recover_uncopied, "an entry that counts stays on the replica that has it")                                       \
     X(recover_unerased, "log entries that do not count stay")                                                          \
     X(recover_ts_ignored, "a cell is redone over a newer version")                                                     \
-    X(recover_tags_unasked, "a cell is redone whoever owns its tag")                                                   \
+    X(recover_tags_unasked, "a cell is redone under any tag, not only the dead node's")                                \
     X(recover_insert_primary, "a redone insert is looked for on the primary only")                                     \
     X(recover_half_applied, "a cell with the TS of an entry is taken for applied")                                     \
     X(recover_en_kept, "a redone cell keeps its epoch number")                                                         \
@@ -213,29 +213,29 @@
     X(recover_claim_shared, "a second recoverer does not fence the first")                                             \
     /* locks of the lock layer */                                                                                      \
     /* lock servers and switches */                                                                                    \
-    X(rpc_reader_unasked, "a lock server grants readers whoever holds")                                                \
-    X(fence_any_life, "who is fenced for an earlier life's death is whoever has that index now")                       \
-    X(recover_claim_dead_kept, "who holds a claim is taken for alive as long as its word says so")                     \
-    X(recover_own_refused, "an earlier life of an own index is recovered by nobody but who is asked for it")           \
-    X(failover_ack_inherited, "who opens the pool says for its earlier life that it stands still")                     \
-    X(failover_own_unredone, "who leads a change takes an earlier life of its own index for itself")                   \
+    X(rpc_reader_unasked, "a lock server grants readers while others hold")                                            \
+    X(fence_any_life, "a fence for an earlier life's death ends the life that has the index now")                      \
+    X(recover_claim_dead_kept, "the holder of a claim counts as alive as long as its word says so")                    \
+    X(recover_own_refused, "only the compute node that is asked to recovers an earlier life of its own index")         \
+    X(failover_ack_inherited, "a process that opens the pool acknowledges a stop for its earlier life")                \
+    X(failover_own_unredone, "the leader of a change does not redo the earlier life of its own index")                 \
     X(rpc_release_unmatched, "a lock server takes a client's latest request for the one that is released")             \
     X(rpc_overtakes, "by policy fifo a reader that comes is granted before a writer that waits")                       \
     X(rpc_dead_hold, "a lock server keeps the requests of the dead")                                                   \
     X(lockmgr_halt_remembers, "what is kept of locks outlives their end")                                              \
     X(lockmgr_left_awaited, "all locks end, and a worker that has left its loop is waited for")                        \
     X(lockmgr_begins_unread, "a worker takes part in new locks with old messages in its inbox")                        \
-    X(lockmgr_silence_ignored, "who waits for an answer of a lost lock server or switch waits for ever")               \
+    X(lockmgr_silence_ignored, "a waiter for an answer of a lost lock server or switch waits for ever")                \
     X(netlock_asked_in_vain, "a switch answers for the lock server when requests have overflowed to it")               \
-    X(netchain_released_blindly, "a switch clears a register whoever is in it")                                        \
+    X(netchain_released_blindly, "a switch clears a register without checking its holder")                             \
     X(netchain_granted_early, "a head grants before the rest of its chain knows")                                      \
     X(netchain_epoch_unchecked, "a switch heeds packets of any epoch")                                                 \
-    X(netchain_grants_unasked, "a chain that has lost its state begins without asking who holds what")                 \
+    X(netchain_grants_unasked, "a chain that has lost its state begins without asking which locks are held")           \
     X(netchain_reports_released, "a chain that has lost its state is told of locks that are being released")           \
-    X(netchain_orphan_kept, "a grant that nobody waits for is not taken back")                                         \
-    X(netchain_dead_hold, "nobody takes a register from a dead client")                                                \
+    X(netchain_orphan_kept, "a grant without a waiter is not taken back")                                              \
+    X(netchain_dead_hold, "a register is not taken from a dead client")                                                \
     X(netchain_order_unnamed, "a switch heeds orders that were meant for what it was before it failed")                \
-    X(lockmgr_dead_unseen, "the lock layer takes nobody for dead")                                                     \
+    X(lockmgr_dead_unseen, "the lock layer takes no client for dead")                                                  \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
     X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
     X(lockmgr_retry_reader_unasked, "retry: a reader that counted itself in does not wait for the writer")             \
@@ -248,51 +248,52 @@
     X(lockmgr_dslr_undone_blindly, "dslr: a late release does not look whether its ticket was passed over")            \
     X(lockmgr_dslr_early_reset, "dslr: full counters are cleared before all tickets are done")                         \
     X(lockmgr_dslr_full_unseen, "dslr: tickets beyond the last one count")                                             \
-    X(lockmgr_dslr_never_passed_over, "dslr: nobody passes over the dead")                                             \
-    X(lockmgr_dslr_skip_unseen, "dslr: who was passed over goes on waiting")                                           \
+    X(lockmgr_dslr_never_passed_over, "dslr: the dead are not passed over")                                            \
+    X(lockmgr_dslr_skip_unseen, "dslr: a client that was passed over goes on waiting")                                 \
     X(lockmgr_dslr_known_late, "dslr: a lease counts from the READ that showed the turn")                              \
-    X(lockmgr_dslr_skips_in_place, "dslr: who passes over a dead reader takes its turn itself")                        \
-    X(lockmgr_dslr_taken_back_blindly, "dslr: a ticket is given back by FAA, whoever came behind")                     \
-    X(lockmgr_dslr_ghost_hurries, "dslr: the place of who gave up is passed on before its turn")                       \
-    X(lockmgr_dslr_ghost_forgotten, "dslr: the place of who gave up is never passed on")                               \
-    X(lockmgr_dslr_slots_ignored, "dslr: whoever waits allows for one lease, whatever the holder asked for")           \
-    X(lockmgr_dslr_slots_kept, "dslr: who had several slots gives back one")                                           \
+    X(lockmgr_dslr_skips_in_place, "dslr: a client that passes over a dead reader takes its turn itself")              \
+    X(lockmgr_dslr_taken_back_blindly, "dslr: a ticket is given back by FAA though others came after it")              \
+    X(lockmgr_dslr_ghost_hurries, "dslr: the place of a waiter that gave up is passed on before its turn")             \
+    X(lockmgr_dslr_ghost_forgotten, "dslr: the place of a waiter that gave up is never passed on")                     \
+    X(lockmgr_dslr_slots_ignored, "dslr: a waiter allows for one lease, however many the holder asked for")            \
+    X(lockmgr_dslr_slots_kept, "dslr: a holder of several slots gives back one")                                       \
     X(lockmgr_dslr_upgrade_hurries, "dslr: an update lock becomes exclusive beside readers")                           \
     X(lockmgr_dslr_update_unseen, "dslr: a reader does not wait for the update lock before it")                        \
     /* locks: cooperative queues */                                                                                    \
-    X(cql_enter_in_reset, "who arrives while a lock is reset takes a place in its queue")                              \
-    X(cql_overflow_unseen, "nobody sees that a queue is full")                                                         \
+    X(cql_enter_in_reset, "a client that arrives while a lock is reset takes a place in its queue")                    \
+    X(cql_overflow_unseen, "a full queue is not noticed")                                                              \
     X(cql_version_unchecked, "an entry of any version is taken for the one looked for")                                \
     X(cql_refetch_missing, "an entry that is not yet written is not looked for again")                                 \
     X(cql_one_reader, "of readers that stand together only the first is notified")                                     \
     X(declock_ack_holding, "a compute node acknowledges a reset while it holds the lock")                              \
     X(declock_ack_writing, "... while its WRITE of an entry is on its way")                                            \
-    X(declock_waiters_kept, "a reset does not abort those who wait")                                                   \
+    X(declock_waiters_kept, "a reset does not abort the waiters")                                                      \
     X(declock_reset_unawaited, "a reset does not wait for acknowledgements")                                           \
     X(declock_dead_awaited, "a reset waits for the acknowledgement of dead compute nodes, too")                        \
-    X(declock_reset_shared, "who needs a reset is content with an earlier one that its compute node is about to end")  \
+    X(declock_reset_shared,                                                                                            \
+      "a client that needs a reset is content with an earlier one that its node is about to end")                      \
     X(declock_entries_kept, "a reset does not clear the entries")                                                      \
-    X(declock_resetter_lost, "nobody takes over the reset of a compute node that died in it")                          \
-    X(lockmgr_tender_alone, "while a tender waits for other compute nodes nobody looks who is dead")                   \
-    X(lockmgr_view_trusted, "nobody looks again whether who was dead has come back")                                   \
-    X(declock_deaths_undone, "who comes under the number of a dead compute node undoes that death")                    \
-    X(declock_leads_for_ever, "who leads a reset waits for it beyond his deadline")                                    \
-    X(declock_name_inherited, "nobody leads a reset that an earlier life of a living compute node had begun")          \
-    X(declock_lead_dropped, "a reset that its leader could not end has his name, and nobody goes on with it")          \
-    X(declock_fence_unheard, "who leads a reset goes on though its compute node was declared dead")                    \
+    X(declock_resetter_lost, "no compute node takes over the reset of one that died in it")                            \
+    X(lockmgr_tender_alone, "while a tender waits for other compute nodes, dead ones are not looked for")              \
+    X(lockmgr_view_trusted, "it is not checked again whether a dead compute node has come back")                       \
+    X(declock_deaths_undone, "a compute node with the index of a dead one undoes that death")                          \
+    X(declock_leads_for_ever, "a client that leads a reset waits for it beyond its deadline")                          \
+    X(declock_name_inherited, "a reset begun by an earlier life of a living compute node has no leader")               \
+    X(declock_lead_dropped, "a reset that its leader could not end keeps its name, and has no leader")                 \
+    X(declock_fence_unheard, "a client that leads a reset goes on though its compute node was declared dead")          \
     X(declock_stopped_insists, "a compute node that has stopped sends a grant until it has arrived")                   \
-    X(declock_stall_ignored, "who waits for a dead compute node waits for ever")                                       \
+    X(declock_stall_ignored, "a waiter for a dead compute node waits for ever")                                        \
     X(declock_refetch_for_ever, "an entry that was overwritten is looked for without end")                             \
-    X(declock_abandoned_kept, "a grant to who gave up is not passed on")                                               \
+    X(declock_abandoned_kept, "a grant to a waiter that gave up is not passed on")                                     \
     X(declock_two_places, "a compute node enters the queue again while its release is on its way")                     \
     X(declock_next_granted, "a place that was taken with a release counts the grant of the one before")                \
-    X(declock_next_gone, "who took a place with a release for one that gave up keeps the lock")                        \
+    X(declock_next_gone, "a client that took a place with a release for one that gave up keeps the lock")              \
     /* locks: ShiftLock */                                                                                             \
-    X(shiftlock_resets_unasked, "the server resets a lock without asking who lives")                                   \
+    X(shiftlock_resets_unasked, "the server resets a lock without asking which clients live")                          \
     X(shiftlock_frozen_at_once, "a worker says that none of its clients holds the lock while one does")                \
     X(shiftlock_takes_frozen, "a grant of an era that is being reset is taken")                                        \
     X(shiftlock_takes_thawed, "a grant of an era that was reset while its operation was under way is taken")           \
-    X(shiftlock_ignores_readers, "a writer that follows nobody does not wait for readers")                             \
+    X(shiftlock_ignores_readers, "a writer without a predecessor does not wait for readers")                           \
     X(shiftlock_drain_too_few, "a writer waits for one reader too few")                                                \
     X(shiftlock_leave_no_flip, "the last writer does not let waiting readers in")                                      \
     X(shiftlock_ghost_hurries, "a place that was given up is left before earlier readers are gone")                    \
@@ -311,51 +312,51 @@
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
     X(agent_copy_trusted,                                                                                              \
       "a compute node that has led half a change goes by a copy of the configuration that is behind")                  \
-    X(agent_suspects_on, "a compute node that is refused as dead asks for ever who else is lost")                      \
+    X(agent_suspects_on, "a compute node that is refused as dead asks for ever which others are lost")                 \
     X(failover_fillers_two, "a fresh node is copied by one while another compares it")                                 \
-    X(failover_filler_named, "who gives up filling a fresh node stays named as the one who does")                      \
+    X(failover_filler_named, "a compute node that gives up filling a fresh node stays named as the filler")            \
     X(failover_copy_undrained, "what was copied is compared while WRITEs from before are on their way")                \
     X(close_ungated, "a pool is left while the configuration changes")                                                 \
     X(failover_recovery_awaited, "a recovery is finished before its compute node stands still")                        \
-    X(failover_taker_awaited, "who stands still is waited for as a taker of a dead node's tags")                       \
+    X(failover_taker_awaited, "a node that stands still is waited for as a taker of a dead node's tags")               \
     X(failover_log_short, "a log entry counts as durable when its primary does not answer")                            \
     X(failover_epoch_stale, "a compute node goes on with the configuration that it knew")                              \
     X(failover_back_unwritten, "the last pieces of a fresh node are not copied while all stand still")                 \
     /* locks: MCS, RMA-RW, N-CoSED */                                                                                  \
-    X(mcs_grant_unawaited, "who follows another does not wait for its message")                                        \
-    X(mcs_successor_forgotten, "who releases passes nothing on when another has just come")                            \
-    X(mcs_ghost_hurries, "mcs: the place of who gave up is passed on before its grant has come")                       \
-    X(mcs_ghost_forgotten, "mcs: the place of who gave up is never passed on")                                         \
-    X(rmarw_flag_stays, "rmarw: a writer that gives up behind its flag leaves it there")                               \
+    X(mcs_grant_unawaited, "a client that follows another does not wait for its message")                              \
+    X(mcs_successor_forgotten, "a release passes nothing on when another client has just come")                        \
+    X(mcs_ghost_hurries, "mcs: the place of a waiter that gave up is passed on before its grant has come")             \
+    X(mcs_ghost_forgotten, "mcs: the place of a waiter that gave up is never passed on")                               \
+    X(rmarw_flag_stays, "rmarw: a writer that gives up after setting its flag leaves it there")                        \
     X(rmarw_drain_once, "a writer does not wait for readers that came before its flag")                                \
     X(rmarw_hands_over_open, "a writer that has let readers in hands the lock over as if it had not")                  \
     X(rmarw_flag_ignored, "a reader does not look at the flag")                                                        \
     X(ncosed_replaces_readers, "a writer that replaces readers in the word does not wait for them")                    \
-    X(ncosed_comes_between, "a writer queues behind one that readers wait for")                                        \
+    X(ncosed_comes_between, "a writer queues after one that readers wait for")                                         \
     X(ncosed_left_twice, "readers whose count the home is clearing from the word count for a writer, too")             \
     X(ncosed_home_hurries, "the home grants before all readers have left")                                             \
     /* locks: NetLock */                                                                                               \
     X(netlock_bound_beyond, "netlock: a ring ends a slot behind its region")                                           \
     X(netlock_reader_overtakes, "netlock: a reader does not wait for writers before it")                               \
-    X(netlock_overtakes_overflow, "netlock: who comes while others wait at the server enters the switch's queue")      \
+    X(netlock_overtakes_overflow, "netlock: a newcomer enters the switch's queue while others wait at the server")     \
     X(netlock_quota_unrestored, "netlock: a quota that is used up does not grow again")                                \
     X(netlock_pushed_twice, "netlock: a push that comes again enters the queue again")                                 \
-    X(netlock_release_unmatched, "netlock: a release frees a slot whoever holds it")                                   \
+    X(netlock_release_unmatched, "netlock: a release frees a slot whatever its holder")                                \
     X(netlock_expires_renewed, "netlock: a lease that was renewed meanwhile ends all the same")                        \
     X(netlock_given_back_twice, "netlock: a slot that was given back can be given back again")                         \
     X(netlock_renews_anything, "netlock: a lease is renewed that is over")                                             \
-    X(netlock_told_uncounted, "netlock: who tells the server that there is room does not count the slot")              \
-    X(netlock_last_reader_missed, "netlock: the last of several readers lets nobody in")                               \
+    X(netlock_told_uncounted, "netlock: a client that tells the server of room does not count the slot")               \
+    X(netlock_last_reader_missed, "netlock: the last of several readers lets no client in")                            \
     X(netlock_priority_inverted, "netlock: the lowest priority is served first")                                       \
-    X(netlock_takes_held, "netlock: who is next does not look again whether somebody holds the lock")                  \
+    X(netlock_takes_held, "netlock: the next client does not check again whether the lock is held")                    \
     X(netlock_moved_undrained, "netlock: a lock leaves the switch while its clients hold it")                          \
     X(netlock_lease_halved, "netlock: the control plane ends leases early")                                            \
     X(netlock_deals_by_rate, "netlock: slots go to the locks asked for most, however many they need")                  \
     X(netlock_takes_back_at_once, "netlock: locks of a switch that failed are granted before their leases are over")   \
     X(netlock_push_lost, "netlock: a push that was lost does not come again")                                          \
     X(netlock_lease_from_grant, "netlock: a client counts its lease from when it heard of the grant")                  \
-    X(netlock_overrun_unsaid, "netlock: who held for longer than a lease is not told")                                 \
-    X(netlock_unwanted_kept, "netlock: a grant that nobody wants is not given back")                                   \
+    X(netlock_overrun_unsaid, "netlock: a holder that exceeded its lease is not told")                                 \
+    X(netlock_unwanted_kept, "netlock: a grant without a taker is not given back")                                     \
     X(netlock_installed_at_once, "netlock: a lock moves to the switch while the server's holders hold it")             \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \

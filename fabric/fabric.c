@@ -3,7 +3,7 @@
 #include "must.h"
 #include "plant.h"
 
-#define LOCK_TRIES 64 /* held for some ten instructions: longer only by who does not run */
+#define LOCK_TRIES 64 /* held for some ten instructions: longer only by a thread that does not run */
 
 int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t worker, struct fabric_ep **out,
                          struct cellar_error *error)
@@ -64,8 +64,9 @@ bool fabric_recv(struct fabric_ep *ep, struct fabric_message *message)
 
 /*
  * INV-FABRIC-10. A helm that the worker's thread waits for is handed to it: else threads that borrow it in turn could keep it away for good. And
- * whatever came for the worker while its helm was borrowed is seen by who gives it back, or wakes the thread: a wake counts `rung` and then looks at the
- * helm, the borrower gives the helm back and then looks at `rung`.
+ * whatever came for the worker while its helm was borrowed is seen by the thread that gives it back, or wakes the
+ * worker's thread: a wake counts `rung` and then looks at the helm, the borrower gives the helm back and then looks
+ * at `rung`.
  */
 void fabric_helm_take(struct fabric_ep *ep)
 {

@@ -2,32 +2,36 @@
  * fabric.h - how compute nodes reach memory nodes: one contract, several backends (shm, sim; verbs).
  *
  * Memory nodes (MN) are passive: byte regions with an address (node, offset). A compute node (CN) runs workers; each
- * worker owns one *endpoint* with one ordered connection to each memory node, shared by its coroutines, and an inbox for
- * messages. Operations are data (struct fabric_op), posted in batches, reaped by fabric_poll.
+ * worker owns one *endpoint* with one ordered connection to each memory node, shared by its coroutines, and an inbox
+ * for messages. Operations are data (struct fabric_op), posted in batches, reaped by fabric_poll.
  *
  * What callers may rely on, and `sim` gives not one bit more:
- *  1. Operations of one endpoint to one node are executed in post order at the responder, but a WRITE or SEND may pass an
- *     earlier READ or atomic unless it carries FABRIC_FENCE, and a READ may be passed so. Different connections have no
- *     mutual order.
- *  2. READ and WRITE are atomic per aligned 64-byte line at best (`line_atomic`); lines of one READ are fetched in any order.
- *     Aligned 8-byte words are never torn. A backend without line_atomic fetches and stores the words of one READ or WRITE in
- *     ascending order, as acquire loads and release stores.
- *  3. Atomics act on aligned 8-byte words, FABRIC_WIDE_* on aligned 16-byte pairs of words, and each is atomic against all atomics of the
- *     same node, whatever their width. A word touched by atomics is never touched by WRITE.
+ *  1. Operations of one endpoint to one node are executed in post order at the responder, but a WRITE or SEND may
+ *     pass an earlier READ or atomic unless it carries FABRIC_FENCE, and a READ may be passed so. Different
+ *     connections have no mutual order.
+ *  2. READ and WRITE are atomic per aligned 64-byte line at best (`line_atomic`); lines of one READ are fetched in
+ *     any order. Aligned 8-byte words are never torn. A backend without line_atomic fetches and stores the words of
+ *     one READ or WRITE in ascending order, as acquire loads and release stores.
+ *  3. Atomics act on aligned 8-byte words, FABRIC_WIDE_* on aligned 16-byte pairs of words, and each is atomic
+ *     against all atomics of the same node, whatever their width. A word touched by atomics is never touched by
+ *     WRITE.
  *  4. A WRITE changes exactly the named bytes. Completion means that later operations on that node see it; it says
  *     nothing about persistence.
- *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps, a WRITE in part), FENCED (this CN was declared dead:
- *     perhaps, too), INVALID (no such node, out of bounds, misaligned; never executed). Unless the CN or the node is dead, the executed
- *     operations of a batch to one node are a prefix: behind one that did not run none ran, and behind one whose reply was lost no
- *     reply came either. Of an atomic that failed the local buffer is as it was; of a READ that failed it may be half new.
- *  6. An operation, its local buffer and its wait belong to the fabric from post until the wait's pending count has dropped.
- *     Local buffers of READ and WRITE lie in memory given to fabric_register_local.
- *  7. Clocks: what one endpoint is shown never goes back, and passes at true speed give or take an eighth, but may jump ahead. Clocks of
- *     different CNs have no common zero. A wait for a time may end early or late when the clock changes meanwhile.
+ *  5. Failures: UNREACHABLE (surely not executed), INDETERMINATE (perhaps, a WRITE in part), FENCED (this CN was
+ *     declared dead: perhaps, too), INVALID (no such node, out of bounds, misaligned; never executed). Unless the CN
+ *     or the node is dead, the executed operations of a batch to one node are a prefix: after one that did not run
+ *     none ran, and after one whose reply was lost no reply came either. Of an atomic that failed the local buffer is
+ *     as it was; of a READ that failed it may be half new.
+ *  6. An operation, its local buffer and its wait belong to the fabric from post until the wait's pending count has
+ *     dropped. Local buffers of READ and WRITE lie in memory given to fabric_register_local.
+ *  7. Clocks: what one endpoint is shown never goes back, and passes at true speed give or take an eighth, but may
+ *     jump ahead. Clocks of different CNs have no common zero. A wait for a time may end early or late when the clock
+ *     changes meanwhile.
  *
- * A masked CAS compares and swaps under masks: if ((word ^ compare) & compare_mask) == 0 then word = (word & ~swap_mask) |
- * (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same comparison. A field FAA adds to each
- * field of a word separately: a carry out of a field's top bit is lost instead of reaching the next field.
+ * A masked CAS compares and swaps under masks: if ((word ^ compare) & compare_mask) == 0 then word = (word &
+ * ~swap_mask) | (swap & swap_mask); the old word is returned in any case, and the caller judges success by the same
+ * comparison. A field FAA adds to each field of a word separately: a carry out of a field's top bit is lost instead
+ * of reaching the next field.
  */
 #pragma once
 
@@ -76,7 +80,7 @@ enum fabric_op_kind {
 };
 enum fabric_op_flags {
     FABRIC_FENCE = 1,  /* executed after all earlier operations of its endpoint to that node */
-    FABRIC_DIRECT = 2, /* at this very place, whoever stands in for whom (fabric_route.h) */
+    FABRIC_DIRECT = 2, /* at this very place, whichever node stands in for another (fabric_route.h) */
 };
 
 struct fabric_op {
@@ -115,7 +119,7 @@ static inline bool fabric_is_atomic(const struct fabric_op *op)
     return op->kind >= FABRIC_CAS && op->kind != FABRIC_SEND;
 }
 
-/* Who waits for a batch. Caller-owned; lives until pending is 0. Several batches may share one. */
+/* What waits for a batch. Caller-owned; lives until pending is 0. Several batches may share one. */
 struct fabric_wait {
     struct coro *co;  /* resumed by the scheduler when pending drops to 0; NULL for waits that are only polled */
     uint32_t pending; /* operations posted and not reaped */
@@ -141,12 +145,16 @@ struct fabric_counters {
 };
 
 /*
- * Who has an endpoint's helm, and uses it: one thread at a time. It is its worker's thread's; where the backend can, that lets go of it while it sleeps in
- * idle() with `lends` set. Then a thread from outside may borrow it, drive the worker for a moment, and give it back.
+ * The holder of an endpoint's helm, which uses the endpoint: one thread at a time. It is its worker's thread's; where
+ * the backend can, that lets go of it while it sleeps in idle() with `lends` set. Then a thread from outside may
+ * borrow it, drive the worker for a moment, and give it back.
  */
 enum fabric_helm { FABRIC_HELM_WORKER, FABRIC_HELM_FREE, FABRIC_HELM_BORROWED };
 
-/* An endpoint: made by fabric_endpoint_open, used by who has its helm only. Backends embed it as their first member. */
+/*
+ * An endpoint: made by fabric_endpoint_open, used only by the thread with its helm. Backends embed it as their first
+ * member.
+ */
 struct fabric_ep {
     /* read-only for callers */
     const struct fabric_ops *ops;
@@ -162,7 +170,10 @@ struct fabric_ep {
     uint32_t work;
     /* set by a backend that interleaves workers itself, else NULL: others may run before it returns */
     void (*preempt)(struct fabric_ep *ep);
-    /* set by the caller, from any thread: who stands in for a memory node that is away (fabric_route.h); NULL: nobody has to */
+    /*
+     * set by the caller, from any thread: which node stands in for one that is away (fabric_route.h); NULL: none has
+     * to
+     */
     const struct fabric_route *_Atomic route;
     /* set by the worker before it idles: nothing of it is under way that a thread from outside would be held up by */
     bool lends;
@@ -173,8 +184,9 @@ struct fabric_ep {
 };
 
 /*
- * In a word that threads outside any worker wait for, beside the count in its other bits: somebody sleeps until the count is 0. Whoever counts down
- * (fabric_done) then wakes just those. The word may be gone as soon as its count is 0.
+ * In a word that threads outside any worker wait for, beside the count in its other bits: a thread sleeps until the
+ * count is 0. A thread that counts down (fabric_done) then wakes just those. The word may be gone as soon as its
+ * count is 0.
  */
 #define FABRIC_WAITED (1u << 31)
 
@@ -215,7 +227,7 @@ struct fabric_ops {
     /* From outside any worker: blocks until the count in *word, which is brought down by fabric_done, is 0; -DEADLINE after timeout_ns
        (UINT64_MAX: never). sim runs the cluster meanwhile, and returns -INDETERMINATE if nothing is left to happen. */
     int (*wait)(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns);
-    /* From any thread: makes ep's idle() return, now or at its next call (NULL: nobody's). Wakes those who wait for `word` (NULL: none),
+    /* From any thread: makes ep's idle() return, now or at its next call (NULL: none's). Wakes the threads that wait for `word` (NULL: none),
        of which nothing but its place is used, nor of the fabric: both may be gone. */
     void (*wake)(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
@@ -244,12 +256,12 @@ struct fabric {
     bool fresh;        /* the memory was made, all zero, by this open */
     bool lends;        /* workers are threads that lend their endpoints' helms while they sleep */
     bool kept; /* the memory outlives this open, for the next one of a process that has it for itself: a pool file */
-    bool wide_atomics; /* FABRIC_WIDE_* are there, by who executes the masked ones; else they end with UNSUPPORTED */
+    bool wide_atomics; /* FABRIC_WIDE_* are there, executed as the masked ones are; else they end with UNSUPPORTED */
     const char *
-        masked_by; /* who executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
+        masked_by; /* what executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
     uint64_t
         apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
-    uint64_t stall_max_ns; /* whoever lives takes a step at least this often, however loaded its machine is */
+    uint64_t stall_max_ns; /* a living worker takes a step at least this often, however loaded its machine is */
     uint64_t seed;
     struct fabric_switch_times switch_times;
 };
@@ -311,7 +323,10 @@ static inline struct fabric_wait *fabric_poll(struct fabric_ep *ep) { return ep-
 static inline void fabric_idle(struct fabric_ep *ep, uint64_t until_ns) { ep->ops->idle(ep, until_ns); }
 static inline uint64_t fabric_now_ns(struct fabric_ep *ep) { return ep->ops->now_ns(ep); }
 static inline uint64_t fabric_random(struct fabric_ep *ep) { return prng_next(&ep->prng); }
-/* Makes the endpoint's idle return, now or at its next call; while its helm is borrowed, who has that looks before the worker sleeps on. */
+/*
+ * Makes the endpoint's idle return, now or at its next call; while its helm is borrowed, the borrower looks before
+ * the worker sleeps on.
+ */
 static inline void fabric_wake(struct fabric *fabric, struct fabric_ep *ep)
 {
     __atomic_fetch_add(&ep->rung, 1, __ATOMIC_SEQ_CST);
@@ -333,7 +348,10 @@ static inline uint32_t fabric_count_left(const uint32_t *word)
 
 /* ---- the helm (fabric.c); and a lock for a few instructions, 0: free ---- */
 
-/* Backends, in idle: lets go of it before the sleep (who changes something for the worker from then on wakes it), and has it again after. */
+/*
+ * Backends, in idle: lets go of it before the sleep (a thread that changes something for the worker from then on
+ * wakes it), and has it again after.
+ */
 static inline void fabric_helm_lend(struct fabric_ep *ep)
 {
     __atomic_store_n(&ep->helm, FABRIC_HELM_FREE, __ATOMIC_SEQ_CST);

@@ -1,4 +1,4 @@
-/* fabric_route.c - operations to a node that is away go to who stands in for it. */
+/* fabric_route.c - operations to a node that is away go to the one that stands in for it. */
 #include "fabric_route.h"
 
 struct fabric_addr fabric_route_addr(const struct fabric_route *route, enum fabric_op_kind kind,

@@ -1,14 +1,15 @@
 /*
  * fabric_route.h - where operations go while one memory node is away (docs/failover.md).
  *
- * Addresses name a node's *place*, and the i-th replica of (n, offset) is at ((n + i) mod nodes, offset + i * area). The node at place `away` is
- * dead, or a fresh one that is still being filled. Then
+ * Addresses name a node's *place*, and the i-th replica of (n, offset) is at ((n + i) mod nodes, offset + i * area).
+ * The node at place `away` is dead, or a fresh one that is still being filled. Then
  *
  *     its primary bytes are the first backup's      (away, offset)            -> (away + 1, offset + area)
  *     what it backs up is at its primary             (away, offset + i * area) -> (away - i, offset)
  *
- * A WRITE to a dead node goes where the primary is, which gets the same bytes twice and not less; one to a fresh node goes there. READs and
- * atomics never go to either. So who writes all replicas, and reads the first, need not know who is away.
+ * A WRITE to a dead node goes where the primary is, which gets the same bytes twice and not less; one to a fresh node
+ * goes there. READs and atomics never go to either. So code that writes all replicas, and reads the first, need not
+ * know which node is away.
  *
  * INV-FAILOVER-1: routing an operation twice is routing it once: operations may be posted again as they are.
  */
@@ -21,7 +22,7 @@ struct fabric_route {
     uint32_t away;
     uint64_t area_bytes;
     bool fresh;    /* a new node is there: it is written */
-    bool promoted; /* the first backup is the primary now; until then nobody reaches the primary bytes */
+    bool promoted; /* the first backup is the primary now; until then the primary bytes cannot be reached */
 };
 
 /* The address that an operation on `addr` of this kind goes to. */

@@ -317,7 +317,7 @@ static bool take_event(struct fabric_shm_ep *sep)
 }
 
 /*
- * INV-FABRIC-6. Says that it sleeps, then looks once more: whoever comes later sees `sleeping` and rings. Only then is the helm lent: what a borrower leaves
+ * INV-FABRIC-6. Says that it sleeps, then looks once more: a thread that comes later sees `sleeping` and rings. Only then is the helm lent: what a borrower leaves
  * to be done it rings for, too.
  */
 static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)

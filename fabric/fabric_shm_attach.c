@@ -78,7 +78,7 @@ struct attaching {
     uint32_t paths;
     uint64_t seed;
     bool adopted;              /* the mailbox segment is one that compute nodes use already */
-    const char *missing;       /* the path at which nobody listens; NULL: none */
+    const char *missing;       /* the path at which no memory node listens; NULL: none */
     struct cellar_error error; /* of that one */
 };
 
@@ -166,8 +166,8 @@ static int attach_one(struct fabric_shm *shm, const struct fabric_shm_config *co
 }
 
 /*
- * One memory node may be away (docs/failover.md): whoever opens the pool finds out whether its backups have taken over. A pool that nobody
- * has formatted yet needs all of them.
+ * One memory node may be away (docs/failover.md): the process that opens the pool finds out whether its backups have
+ * taken over. A pool that no process has formatted yet needs all of them.
  */
 static int missing_place(struct fabric_shm *shm, const struct attaching *attaching, struct cellar_error *error)
 {
@@ -184,7 +184,7 @@ static int missing_place(struct fabric_shm *shm, const struct attaching *attachi
     return 0;
 }
 
-/* Handed to each of them: whoever opens the pool when node 0 is lost has it from another one. */
+/* Handed to each of them: a process that opens the pool when node 0 is lost has it from another one. */
 static int mailboxes_share(struct fabric_shm *shm, const struct attaching *attaching, struct cellar_error *error)
 {
     struct fabric_shm_mapping mailboxes;
@@ -341,7 +341,10 @@ static int ask_apart(const char *path, struct fabric_shm_message_wire message, e
     return code;
 }
 
-/* Whoever does not take it is not attached to: gone, or a fresh one in a lost one's place, which is told when this process attaches to it. */
+/*
+ * A memory node that does not take it is not attached to: gone, or a fresh one in a lost one's place, which is told
+ * when this process attaches to it.
+ */
 int fabric_shm_life(struct fabric_shm *shm, uint64_t life, struct cellar_error *error)
 {
     const struct fabric_shm_message_wire message = {
@@ -367,7 +370,7 @@ int fabric_shm_fence(struct fabric_shm *shm, const struct fabric_control *contro
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++) {
         int code = ask_apart(shm->socket_paths[i], message, FABRIC_SHM_FENCED, &asked, error);
         if (asked && code != 0) return code;
-        fenced += asked; /* else it watches nobody any more */
+        fenced += asked; /* else it watches none any more */
     }
     if (fenced > 0) return 0;
     return err_set(error, CELLAR_ERR_UNREACHABLE, "no memory node is alive to fence compute node %u", control->cn);

@@ -312,7 +312,7 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
  */
 static inline __attribute__((always_inline)) void prefetch(const struct fabric_shm *shm, const struct fabric_op *op)
 {
-    if (op->kind != FABRIC_READ) return; /* an atomic has a READ of the same line behind it */
+    if (op->kind != FABRIC_READ) return; /* a READ of the same line follows an atomic */
     /* A number, not a pointer: nonsense must not be undefined before it is refused. */
     uintptr_t first = (uintptr_t)shm->nodes[fabric_addr_node(op->addr) % FABRIC_NODES_MAX].base;
     first += fabric_addr_offset(op->addr);

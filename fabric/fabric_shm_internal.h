@@ -1,5 +1,5 @@
 /*
- * fabric_shm_internal.h - what the files of the shm backend share; included by nobody else.
+ * fabric_shm_internal.h - what the files of the shm backend share; no other file includes it.
  *
  *   fabric_shm.c          open, control, spawn, wait, wake, idle, poll, close
  *   fabric_shm_exec.c     post: the operations themselves; the hot path
@@ -17,7 +17,7 @@
 #include <pthread.h>
 
 #define FABRIC_SHM_WORKERS_MAX 128      /* of each compute node: sizes the mailbox segment */
-#define FABRIC_SHM_BUFFERS 512          /* messages of one endpoint that nobody has taken yet */
+#define FABRIC_SHM_BUFFERS 512          /* messages of one endpoint that are not taken yet */
 #define FABRIC_SHM_DELAYED_BATCHES 4096 /* in flight per endpoint, when completions are delayed */
 #define FABRIC_SHM_SPIN_NS 20000        /* idle spins so long before it sleeps */
 
@@ -77,7 +77,7 @@ static inline uint64_t fabric_shm_clock_ns(const struct fabric_shm_clock *clock)
  */
 struct fabric_shm_mailbox_wire {
     uint64_t stack;    /* OPEN (bit 63) | messages (bits 32..47) | 1 + index of the newest buffer, or 0 (bits 0..31) */
-    uint32_t doorbell; /* futex; changed by whoever wants the owner's attention */
+    uint32_t doorbell; /* futex; changed by threads that want the owner's attention */
     uint32_t sleeping; /* the owner is in, or about to enter, futex wait */
     uint8_t zero[48];
 };
@@ -104,7 +104,9 @@ uint64_t fabric_shm_mailbox_bytes(uint32_t cn_count);
 /* Lays the segment out in a mapping of fabric_shm_mailbox_bytes(cn_count). */
 void fabric_shm_mailbox_bind(struct fabric_shm_mailboxes *mailboxes, struct fabric_shm_mapping mapping,
                              uint32_t cn_count);
-/* Refuses further messages and gives the buffers of untaken ones back; of an endpoint that nobody runs (any more). */
+/*
+ * Refuses further messages and gives the buffers of untaken ones back; of an endpoint that no worker runs (any more).
+ */
 void fabric_shm_mailbox_close(struct fabric_shm_mailboxes *mailboxes, uint32_t cn, uint32_t worker);
 struct fabric_shm_mailbox_wire *fabric_shm_mailbox_open(struct fabric_shm_mailboxes *mailboxes, uint32_t cn,
                                                         uint32_t worker);

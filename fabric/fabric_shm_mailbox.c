@@ -2,9 +2,12 @@
  * fabric_shm_mailbox.c - messages between endpoints, in memory that all compute-node processes share.
  *
  * Each endpoint owns a mailbox (a stack of messages not yet taken) and a set of buffers for the messages it sends. A
- * sender fills a buffer and pushes it with one CAS; the receiver takes the whole stack with one exchange, turns it round
- * - oldest first again - and gives each buffer back once it has copied it. Nothing blocks anybody when a process is killed
- * between two instructions (INV-FABRIC-5). Indexes and sizes read from here were written by other processes and are checked.
+ * sender fills a buffer and pushes it with one CAS; the receiver takes the whole stack with one exchange, turns it
+ * round
+ * - oldest first again - and gives each buffer back once it has copied it. Nothing blocks another process when one is
+ *   killed
+ * between two instructions (INV-FABRIC-5). Indexes and sizes read from here were written by other processes and are
+ * checked.
  */
 #include "fabric_shm_internal.h"
 #include "must.h"

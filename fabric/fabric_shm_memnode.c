@@ -28,8 +28,8 @@
 #define SO_PEERPIDFD 77
 #endif
 
-#define CONNECTIONS_MAX 320       /* all compute nodes, and some that fence or have not said who they are */
-#define SILENCE_MAX_NS 5000000000 /* a connection must say within this who it is */
+#define CONNECTIONS_MAX 320       /* all compute nodes, and some that fence or have not said which they are */
+#define SILENCE_MAX_NS 5000000000 /* a connection must say within this which node it is */
 #define KILL_MAX_MS 10000
 #define POLL_MS 200
 #define STATUS_NS 1000000000
@@ -131,7 +131,8 @@ static void CELLAR_PRINTF(4, 5)
     vsnprintf(reply.text, sizeof reply.text, format, args);
     va_end(args);
     say(memnode, CELLAR_LOG_WARNING, "refused process %d: %s", (int)connection->pid, reply.text);
-    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* who does not take it learns from the hang-up */
+    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL,
+                                0); /* a process that does not take it learns from the hang-up */
     drop(memnode, connection);
 }
 
@@ -149,12 +150,12 @@ static int open_pidfd(const struct connection *connection)
 }
 
 /*
- * Fresh: never written to, and nobody attached has been told so. Who was told and left without a trace (another node of its pool was not there,
- * or it died) leaves the region to be formatted by the next.
+ * Fresh: never written to, and no process attached has been told so. A process that was told and left without a trace
+ * (another node of its pool was not there, or it died) leaves the region to be formatted by the next.
  */
 static bool region_is_fresh(const struct memnode *memnode)
 {
-    static const uint8_t zero[4096]; /* whoever formats a region begins here */
+    static const uint8_t zero[4096]; /* formatting a region begins here */
     uint8_t page[sizeof zero];
 
     for (uint32_t i = 0; i < memnode->count; i++)
@@ -248,7 +249,7 @@ static void attach(struct memnode *memnode, struct connection *connection,
     hand_out(memnode, connection);
 }
 
-/* Before anybody can read of that life in the pool. */
+/* Before any process can read of that life in the pool. */
 static void begin_life(struct memnode *memnode, struct connection *connection,
                        const struct fabric_shm_message_wire *request)
 {
@@ -262,7 +263,7 @@ static void begin_life(struct memnode *memnode, struct connection *connection,
         return;
     }
     owner->life = request->life;
-    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* who does not take it says it again */
+    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* a process that does not take it says it again */
     drop(memnode, connection);
 }
 
@@ -301,13 +302,14 @@ static void fence(struct memnode *memnode, struct connection *connection, const 
             (int)connection->pid);
         lose(memnode, victim);
     }
-    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* who does not take it asks again */
+    (void)!fabric_shm_wire_send(connection->fd, &reply, NULL, 0); /* a process that does not take it asks again */
     drop(memnode, connection);
 }
 
 /*
- * Messages of compute nodes outlive node 0, whose segment they lie in, so each memory node hands the segment out that is in use. Whoever attaches
- * to a fresh node brings it. Only node 0 closes mailboxes: of several, one could be late, and close the next owner's.
+ * Messages of compute nodes outlive node 0, whose segment they lie in, so each memory node hands the segment out that
+ * is in use. A process that attaches to a fresh node brings it. Only node 0 closes mailboxes: of several, one could
+ * be late, and close the next owner's.
  */
 static void adopt(struct memnode *memnode, int fd)
 {
@@ -395,7 +397,8 @@ static void serve_ready(struct memnode *memnode, const struct pollfd *fds)
         struct connection *connection = &memnode->connections[i];
         if (connection->fd >= 0 && fds[1 + 2 * i].revents) (void)serve(memnode, connection);
         if (connection->fd < 0 || !fds[2 + 2 * i].revents) continue;
-        while (connection->fd >= 0 && serve(memnode, connection)) continue; /* who has ended may have said good-bye */
+        while (connection->fd >= 0 && serve(memnode, connection))
+            continue; /* a process that has ended may have said good-bye */
         if (connection->fd >= 0) lose(memnode, connection);
     }
 }
@@ -478,7 +481,7 @@ static int make_segments(struct memnode *memnode, struct cellar_error *error)
     return code;
 }
 
-/* Is anybody behind that socket? If not it is a leftover of a killed process, and goes. */
+/* Does a process listen at that socket? If not it is a leftover of a killed process, and goes. */
 static int remove_dead_socket(const struct sockaddr_un *address, struct cellar_error *error)
 {
     struct stat status;

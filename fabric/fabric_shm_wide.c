@@ -10,7 +10,10 @@
 
 #include <string.h>
 
-/* Whoever sees the pair's new value sees all that was done before it was written: the processor keeps this, the checker must know. */
+/*
+ * A thread that sees the pair's new value sees all that was done before it was written: the processor keeps this, the
+ * checker must know.
+ */
 static inline void synchronize(uint64_t *pair)
 {
 #if defined(WITH_TSAN)

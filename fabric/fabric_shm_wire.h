@@ -43,7 +43,7 @@ struct fabric_shm_message_wire {
     uint32_t cn, cns;       /*  12..19  ATTACH: the indexes claimed; FENCE: cn, and cns 1: only if it is dead */
     uint32_t node;          /*  20..23  ATTACHED, and all below */
     uint32_t mn_count, cn_count;
-    uint32_t fresh;   /*  32..35  1: unwritten, and nobody else attached was told so */
+    uint32_t fresh;   /*  32..35  1: unwritten, and no other process attached was told so */
     uint32_t adopted; /* ATTACHED: 1: the mailbox segment is one that a compute node has brought */
     uint64_t bytes;   /*  40..47 */
     uint64_t seed;    /*  48..55  equal on all memory nodes of one pool */

@@ -1,6 +1,6 @@
 /*
- * fabric_shm_word.c - a futex for each word that is waited for: whoever counts it down wakes those who sleep on it, and no one else. A word that
- * nobody sleeps on costs no call of the kernel.
+ * fabric_shm_word.c - a futex for each word that is waited for: the thread that counts it down wakes those that sleep
+ * on it, and no others. A word that no thread sleeps on costs no call of the kernel.
  */
 #include "fabric_shm_word.h"
 
@@ -18,7 +18,7 @@ static void sleep_on(uint32_t *word, uint32_t seen, uint64_t left_ns)
 }
 
 /*
- * INV-FABRIC-6. FABRIC_WAITED is set in the count that is slept on, so whoever brings that down either finds it, or the kernel finds another
+ * INV-FABRIC-6. FABRIC_WAITED is set in the count that is slept on, so a thread that brings that down either finds it, or the kernel finds another
  * count. No spinning: the thread that it waits for may need this very processor.
  */
 int fabric_shm_word_wait(uint32_t *word, uint64_t timeout_ns)
@@ -40,6 +40,6 @@ int fabric_shm_word_wait(uint32_t *word, uint64_t timeout_ns)
 
 void fabric_shm_word_wake(uint32_t *word)
 {
-    /* The word is of this process alone, and perhaps unmapped by now: then nobody is found. */
+    /* The word is of this process alone, and perhaps unmapped by now: then no sleeper is found. */
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }

@@ -7,5 +7,5 @@
 
 /* 0, or -DEADLINE after timeout_ns (UINT64_MAX: never). */
 NODISCARD int fabric_shm_word_wait(uint32_t *word, uint64_t timeout_ns);
-/* Wakes all who wait for it. It may be gone already. */
+/* Wakes all that wait for it. It may be gone already. */
 void fabric_shm_word_wake(uint32_t *word);

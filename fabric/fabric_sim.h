@@ -64,9 +64,9 @@ struct fabric_sim_config {
     void *fault_arg;
     struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */
     /*
-     * Compute nodes from hubs_from on (0: none) keep a connection with everybody, as servers do: no SEND from or to them pays for a change
-     * of target. Those from switch_cn on, `switches` of them, are programmable switches (fabric_switch.h): half way between all others,
-     * without CPU and links of their own.
+     * Compute nodes from hubs_from on (0: none) keep a connection with every node, as servers do: no SEND from or to
+     * them pays for a change of target. Those from switch_cn on, `switches` of them, are programmable switches
+     * (fabric_switch.h): half way between all others, without CPU and links of their own.
      */
     uint32_t hubs_from, switch_cn, switches;
     uint64_t steps_max; /* one wait gives up, as if nothing were left to happen, after so many events (0: no limit) */
@@ -85,5 +85,5 @@ uint64_t fabric_sim_ops(const struct fabric *fabric); /* operations executed */
 /* How long the processing units of a memory node's NIC were held, all together; and how many it has (0: no limit). */
 uint64_t fabric_sim_busy_ns(const struct fabric *fabric, uint32_t node);
 uint32_t fabric_sim_units(const struct fabric *fabric);
-/* A memory node's bytes as they are: to look at, for those who only count. */
+/* A memory node's bytes as they are: to look at, for code that only counts. */
 const uint8_t *fabric_sim_bytes(const struct fabric *fabric, uint32_t node);

@@ -90,7 +90,7 @@ struct fabric_sim_ep {
     uint32_t vain_polls;
     bool woken, received;
     uint32_t inbox_seen; /* messages that a poll has paid for */
-    /* whom it sent the last message to (as conn.node; 0: nobody), when that left, and when it is there */
+    /* the receiver of its last message (as conn.node; 0: none), when that left, and when it is there */
     uint32_t target;
     uint64_t target_depart_ns, target_arrive_ns;
     bool began; /* the worker has run */

@@ -5,13 +5,13 @@
 
 #include "fabric_sim_cluster.h"
 
-/* The time of whoever calls: the running worker's, or outside of all workers the cluster's. */
+/* The caller's time: the running worker's, or outside of all workers the cluster's. */
 static inline uint64_t fabric_sim_cpu_caller_ns(const struct fabric_sim *sim)
 {
     return sim->running_ep ? sim->running_ep->clock_ns : sim->now_ns;
 }
 
-/* An endpoint that somebody uses is not behind him. */
+/* An endpoint that is used is not behind its user. */
 static inline void fabric_sim_cpu_catch_up(const struct fabric_sim *sim, struct fabric_sim_ep *ep)
 {
     uint64_t now_ns = fabric_sim_cpu_caller_ns(sim);

@@ -75,7 +75,7 @@ void fabric_sim_events_release(struct fabric_sim *sim, struct fabric_sim_event *
     if (--leader->members_left == 0) free_event(sim, leader);
 }
 
-/* ---- who runs when ---- */
+/* ---- which worker runs when ---- */
 
 static void schedule(struct fabric_sim *sim, uint64_t time_ns, void *item, uint32_t *position)
 {
@@ -224,7 +224,10 @@ static int32_t admit_event(const struct fabric_sim *sim, const struct fabric_sim
     return event->generation == sim->nodes[event->conn->node].generation ? 0 : -CELLAR_ERR_UNREACHABLE;
 }
 
-/* Before the first piece: the injected fault, which may itself have killed or fenced somebody, or one earlier in the batch. */
+/*
+ * Before the first piece: the injected fault, which may itself have killed or fenced a node, or one earlier in the
+ * batch.
+ */
 static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
     struct fabric_sim_event *leader = event->leader;
@@ -236,7 +239,7 @@ static int32_t start(struct fabric_sim *sim, struct fabric_sim_event *event)
     if (fault == FABRIC_SIM_CRASH_AMID || fault == FABRIC_SIM_CRASH_AFTER)
         event->crash_pieces = fault == FABRIC_SIM_CRASH_AMID ? 1 : event->pieces;
     int32_t status = admit_event(sim, event);
-    bool passed = fabric_sim_stall_passed(event); /* a WRITE behind it has executed: it must not fail alone */
+    bool passed = fabric_sim_stall_passed(event); /* a later WRITE has executed: it must not fail alone */
     if (fault == FABRIC_SIM_NOT_RUN && !passed) fabric_sim_stall_unrun(event);
     if (fault == FABRIC_SIM_REPLY_LOST && !passed) fabric_sim_stall_unknown(event);
     event->lost = event->place >= leader->lost_from;
@@ -435,7 +438,10 @@ static const struct fabric_sim_choice *show_candidates(struct fabric_sim *sim, u
     return sim->choices;
 }
 
-/* Somebody else was chosen: the earliest candidate is late by many round trips, as if its packet or its thread were held up. */
+/*
+ * Another one was chosen: the earliest candidate is late by many round trips, as if its packet or its thread were
+ * held up.
+ */
 static void hold_up(struct fabric_sim *sim, const struct fabric_sim_candidate *candidate)
 {
     if (sim->config.hold_round_trips == 0) return;

@@ -71,7 +71,7 @@ static inline struct fabric_sim_inject_way *fabric_sim_inject_way_of(const struc
 }
 /* Is that memory node dead, and does the compute node notice it? */
 bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn);
-/* Dies. *prng: who notices late, and how late; NULL: everybody notices at once. */
+/* Dies. *prng: which nodes notice late, and how late; NULL: all notice at once. */
 void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng *prng);
 /* FABRIC_FENCE_CN, of a compute node that there is. */
 NODISCARD int fabric_sim_inject_fence(struct fabric_sim *sim, const struct fabric_control *control,

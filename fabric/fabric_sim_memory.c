@@ -12,7 +12,7 @@ static bool local_registered(const struct fabric_sim *sim, const void *local, ui
 {
     uintptr_t from = (uintptr_t)local;
     uint32_t low = 0, high = sim->local_count;
-    while (low < high) { /* the first range that ends behind `from` */
+    while (low < high) { /* the first range that ends after `from` */
         uint32_t middle = (low + high) / 2;
         if (sim->locals[middle].end > from) {
             high = middle;

@@ -122,8 +122,9 @@ void fabric_sim_nic_writes(struct fabric_sim_nic *nic, const struct fabric_op *o
 }
 
 /*
- * How long the atomic will hold its slots. Whether a CAS matches is known only when it executes; but all that changes its words until
- * then are atomics of the same slot, which came before it, so what the latest of them leaves behind tells it now.
+ * How long the atomic will hold its slots. Whether a CAS matches is known only when it executes; but all that changes
+ * its words until then are atomics of the same slot, which came before it, so what the latest of them leaves tells it
+ * now.
  */
 static uint64_t atomic_ns(struct fabric_sim_nic *nic, struct fabric_sim_nic_slot *const slots[2], uint64_t now_ns,
                           const struct fabric_op *op)

@@ -96,7 +96,7 @@ void fabric_sim_post(struct fabric_ep *base, struct fabric_op *ops, uint32_t cou
 
 /* ---- completions ---- */
 
-/* Is somebody to be told of it? */
+/* Is a waiter to be told of it? */
 static bool due(const struct fabric_wait *wait) { return !wait->co || wait->answered == wait->pending; }
 
 /* Behind all that is there at the same time or before. */

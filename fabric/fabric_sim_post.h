@@ -5,9 +5,9 @@
 
 void fabric_sim_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
 /*
- * Completions come in order of time, and are no events of the cluster: an endpoint takes what has come up to its own time. A worker that
- * sleeps goes on when all that somebody waits for has come (each one, where nobody is to be resumed), as if it had reaped the others
- * meanwhile.
+ * Completions come in order of time, and are no events of the cluster: an endpoint takes what has come up to its own
+ * time. A worker that sleeps goes on when all operations of some wait have come (each one, where no coroutine is to
+ * be resumed), as if it had reaped the others meanwhile.
  */
 /* The event's operation has its completion on the way, there at event->time_ns. */
 void fabric_sim_post_answer(struct fabric_sim *sim, struct fabric_sim_event *event);

@@ -72,14 +72,14 @@ static const struct fabric_sim_profile profiles[] = {
      CPU},
     /*
      * ConnectX-4, 100 Gb/s.
-     *  - rtt, atomic, units: DecLock's CASLock, 1.61 M operations/s at its peak and 0.20 M at 256 clients; 3.4 us is what its clients
-     *    see, software included. The wire alone is about 1.6 us.
-     *  - miss: a CAS that fails does not write back across PCIe (Fusa, section II-B), here about half of its hold. It is what makes
-     *    0.20 M/s out of 256 clients: 0.25 us would give 0.14 M/s, and 0.20 us 0.15. (That cx5 wants 0.27 us for it is a contradiction
-     *    between the two papers' figures which this model does not resolve.)
-     *  - wide: as cx5; nobody has published it.
-     *  - read: as cx5. write: 75 M small messages/s (Derecho's notes) bound it; 0.08 us on two units is less, the same clients' rates
-     *    do not tell more. message: between 1.5 and 2 us of the same clients, less CPU.
+     *  - rtt, atomic, units: DecLock's CASLock, 1.61 M operations/s at its peak and 0.20 M at 256 clients; 3.4 us is
+     *    what its clients see, software included. The wire alone is about 1.6 us.
+     *  - miss: a CAS that fails does not write back across PCIe (Fusa, section II-B), here about half of its hold. It
+     *    is what makes 0.20 M/s out of 256 clients: 0.25 us would give 0.14 M/s, and 0.20 us 0.15. (That cx5 wants
+     *    0.27 us for it is a contradiction between the two papers' figures which this model does not resolve.)
+     *  - wide: as cx5; no figure is published.
+     *  - read: as cx5. write: 75 M small messages/s (Derecho's notes) bound it; 0.08 us on two units is less, the
+     *    same clients' rates do not tell more. message: between 1.5 and 2 us of the same clients, less CPU.
      */
     {.name = "cx4",
      .rtt_ns = 3400 - 170,

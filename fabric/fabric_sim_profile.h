@@ -53,7 +53,7 @@ struct fabric_sim_profile {
 
 /* NULL when there is no such profile. */
 const struct fabric_sim_profile *fabric_sim_profile_find(const char *name);
-/* The i-th profile, NULL behind the last one. */
+/* The i-th profile, NULL after the last one. */
 const struct fabric_sim_profile *fabric_sim_profile_at(uint32_t i);
 /* The same hardware, with a CPU that costs nothing. */
 void fabric_sim_profile_take_cpu(struct fabric_sim_profile *out, const struct fabric_sim_profile *profile);

@@ -51,8 +51,8 @@ static bool is_lost_cause(const struct fabric_sim *sim, const struct fabric_sim_
 }
 
 /*
- * A torn atomic that comes later than planned: others of its slot were kept apart by the times that they were given on arrival, so it goes
- * behind all of them, and later ones behind it. Returns when.
+ * A torn atomic that comes later than planned: others of its slot were kept apart by the times that they were given
+ * on arrival, so it goes after all of them, and later ones after it. Returns when.
  */
 static uint64_t slot_ns(struct fabric_sim *sim, struct fabric_sim_event *event)
 {
@@ -82,7 +82,7 @@ static uint64_t due_ns(struct fabric_sim *sim, struct fabric_sim_event *event)
         if (due < blocked_ns) due = blocked_ns;
     }
     if (due <= sim->now_ns) return slot_ns(sim, event);
-    event->slot_reserved = false; /* its way was cut once more behind that: the slot is others' then */
+    event->slot_reserved = false; /* its way was cut once more after that: the slot is others' then */
     return due;
 }
 
@@ -124,7 +124,7 @@ bool fabric_sim_stall_request(struct fabric_sim *sim, struct fabric_sim_event *e
         put_off(sim, event, due);
         return true;
     }
-    /* An atomic's answer must not reach its buffer when nobody can know of it. */
+    /* An atomic's answer must not reach its buffer when it cannot be known of. */
     bool unknown = reply_blocked_ns(sim, event) > sim->now_ns + sim->inject.retry_ns;
     if (unknown && !fabric_sim_stall_passed(event)) fabric_sim_stall_unknown(event);
     return false;

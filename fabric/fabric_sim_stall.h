@@ -15,7 +15,7 @@ static inline bool fabric_sim_stall_passed(const struct fabric_sim_event *event)
 {
     return event->leader->last_place > event->place;
 }
-/* Neither it nor what is behind it in its batch runs; is answered. It must not have been passed. */
+/* Neither it nor what follows in its batch runs; all of it is answered. It must not have been passed. */
 void fabric_sim_stall_unrun(struct fabric_sim_event *event);
 void fabric_sim_stall_unknown(struct fabric_sim_event *event);
 

@@ -165,7 +165,7 @@ static void arrive_message(struct fabric_sim *sim, struct fabric_sim_event *even
                               in_order(&conn->execute_ns, &conn->write_execute_ns, event->op, event->pass, time_ns));
 }
 
-/* Pieces come one after the other; the connection goes on behind the last one. */
+/* Pieces come one after the other; the connection goes on after the last one. */
 static void tear(struct fabric_sim *sim, struct fabric_sim_event *event, uint64_t time_ns)
 {
     event->gap_ns = prng_below(&sim->prng, prng_below(&sim->prng, 4) == 0 ? sim->config.profile.rtt_ns + 1 : 64);

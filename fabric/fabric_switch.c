@@ -162,7 +162,7 @@ static void keep(struct fabric_switch *self, struct ring *ring, const struct fab
     *ring_at(ring, ring->tail++) = (struct late_packet){.due_ns = due_ns, .packet = *packet};
 }
 
-/* The port's packets come one behind the other, so the ring is in the order of time. */
+/* The port's packets come one after the other, so the ring is in the order of time. */
 static void loop(struct fabric_switch *self, const struct fabric_switch_packet *packet)
 {
     const struct fabric_switch_times *times = &self->ep->fabric->switch_times;
@@ -343,7 +343,7 @@ static uint64_t run_strays(struct fabric_switch *self, uint64_t now_ns)
     return next_ns;
 }
 
-/* Those that are due now: what they send around again comes behind the packets that have arrived meanwhile. */
+/* Those that are due now: what they send around again comes after the packets that have arrived meanwhile. */
 static void run_looping(struct fabric_switch *self, uint64_t now_ns)
 {
     uint32_t end = self->looping.tail;

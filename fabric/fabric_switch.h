@@ -1,23 +1,24 @@
 /*
- * fabric_switch.h - a programmable switch between the nodes: packets run through a match-action pipeline whose registers a program reads
- * and changes. It knows no lock; it holds programs to what such hardware can do.
+ * fabric_switch.h - a programmable switch between the nodes: packets run through a match-action pipeline whose
+ * registers a program reads and changes. It knows no lock; it holds programs to what such hardware can do.
  *
  *     SEND to the switch's endpoint ──> pass: stage 0 .. 11, register arrays ──┬──> SENDs, at most two (the packet and its mirror)
  *                                         ^                                    ├──> recirculated: one more pass, later
  *                                         └────────────────────────────────────┤
  *     control plane (slow): peek, poke, send <─────────────────────────────────┴──── punted
  *
- * A switch is one endpoint and the loop of one worker: in `sim` of a compute node that is declared to be a switch (fabric_sim_config), so
- * that it is half way between all others and spends no CPU; in `shm` an ordinary thread. Packets are datagrams: a SEND to it that
- * completed may be lost all the same, and what it sends nobody acknowledges.
+ * A switch is one endpoint and the loop of one worker: in `sim` of a compute node that is declared to be a switch
+ * (fabric_sim_config), so that it is half way between all others and spends no CPU; in `shm` an ordinary thread.
+ * Packets are datagrams: a SEND to it that completed may be lost all the same, and what it sends is not acknowledged.
  *
  * What a program must keep to, or the switch aborts (must), since hardware could not run it:
  *   1. Each array is accessed at most once in a pass, at one index.
- *   2. Arrays are accessed in the order of their stages, and what is left in a cell does not depend on arrays accessed after it.
+ *   2. Arrays are accessed in the order of their stages, and what is left in a cell does not depend on arrays
+ *      accessed after it.
  *   3. A pass emits at most two packets, a recirculated or punted one included.
  *   4. Arrays fit their stages: FABRIC_SWITCH_STAGES of FABRIC_SWITCH_STAGE_BYTES, cells of 1, 2, 4 or 8 bytes.
- * Not held to: which arithmetic an access may do (a register's ALU has two comparisons and one of four results), and tables that are
- * only looked up. Programs say so where they come near to it.
+ * Not held to: which arithmetic an access may do (a register's ALU has two comparisons and one of four results), and
+ * tables that are only looked up. Programs say so where they come near to it.
  */
 #pragma once
 
@@ -73,7 +74,7 @@ struct fabric_switch_faults {
 struct fabric_switch_stats {
     uint64_t packets;      /* that came in */
     uint64_t passes;       /* first ones and others */
-    uint64_t recirculated; /* passes behind the first */
+    uint64_t recirculated; /* passes after the first */
     uint64_t sent, punted;
     uint64_t lost; /* by faults, or for want of room */
     uint64_t failures;

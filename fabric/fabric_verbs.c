@@ -294,14 +294,14 @@ static int replace_node(struct fabric_verbs *verbs, uint32_t node, bool blank, s
 
     if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
     if (fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE && !blank) return 0;
-    fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE); /* nobody else looks for it meanwhile */
+    fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE); /* no other thread looks for it meanwhile */
     int code = fabric_verbs_attach(verbs, &verbs->nodes[node], &reply, error);
     if (code == 0) code = check_shape(verbs, node, &reply, error);
     if (code == 0 && blank) code = check_blank(verbs, node, &reply, error);
     if (code == 0) code = fabric_verbs_life_tell(verbs, &verbs->nodes[node], error);
     if (code != 0) return code;
     pthread_mutex_lock(&verbs->lock);
-    memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted nobody of then */
+    memset(verbs->nodes[node].unfenced, 0, sizeof verbs->nodes[node].unfenced); /* it has admitted none of then */
     __atomic_store_n(&verbs->nodes[node].presence, FABRIC_VERBS_THERE, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&verbs->lock);
     return 0;
@@ -396,7 +396,10 @@ static int take_shape(struct fabric_verbs *verbs, const struct fabric_verbs_repl
     return 0;
 }
 
-/* Who executes masked atomics at that memory node; it decides for all who use it, so that the two ways never meet on one device. */
+/*
+ * What executes masked atomics at that memory node; it decides for all that use it, so that the two ways never meet
+ * on one device.
+ */
 static int take_masked(struct fabric_verbs *verbs, const struct fabric_verbs_reply_wire *reply, const char *text,
                        struct cellar_error *error)
 {

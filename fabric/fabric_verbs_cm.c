@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define RESOLVE_MS 2000
-#define GIVE_UP_MS 50  /* who waits looks so often whether it should */
+#define GIVE_UP_MS 50  /* a waiter looks so often whether it should */
 #define ACK_TIMEOUT 16 /* 4.096 us x 2^16: 0.27 s for a lost packet, and as often as retry_cnt says */
 
 /* ---- small things ---- */
@@ -40,7 +40,7 @@ int fabric_verbs_random(void *bytes, size_t count, struct cellar_error *error)
     return err_set(error, CELLAR_ERR_SYSTEM, "the kernel has no random numbers: %s", strerror(errno));
 }
 
-/* The usual reason is a limit; its remedy depends on who started the program. */
+/* The usual reason is a limit; its remedy depends on how the program was started. */
 void fabric_verbs_register_failed(struct cellar_error *error, const char *what, uint64_t bytes)
 {
     struct rlimit limit = {0};
@@ -330,7 +330,10 @@ static int get_cookie(const struct fabric_verbs_target *target, struct fabric_ve
     return 0;
 }
 
-/* What a rejection says. Without a proof it may be anybody's word: it is passed on, but nobody is fenced for it. */
+/*
+ * What a rejection says. Without a proof it may be of any sender: it is passed on, but no compute node is fenced for
+ * it.
+ */
 static int rejected(const struct fabric_verbs_target *target, const struct fabric_verbs_reply_wire *reply,
                     bool is_signed, struct cellar_error *error)
 {
@@ -407,7 +410,7 @@ int fabric_verbs_accept(struct rdma_cm_id *id, struct ibv_qp *qp, const struct f
 
 void fabric_verbs_reject(struct rdma_cm_id *id, const struct fabric_verbs_reply_wire *reply)
 {
-    (void)!rdma_reject(id, reply, sizeof *reply); /* who does not hear it asks again */
+    (void)!rdma_reject(id, reply, sizeof *reply); /* an asker that does not hear it asks again */
 }
 
 static int bind_failed(const struct fabric_verbs_target *at, struct cellar_error *error)

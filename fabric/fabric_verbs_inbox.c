@@ -239,7 +239,7 @@ static void forget_sender(struct fabric_verbs *verbs, const struct rdma_cm_id *i
     pthread_mutex_unlock(&verbs->lock);
 }
 
-/* One of our own connections has ended: whoever owns it is told, and looks for himself. */
+/* One of our own connections has ended: its owner is told, and looks for itself. */
 static void tell(struct fabric_verbs *verbs, uint32_t *flag)
 {
     pthread_mutex_lock(&verbs->lock);
@@ -314,7 +314,7 @@ int fabric_verbs_listener_start(struct fabric_verbs *verbs, struct cellar_error 
     return 0;
 }
 
-/* All endpoints are closed: nobody's connections are left but those to memory nodes. */
+/* All endpoints are closed: no connections are left but those to memory nodes. */
 void fabric_verbs_listener_end(struct fabric_verbs *verbs)
 {
     uint64_t one = 1;

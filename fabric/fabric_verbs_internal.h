@@ -1,5 +1,5 @@
 /*
- * fabric_verbs_internal.h - what the files of the verbs backend share; included by nobody else.
+ * fabric_verbs_internal.h - what the files of the verbs backend share; no other file includes it.
  *
  *   fabric_verbs.c           open, control, spawn, wait, wake, idle, close
  *   fabric_verbs_post.c      post and reap: rings, doorbell batches, completions; the hot path
@@ -43,7 +43,7 @@ struct fabric_verbs_cm {
 struct fabric_verbs_target {
     char text[80]; /* as it was named, for messages */
     struct sockaddr_storage address;
-    const uint32_t *given_up; /* atomic; set: nobody waits for it any more. Or NULL */
+    const uint32_t *given_up; /* atomic; set: it is not waited for any more. Or NULL */
 };
 
 /* "ADDRESS[:PORT]"; IPv6 in brackets. */
@@ -57,15 +57,15 @@ void fabric_verbs_target_of(struct fabric_verbs_target *target, const uint8_t by
 typedef struct ibv_qp *(*fabric_verbs_make_fn)(void *arg, struct ibv_context *device);
 
 /*
- * HELLO, then the request with its proof. 0: accepted, established, the answer's proof checked; cm is the caller's until fabric_verbs_cm_drop.
- * Else the answer's own code (its text in *error), UNREACHABLE when nobody answered in time, or SYSTEM. FENCE has no queue pair (make is NULL),
- * and returns what the answer says.
+ * HELLO, then the request with its proof. 0: accepted, established, the answer's proof checked; cm is the caller's
+ * until fabric_verbs_cm_drop. Else the answer's own code (its text in *error), UNREACHABLE without an answer in time,
+ * or SYSTEM. FENCE has no queue pair (make is NULL), and returns what the answer says.
  */
 NODISCARD int fabric_verbs_ask(const struct fabric_verbs_target *target, const struct fabric_verbs_secret *secret,
                                struct fabric_verbs_request_wire *request, fabric_verbs_make_fn make, void *arg,
                                struct fabric_verbs_cm *cm, struct fabric_verbs_reply_wire *reply,
                                struct cellar_error *error);
-/* Moves a connection's events to a channel that somebody watches, with `context` to know it by. */
+/* Moves a connection's events to a channel that is watched, with `context` to know it by. */
 NODISCARD int fabric_verbs_cm_move(struct fabric_verbs_cm *cm, struct rdma_event_channel *channel, void *context);
 void fabric_verbs_cm_drop(struct fabric_verbs_cm *cm);
 /* INIT, RTR, RTS: from what the connection manager has learned. */
@@ -119,7 +119,7 @@ enum fabric_verbs_state {
     FABRIC_VERBS_IDLE,   /* no connection: the first operation asks for one */
     FABRIC_VERBS_BROKEN, /* the linking thread's: to be made, or made again. All others are the worker's */
     FABRIC_VERBS_READY,
-    FABRIC_VERBS_DEAD,  /* nobody is there: UNREACHABLE */
+    FABRIC_VERBS_DEAD,  /* there is none: UNREACHABLE */
     FABRIC_VERBS_FENCED /* this compute node was declared dead */
 };
 
@@ -132,12 +132,12 @@ struct fabric_verbs_entry {
 struct fabric_verbs_link {
     struct fabric_verbs_ep *vep;
     uint32_t state;   /* enum fabric_verbs_state; atomic: it says whose the link is */
-    uint32_t hung_up; /* atomic, set by whoever learns that the other side is gone */
+    uint32_t hung_up; /* atomic, set by the thread that learns that the other side is gone */
     uint32_t index;   /* in the endpoint's links */
     uint32_t node;    /* of a memory node; of a message link the receiver's cn */
     uint16_t worker;  /* the receiver's */
     bool messages;
-    bool looping;  /* entry `sent` is a masked CAS by plain ones, or waits for room: nothing behind it may go */
+    bool looping;  /* entry `sent` is a masked CAS by plain ones, or waits for room: nothing after it may go */
     bool asked;    /* what is in flight for it is a READ of the receiver's counter */
     uint16_t life; /* of the queue pair: completions of earlier ones are late */
     bool native;   /* masked atomics are posted as such, those on 16 bytes too, if there are any */
@@ -163,9 +163,9 @@ struct fabric_verbs_link {
 
 /* A worker of another compute node that sends to this one. */
 struct fabric_verbs_sender {
-    struct rdma_cm_id *id; /* NULL: nobody */
+    struct rdma_cm_id *id; /* NULL: none */
     struct ibv_qp *qp;
-    uint32_t life; /* its messages are signed with that, so that earlier ones of another count for nobody */
+    uint32_t life; /* its messages are signed with that, so that earlier ones of another life do not count */
     uint32_t cn, worker;
 };
 
@@ -186,13 +186,13 @@ struct fabric_verbs_ep {
     struct fabric_ep ep;
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
-    int event_fd; /* written by whoever wakes it */
+    int event_fd; /* written by the thread that wakes it */
     uint32_t rung, rung_seen;
     uint32_t resolved, resolved_seen; /* changed when the linking thread gives a link back */
     struct fabric_verbs_link **links; /* memory nodes first, then those for messages, as they come */
     uint32_t link_count, links_max;
     struct fabric_verbs_pieces pieces;
-    uint32_t closing;                              /* atomic: nobody needs its links any more */
+    uint32_t closing;                              /* atomic: its links are not needed any more */
     struct fabric_wait *answered, **answered_last; /* waits with answers that poll has not told yet */
     struct fabric_wait bulk;                       /* of a post in bulk mode */
     struct fabric_verbs_inbox inbox;
@@ -233,7 +233,7 @@ struct fabric_verbs_node {
 struct fabric_verbs {
     struct fabric fabric;
     struct fabric_verbs_secret secret;
-    struct fabric_verbs_judge judge; /* of those who send messages to this process */
+    struct fabric_verbs_judge judge; /* of those that send messages to this process */
     uint32_t fingerprint;
     uint64_t incarnation;
     uint64_t life; /* atomic: as the pool counts them; 0: not said yet */
@@ -248,7 +248,7 @@ struct fabric_verbs {
     struct ibv_mr *scratch_mr;
     pthread_mutex_t directory_lock; /* guards attach connections, as they are used */
     struct fabric_verbs_local local;
-    pthread_mutex_t lock; /* endpoints, senders, and queue pairs against those who stop them */
+    pthread_mutex_t lock; /* endpoints, senders, and queue pairs against threads that stop them */
     pthread_cond_t changed;
     struct fabric_verbs_ep *endpoints;
     /* the linking thread: makes connections, one at a time */
@@ -308,9 +308,12 @@ static inline enum fabric_verbs_presence fabric_verbs_presence(const struct fabr
 {
     return (enum fabric_verbs_presence)__atomic_load_n(&node->presence, __ATOMIC_ACQUIRE);
 }
-/* It is AWAY or GONE from now on: nobody reaches it any more; returns when no operation of this process is under way to it. */
+/*
+ * It is AWAY or GONE from now on: it is not reached any more; returns when no operation of this process is under way
+ * to it.
+ */
 void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t node, enum fabric_verbs_presence presence);
-/* It is AWAY, and somebody wants it: now and then the linking thread looks whether it has come back. */
+/* It is AWAY, and wanted: now and then the linking thread looks whether it has come back. */
 void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_node *node);
 
 /* fabric_verbs_inbox.c */

@@ -220,7 +220,7 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, const struct fabric_control *
         if (presence == FABRIC_VERBS_GONE) continue;
         int code = -CELLAR_ERR_UNREACHABLE;
         if (presence == FABRIC_VERBS_THERE) code = ask_fence(verbs, node, cn, control->life, control->only_dead, error);
-        missed[i] = code == -CELLAR_ERR_UNREACHABLE; /* it serves nobody any more, or this process is cut off */
+        missed[i] = code == -CELLAR_ERR_UNREACHABLE; /* it serves no longer, or this process is cut off */
         if (code != 0 && !missed[i]) return code;
         fenced += code == 0;
     }
@@ -234,7 +234,7 @@ int fabric_verbs_fence(struct fabric_verbs *verbs, const struct fabric_control *
     return 0;
 }
 
-/* One READ over an attach connection, by whoever holds directory_lock; in the scratch page. */
+/* One READ over an attach connection, by the holder of directory_lock; in the scratch page. */
 static int read_directory(struct fabric_verbs *verbs, const struct fabric_verbs_node *node, uint32_t cn,
                           const uint32_t *given_up)
 {
@@ -313,7 +313,7 @@ int fabric_verbs_link_new(struct fabric_verbs_ep *vep, uint32_t node, uint16_t w
     return 0;
 }
 
-/* Nobody stops a queue pair that is being destroyed: see fabric_verbs_node_stop. */
+/* A queue pair that is being destroyed is not stopped: see fabric_verbs_node_stop. */
 static void disconnect(struct fabric_verbs_link *link)
 {
     struct fabric_verbs *verbs = verbs_of(link);
@@ -403,7 +403,7 @@ void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_no
     if (now_ns < again_ns || fabric_verbs_presence(node) != FABRIC_VERBS_AWAY) return;
     if (!__atomic_compare_exchange_n(&node->again_ns, &again_ns, now_ns + RECALL_NS, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
-        return; /* somebody else was quicker */
+        return; /* another thread was quicker */
     pthread_mutex_lock(&verbs->lock);
     __atomic_store_n(&node->suspect, 1, __ATOMIC_RELEASE);
     verbs->suspects = true;
@@ -411,7 +411,10 @@ void fabric_verbs_node_recall(struct fabric_verbs *verbs, struct fabric_verbs_no
     pthread_mutex_unlock(&verbs->lock);
 }
 
-/* Whoever was fenced without it is fenced there first. Workers connect when they next have something for it. */
+/*
+ * Compute nodes that were fenced without it are fenced there first. Workers connect when they next have something for
+ * it.
+ */
 static void come_back(struct fabric_verbs *verbs, struct fabric_verbs_node *node)
 {
     int told = fabric_verbs_life_tell(verbs, node, NULL);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of a piece when [first, end) belongs to another: at most one before it and one behind it. */
+/* What is left of a piece when [first, end) belongs to another: at most one before it and one after it. */
 static uint32_t cut(struct fabric_verbs_piece piece, uintptr_t first, uintptr_t end, struct fabric_verbs_piece left[2])
 {
     uint32_t count = 0;
@@ -51,7 +51,10 @@ static int insert(struct fabric_verbs_pieces *all, struct fabric_verbs_piece pie
     return 0;
 }
 
-/* Registrations of which no piece is left. Nobody names what they were of: it was forgotten, or freed and registered again. */
+/*
+ * Registrations of which no piece is left. No operation names what they were of: it was forgotten, or freed and
+ * registered again.
+ */
 static void drop_unused(struct fabric_verbs_local *local)
 {
     for (uint32_t i = local->mr_count; i-- > 0;) {
@@ -133,7 +136,7 @@ bool fabric_verbs_local_key(struct fabric_verbs_local *local, struct fabric_verb
     if (__builtin_expect(copy->version != __atomic_load_n(&local->all.version, __ATOMIC_ACQUIRE), 0) &&
         !refresh(local, copy))
         return false;
-    uint32_t low = 0, high = copy->count; /* the first piece that begins behind the address is high */
+    uint32_t low = 0, high = copy->count; /* the first piece that begins after the address is high */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (copy->pieces[middle].first <= first)

@@ -1,8 +1,9 @@
 /*
  * fabric_verbs_masked.c - masked atomics in two ways.
  *
- * The loop begins with a guess: the bits that the caller compares are what he says, the others zero. That is right for a lock that nobody
- * holds, the common case, so one round trip does. A CAS that finds other foreign bits is tried again with these.
+ * The loop begins with a guess: the bits that the caller compares are what it says, the others zero. That is right
+ * for a lock that no client holds, the common case, so one round trip does. A CAS that finds other foreign bits is
+ * tried again with these.
  */
 #include "fabric_verbs_masked.h"
 
@@ -44,7 +45,7 @@ bool fabric_verbs_loop_step(struct fabric_verbs_loop *loop, const struct fabric_
 #define OPMOD_EXTENDED_8 0x09 /* 8: extended; 1: operands of 8 bytes (log2 of the bytes, less 2) */
 #define OPMOD_EXTENDED_16 0x0a
 #define CONTROL_SIGNAL 0x08 /* a completion is wanted */
-#define CONTROL_FENCE 0x80  /* behind all READs and atomics before it */
+#define CONTROL_FENCE 0x80  /* after all READs and atomics before it */
 
 static uint8_t *put32(uint8_t *at, uint32_t value)
 {

@@ -1,9 +1,10 @@
 /*
  * fabric_verbs_memnode.c - the memory-node process: registers its memory, admits compute nodes, and throws them out.
  *
- * It runs no transaction, and after its start its processor touches no byte of the region but the first page, to see whether it was ever written.
- * Every compute node has a protection domain and a registration of its own: to fence it is to destroy its queue pairs and then to withdraw its
- * key, which nobody ever gets again (INV-VERBS-1). One thread serves all requests, one after the other; each is answered at once.
+ * It runs no transaction, and after its start its processor touches no byte of the region but the first page, to see
+ * whether it was ever written. Every compute node has a protection domain and a registration of its own: to fence it
+ * is to destroy its queue pairs and then to withdraw its key, which no other one ever gets (INV-VERBS-1). One thread
+ * serves all requests, one after the other; each is answered at once.
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"
@@ -203,7 +204,7 @@ static bool region_is_blank(const struct memnode *memnode)
     return true;
 }
 
-/* Fresh: blank, and nobody who is attached has been told so. */
+/* Fresh: blank, and no process that is attached has been told so. */
 static bool region_is_fresh(const struct memnode *memnode, uint64_t asker)
 {
     for (uint32_t cn = 0; cn < memnode->config->cn_count; cn++)
@@ -273,7 +274,7 @@ static int connect_worker(struct memnode *memnode, struct rdma_cm_id *id,
     return accept_one(memnode, id, request, 0, reply);
 }
 
-/* Before anybody can read of that life in the pool. */
+/* Before any process can read of that life in the pool. */
 static int begin_life(struct memnode *memnode, const struct fabric_verbs_request_wire *request,
                       struct fabric_verbs_reply_wire *reply)
 {

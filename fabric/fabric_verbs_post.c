@@ -1,9 +1,10 @@
 /*
  * fabric_verbs_post.c - operations become work requests, and completions become results. The hot path.
  *
- * A link keeps its operations in a ring, in post order: [head, sent) are the device's, [sent, tail) wait. One post of the device takes as many as
- * fit (one doorbell), and asks for a completion of the last of them only: it says that all before it are done too. A masked atomic that must be
- * a loop stands alone at `sent`, with everything before it posted and nothing behind it, until it is decided (INV-VERBS-2).
+ * A link keeps its operations in a ring, in post order: [head, sent) are the device's, [sent, tail) wait. One post of
+ * the device takes as many as fit (one doorbell), and asks for a completion of the last of them only: it says that
+ * all before it are done too. A masked atomic that must be a loop stands alone at `sent`, with everything before it
+ * posted and nothing after it, until it is decided (INV-VERBS-2).
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"
@@ -167,7 +168,7 @@ static void post_native(struct fabric_verbs_link *link)
     if (code != 0) lose(link, -CELLAR_ERR_INDETERMINATE);
 }
 
-/* Fills one chain; returns its length. Ends behind an operation that holds up the others. */
+/* Fills one chain; returns its length. Ends after an operation that holds up the others. */
 static uint32_t fill_chain(struct fabric_verbs_link *link)
 {
     struct fabric_verbs_ep *vep = link->vep;
@@ -248,7 +249,7 @@ static void decide(struct fabric_verbs_link *link)
     link->head = ++link->sent;
 }
 
-/* Of the operation that failed and, since the queue pair stands still from then on, of those behind it. */
+/* Of the operation that failed and, since the queue pair stands still from then on, of those after it. */
 static int failure_of(enum ibv_wc_status status)
 {
     switch (status) {

@@ -1,4 +1,4 @@
-/* fabric_verbs_wire.c - cookies, proofs, and who is admitted. */
+/* fabric_verbs_wire.c - cookies, proofs, and which requests are admitted. */
 #include "fabric_verbs_wire.h"
 
 #include <errno.h>

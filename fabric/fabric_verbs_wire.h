@@ -1,10 +1,11 @@
 /*
- * fabric_verbs_wire.h - what the two ends of a connection say to each other before there is one: the private data of rdma_cm's requests,
- * acceptances and rejections. Pure bytes, no verbs: tested without a device.
+ * fabric_verbs_wire.h - what the two ends of a connection say to each other before there is one: the private data of
+ * rdma_cm's requests, acceptances and rejections. Pure bytes, no verbs: tested without a device.
  *
- * Every question is a connection request of 56 bytes, and every answer but two is a rejection: HELLO is rejected with a cookie, and the request
- * proper then carries that cookie and a proof (an HMAC over the request) that its sender knows the secret. Nothing is kept for who only said
- * HELLO: the cookie is a MAC over the time and the asker's address under a key that only its maker knows.
+ * Every question is a connection request of 56 bytes, and every answer but two is a rejection: HELLO is rejected with
+ * a cookie, and the request proper then carries that cookie and a proof (an HMAC over the request) that its sender
+ * knows the secret. Nothing is kept for an asker that only said HELLO: the cookie is a MAC over the time and the
+ * asker's address under a key that only its maker knows.
  */
 #pragma once
 
@@ -35,7 +36,7 @@ enum fabric_verbs_flags {
     FABRIC_VERBS_NATIVE = 8,      /* masked atomics go to the device as such */
     FABRIC_VERBS_SOFTWARE = 16,   /* the device is a kernel's emulation */
     FABRIC_VERBS_WIDE = 32,       /* and so do those on 16 bytes; never without NATIVE */
-    FABRIC_VERBS_BLANK = 64,      /* nobody has written to the memory node yet */
+    FABRIC_VERBS_BLANK = 64,      /* the memory node was not written to yet */
 };
 
 struct fabric_verbs_request_wire {
@@ -87,7 +88,7 @@ struct fabric_verbs_reply_wire {
 };
 _Static_assert(sizeof(struct fabric_verbs_reply_wire) == 144, "a rejection of rdma_cm carries 148 bytes");
 
-/* Where the process of a compute node takes messages; the directory has one for each. Port 0: nobody is there. */
+/* Where the process of a compute node takes messages; the directory has one for each. Port 0: there is none. */
 struct fabric_verbs_directory_wire {
     uint8_t address[16]; /*   0..15  IPv6, or IPv4 mapped into it */
     uint16_t port;       /*  16..17  in host order */
@@ -142,6 +143,6 @@ NODISCARD int fabric_verbs_admit(struct fabric_verbs_judge *judge, const struct 
 /* Signs an answer to that request, filling in what all answers have. */
 void fabric_verbs_sign(const struct fabric_verbs_judge *judge, const struct fabric_verbs_request_wire *request,
                        struct fabric_verbs_reply_wire *reply);
-/* Is it an answer to that request by who knows the secret? */
+/* Is it an answer to that request by one that knows the secret? */
 bool fabric_verbs_signed(const struct fabric_verbs_secret *secret, const struct fabric_verbs_request_wire *request,
                          const struct fabric_verbs_reply_wire *reply);

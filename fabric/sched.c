@@ -75,8 +75,9 @@ void sched_wake(struct sched *from, struct sched *to, struct sched_task *task)
 }
 
 /*
- * Signal and `waiting` make a handshake: the waiter says that it waits and then looks at the signal, the signaller sets the signal and
- * then looks whether somebody waits. So at least one of them sees the other; clearing `waiting` decides who acts, once.
+ * Signal and `waiting` make a handshake: the waiter says that it waits and then looks at the signal, the signaller
+ * sets the signal and then looks whether a task waits. So at least one of them sees the other; clearing `waiting`
+ * decides who acts, once.
  */
 static bool wait_once(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal,
                       uint64_t until_ns)
@@ -128,7 +129,7 @@ static void take_woken(struct sched *sched)
     }
 }
 
-/* Those that nobody is resumed for come off the list first: whoever is resumed may use them again. */
+/* Waits without a coroutine come off the list first: a coroutine that is resumed may use them again. */
 static struct fabric_wait *those_with_coroutines(struct fabric_wait *wait)
 {
     struct fabric_wait *first = NULL, **link = &first;
@@ -163,7 +164,7 @@ static void wake_sleepers(struct sched *sched)
         struct sched_task *task = sched->sleepers, *next = task->sleep_next;
         sched->sleepers = next;
         if (PLANT(sleeper_forgotten) && next && next->wake_ns == task->wake_ns) sched->sleepers = next->sleep_next;
-        /* Who waits for a signal, too, has been made ready already if that came. */
+        /* A task that waits for a signal, too, has been made ready already if that came. */
         if (!task->timed || atomic_exchange(&task->waiting, false)) sched_ready(sched, task);
     }
 }
@@ -174,7 +175,7 @@ bool sched_round(struct sched *sched)
     wake_sleepers(sched);
     take_woken(sched);
 
-    /* Only those that are ready now: a task that yields again waits for the next round, behind the fabric. */
+    /* Only those that are ready now: a task that yields again waits for the next round, after the fabric. */
     struct sched_task *task = sched->ready_head;
     sched->ready_head = sched->ready_tail = NULL;
     while (task) {

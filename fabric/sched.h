@@ -18,7 +18,7 @@ struct sched_task {
     struct sched_task *sleep_next; /* among the sleepers */
     uint64_t wake_ns;              /* of a sleeper */
     bool timed;                    /* a sleeper that waits for a signal, too */
-    atomic_bool waiting;           /* in sched_wait: whoever clears it makes the task ready */
+    atomic_bool waiting;           /* in sched_wait: the thread that clears it makes the task ready */
 };
 
 struct sched {
@@ -46,7 +46,7 @@ void sched_share_task(struct coro *co, struct sched *sched, struct sched_task *t
 void sched_sleep(struct coro *co, struct sched *sched, struct sched_task *task, uint64_t ns);
 /* Makes a parked task of any worker ready, from the thread of `from`. */
 void sched_wake(struct sched *from, struct sched *to, struct sched_task *task);
-/* Suspends until somebody calls sched_ready or sched_wake. */
+/* Suspends until sched_ready or sched_wake is called for it. */
 void sched_park(struct coro *co, struct sched_task *task);
 /*
  * Suspends until *signal (which is then cleared) or until_ns (UINT64_MAX: no limit); true: signalled. One task waits for a signal, any
@@ -55,7 +55,7 @@ void sched_park(struct coro *co, struct sched_task *task);
 bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns);
 /* Sets *signal, for which `task` of any worker waits, or will wait, or has just given up waiting; from the thread of `from`. */
 void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal);
-/* One round: reaps the fabric, resumes whoever is ready or due. False when there was nothing to do. */
+/* One round: reaps the fabric, resumes all that are ready or due. False when there was nothing to do. */
 bool sched_round(struct sched *sched);
 /* When the next sleeper is due; UINT64_MAX without one. */
 uint64_t sched_next_ns(const struct sched *sched);

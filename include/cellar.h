@@ -1,9 +1,9 @@
 /*
  * cellar.h - the embeddable API of Cellar, a transaction engine for disaggregated memory.
  *
- * The only header an embedder includes. A database lives in the memory of one or more memory nodes; this
- * process runs compute nodes, whose worker threads each run coroutine coordinators. A transaction is one run of
- * a stored procedure by one coordinator, in blocks: declare records, fetch, compute; then the next block,
+ * The only header an embedder includes. A database lives in the memory of one or more memory nodes. This
+ * process runs compute nodes, whose worker threads each run coroutine coordinators. A transaction is one run
+ * of a stored procedure by one coordinator, in blocks: declare records, fetch, compute; then the next block,
  * when its keys depend on what was just read. Transactions are strictly serializable.
  *
  * Limits
@@ -13,15 +13,17 @@
  *   compute nodes        at most 2^min(8, 60 / cells) - 1, so that a cell's lock can name its owner
  *   a transaction        at most CELLAR_TXN_RECORDS_MAX records, and its redo-log entry within half a log
  *                        segment (cellar_config.log_bytes); both are declared when a procedure is registered
- *   processes            one per compute-node index
- *   durability           a pool file survives a clean close, and a killed process: the next open recovers it. Power loss is NOT
- *                        survived: the pool is memory. Every record and log entry is written to `replicas` further memory nodes
- *                        before it is unlocked or acknowledged; promoting a backup is not part of this version
+ *   processes            one for each compute-node index
+ *   durability           a pool file survives a clean close, and a killed process: the next open recovers it.
+ *                        Power loss is NOT survived: the pool is memory
+ *   losses               every record and log entry is written to `replicas` further memory nodes before it is
+ *                        unlocked or acknowledged. With replicas, one memory node at a time may be lost: its
+ *                        backups take over, and cellar_replace fills a fresh one
  *
- * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: every
- * function that takes a struct cellar may be called from any thread; those that take a struct cellar_txn or
- * a struct cellar_session only from the procedure or client function that was handed it.
- * Errors: functions return 0 (or a non-negative value) or a negative code, -CELLAR_ERR_x.
+ * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions
+ * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
+ * cellar_session, only from the procedure or client function that was handed it. Errors: functions return 0
+ * (or a non-negative value) or a negative code, -CELLAR_ERR_x.
  */
 #pragma once
 
@@ -132,10 +134,10 @@ const char *cellar_abort_name(enum cellar_abort_reason reason); /* "lock_busy" *
 /* Concurrency control. CELLAR is the product; the others are what it is compared with. */
 enum cellar_cc {
     CELLAR_CC_CELLAR, /* CREST, and queues for records that are hot */
-    CELLAR_CC_RECORD, /* optimistic, locks and checks of whole records */
-    CELLAR_CC_CELL,   /* ... of cells */
+    CELLAR_CC_RECORD, /* optimistic; locks and checks whole records */
+    CELLAR_CC_CELL,   /* optimistic; locks and checks single cells */
     CELLAR_CC_CREST,  /* CELL, and coordinators of a compute node share what it has locked */
-    CELLAR_CC_FORD,   /* published designs: docs/rivals.md */
+    CELLAR_CC_FORD,   /* FORD, MOTOR, TWOPL: published designs (TWOPL: two-phase locking), to compare with */
     CELLAR_CC_MOTOR,
     CELLAR_CC_TWOPL
 };
@@ -150,80 +152,96 @@ enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, C
 /* May be called from any thread, never from two at once; text is valid during the call only. */
 typedef void (*cellar_log_fn)(void *arg, enum cellar_log_level level, const char *text);
 
-#define CELLAR_LEASE_NONE UINT64_MAX /* cellar_config.lease_ns: nobody watches, and this process is not suspected */
+/* cellar_config.lease_ns: this process watches no other, and no other suspects it. */
+#define CELLAR_LEASE_NONE UINT64_MAX
 /* All zero is a usable configuration: one anonymous memory node in this process. */
 struct cellar_config {
     const char *fabric; /* "shm" (default), "sim" or "verbs" */
     enum cellar_cc cc;  /* concurrency control (CELLAR_CC_CELLAR) */
     uint32_t cns, mns;  /* compute nodes in this process (1), memory nodes (1) */
-    uint32_t
-        cn_index; /* index of the first of them (0), when others attach to the same memory nodes; one taken is EXISTS */
+    /*
+     * Index of the first of them (0), when other processes attach to the same memory nodes. An index in use
+     * is refused (EXISTS).
+     */
+    uint32_t cn_index;
     uint32_t threads;      /* worker threads of each compute node (1) */
     uint32_t coros;        /* coordinators of each worker (4) */
     uint32_t replicas;     /* backups of each record and log (0); less than mns */
     uint64_t pool_bytes;   /* memory of each memory node (64 MiB) */
     const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
-    /* NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their ADDRESS[:PORT] */
-    const char *memnodes;
-    const char
-        *secret_path; /* verbs: the file with the pool's secret; NULL: none, for networks that nobody else is on */
     /*
-     * Redo-log segment of each coordinator (128 KiB). A pool that is full still has one of 64 KiB for the first coordinator of each compute node: with
-     * coros 1 and that it can be opened, to replace a memory node or to make room.
+     * NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their
+     * ADDRESS[:PORT].
+     */
+    const char *memnodes;
+    /* verbs: the file with the pool's secret. NULL: none, for networks that only the pool's machines are on. */
+    const char *secret_path;
+    /*
+     * Redo-log segment of each coordinator (128 KiB). A full pool still has a segment of 64 KiB for the first
+     * coordinator of each compute node: with coros 1 and log_bytes 64 KiB it can be opened, to replace a
+     * memory node or to make room.
      */
     uint64_t log_bytes;
     bool existing;     /* the pool was made before: memory without one is refused (NOT_FOUND), and no pool is made */
     uint64_t rtt_ns;   /* shm: delay each completion by this much (0) */
     uint64_t lease_ns; /* a compute node that shows no sign of life for so long is declared dead (1 s with memnodes) */
     /*
-     * Before an attempt is tried again its coordinator waits at random, up to 1 us at first and twice as long each time, up to this (1,024,000;
-     * 1,000 .. 100,000,000); from there on the bound doubles every eighth time only, six times at most.
+     * Before an attempt is tried again its coordinator waits for a random time: up to 1 us at first, twice as long each
+     * time, and up to this (1,024,000; 1,000 .. 100,000,000). From there on the bound doubles every eighth time only,
+     * six times at most.
      */
     uint64_t backoff_cap_ns;
-    const char *hot; /* mode cellar: rules of hot records other than usual, "NAME=N,..." (docs/hot-records.md) */
-    uint64_t seed;   /* everything random follows from it (1) */
+    const char *hot;                /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
+    uint64_t seed;                  /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */
     void *log_arg;
 };
 
 /*
- * Opens a database: attaches to the memory of `config` (or creates it), formats it if it is new, else compares the
- * layout fingerprint and reads the catalog. On failure returns a negative code, fills *error if it is not NULL, leaves *out NULL.
+ * Opens a database: attaches to the memory of `config`, or creates it. New memory is formatted; else the
+ * layout fingerprint is compared and the catalog read. On failure returns a negative code, fills *error if it
+ * is not NULL, and leaves *out NULL.
  */
 CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
 /*
- * Refuses new calls and waits for those that run: an attempt that has begun is finished, and its call has its result; a call that would have to try
- * again ends with CLOSED and without effect, and so does each cellar_exec of a client function from then on. So whoever closes waits for no lock. Then
- * leaves the pool, marks a pool file clean and frees everything. One thread does so, once. NULL is allowed.
+ * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
+ * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
+ * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean
+ * and frees everything. Only one thread may call it, once. NULL is allowed.
  */
 void cellar_close(struct cellar *db);
 
 /*
- * Recovers a compute node of another process that ended without cellar_close: its acknowledged transactions take effect, its locks go,
- * and its index may be used again. 0 also when nothing was left to do. NOT_FOUND: it never was a member. EXISTS: it is alive, or
- * another live compute node recovers it. Recovery also happens by itself: whoever opens a pool recovers earlier lives of his own compute
- * nodes first, and of a pool file all that were open.
+ * Recovers a compute node of another process that ended without cellar_close: its acknowledged transactions
+ * take effect, its locks go, and its index may be used again. 0 also when nothing was left to do. NOT_FOUND:
+ * it never was a member. EXISTS: it is alive, or another live compute node recovers it. Opening recovers,
+ * too: cellar_open first recovers earlier lives of the compute nodes that it opens, and in a pool file all
+ * that were open.
  */
 CELLAR_NODISCARD int cellar_recover(struct cellar *db, uint32_t cn, struct cellar_error *error);
 
 /*
- * A memory node was lost, its backups have taken over (which happens by itself), and a fresh one, empty, listens in its place: fills it while
- * transactions run, and waits until it has all that the lost one had. Of several compute nodes that are asked one fills it, and all of them
- * wait. NOT_FOUND: that node is not away, or its loss was not noticed yet. UNREACHABLE: no fresh one is there. EXISTS: this one is at it. FENCED: this compute node has stopped.
+ * For a memory node that was lost and whose backups have taken over (which happens by itself), while a fresh,
+ * empty one listens in its place: fills the fresh one while transactions run, and waits until it has all that
+ * the lost one had. When several compute nodes are asked, one fills it and all wait. NOT_FOUND: that node is
+ * not away, or its loss was not noticed yet. UNREACHABLE: no fresh one is there. EXISTS: this compute node is
+ * filling it already. FENCED: this compute node has stopped.
  */
 CELLAR_NODISCARD int cellar_replace(struct cellar *db, uint32_t node, struct cellar_error *error);
 
 enum cellar_fate {
-    CELLAR_FATE_UNKNOWN, /* nobody can tell: its compute node is not recovered yet, or its log entry may have been overwritten since */
+    CELLAR_FATE_UNKNOWN,   /* its compute node is not recovered yet, or its log entry may have been overwritten */
     CELLAR_FATE_COMMITTED, /* it had its effect */
     CELLAR_FATE_ABORTED,   /* it had none, and never will */
 };
 /*
- * What became of a call that ended INDETERMINATE: txn_id is what its result says. From any process that has the pool open, once its
- * compute node is recovered, and best before that node's index is used again: its log space is used again, too, and when the entry is not
- * found any more the answer is UNKNOWN. Whoever asks about a call that ended otherwise may be told UNKNOWN, or of the coordinator's call
- * before it. INVALID: no such compute node, or it never was alive so. UNREACHABLE: a memory node is lost, and a log with it.
+ * What became of a call that ended INDETERMINATE; txn_id is that of its result. Any process that has the pool
+ * open may ask, once the call's compute node is recovered, and best before that node's index is used again: a
+ * new life uses the log space again, and when the entry is no longer found the answer is UNKNOWN. For a call
+ * that ended otherwise the answer may be UNKNOWN, or be that for the coordinator's call before it. INVALID:
+ * no such compute node, or it never had this incarnation. UNREACHABLE: a memory node is lost, and a log with
+ * it.
  */
 CELLAR_NODISCARD int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate *fate,
                                     struct cellar_error *error);
@@ -266,8 +284,9 @@ typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i *
 #define CELLAR_ALL ((cellar_cells)(~0u >> 1))
 #define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
 /*
- * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if one is unknown, or if there are none: alone or
- * joined with other cells, CELLAR_ALL included, cellar_access refuses it with INVALID.
+ * The cells of comma-separated column names ("w_ytd, w_tax"); for set-up code. CELLAR_CELLS_UNKNOWN if a name
+ * is unknown, or if there are none: cellar_access refuses that value with INVALID, alone or joined with other
+ * cells, CELLAR_ALL included.
  */
 cellar_cells cellar_cells_of(const struct cellar_table *table, const char *columns);
 /* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
@@ -301,10 +320,11 @@ enum cellar_access_flags {
 };
 
 /*
- * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be read).
- * No cells at all ask whether the record is there: as serializable as any read, and in the way of those who write the cell of the table's
- * first column, which is read for it, but not of who writes others. Its values cannot be had then.
- * Returns a reference (>= 0), valid until the procedure returns, or a negative code.
+ * Declares one record of the coming block: cells to read and cells to write (a cell to write may also be
+ * read). A call that names no cells asks whether the record is there. It is as serializable as any read: it
+ * reads the cell of the table's first column, so it conflicts with transactions that write that cell, and
+ * with no others. It gives no values. Returns a reference (>= 0), valid until the procedure returns, or a
+ * negative code.
  */
 CELLAR_NODISCARD int cellar_access(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
                                    cellar_cells read, cellar_cells write, uint32_t flags);
@@ -316,10 +336,13 @@ CELLAR_NODISCARD int cellar_fetch(struct cellar_txn *txn);
 
 /* After the fetch: is there such a record? */
 bool cellar_found(struct cellar_txn *txn, int ref);
-/* Copies one column out of, or into, the transaction's own copy. UNDECLARED when its cell was not declared so, UNFETCHED before the fetch. */
+/*
+ * Copies one column out of, or into, the transaction's own copy. UNDECLARED: its cell was not declared so.
+ * UNFETCHED: before the fetch.
+ */
 CELLAR_NODISCARD int cellar_get(struct cellar_txn *txn, int ref, int column, void *value);
 CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, int ref, int column, const void *value);
-/* The same for all columns of the cells declared (to read or write: get; to write: put); other bytes of *row are untouched. */
+/* The same for all columns of the declared cells (get: to read or write; put: to write); other bytes of *row stay. */
 CELLAR_NODISCARD int cellar_get_row(struct cellar_txn *txn, int ref, void *row);
 CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void *row);
 
@@ -327,12 +350,15 @@ CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void 
 
 struct cellar_call_options {
     /*
-     * 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call ends with DEADLINE. Without one, too,
-     * a call ends (UNREACHABLE, INDETERMINATE or FENCED) when more memory nodes are lost than backups stand in for: within 25 s on shm
-     * (docs/failover.md).
+     * 0: none. Counts from the call, the time in a queue included. After it no attempt starts, and the call
+     * ends with DEADLINE. A call without a timeout ends, too (UNREACHABLE, INDETERMINATE or FENCED), when
+     * more memory nodes are lost than backups stand in for: within 25 s on shm.
      */
     uint64_t timeout_ns;
-    /* NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with CANCELLED (in a queue within 1 ms). */
+    /*
+     * NULL, or a word that another thread sets to non-zero: no attempt starts, and the call ends with
+     * CANCELLED, in a queue within 1 ms.
+     */
     const uint32_t *cancel;
     uint32_t attempts_max; /* 0: none. When so many attempts have been aborted, the call ends with RETRY */
 };
@@ -372,10 +398,10 @@ enum cellar_why {
 
 struct cellar_detail {
     uint32_t why;                     /* enum cellar_why */
-    int32_t column;                   /* -1: of no column */
-    const struct cellar_table *table; /* NULL: of no table; else with the key */
+    int32_t column;                   /* -1: none */
+    const struct cellar_table *table; /* NULL: none; else with the key */
     uint64_t key;
-    uint64_t limit; /* that was passed; of REFERENCE, RETURNED what it was; 0: of no limit */
+    uint64_t limit; /* the limit that was passed; REFERENCE, RETURNED: the value itself; 0: none */
 };
 
 struct cellar_result {
@@ -388,29 +414,41 @@ struct cellar_result {
 /* How the call ended, as code and line: what the code means, and which table, key, column or limit it is about. */
 void cellar_result_error(const struct cellar_result *result, struct cellar_error *error);
 
-/* Runs a procedure from any thread, on this one or on a worker's, and waits for it; `args` is the caller's and used until the return. Returns result->code. */
+/*
+ * Runs a procedure from any thread, on this one or on a worker's, and waits for it. `args` must stay valid
+ * until the return. Returns result->code.
+ */
 CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
 
 /*
- * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time uses a queue; a database may have many of
- * them. Valid until cellar_queue_close or cellar_close, which frees those that are open still.
+ * A completion queue: calls that one thread keeps in flight without waiting for each. One thread at a time
+ * uses a queue; a database may have many. Valid until cellar_queue_close or cellar_close, which frees the
+ * queues that are still open.
  */
 struct cellar_queue;
 #define CELLAR_QUEUE_CALLS_MAX 65536
 /*
- * A call has ended where none had that is not reaped yet. Called by whatever thread served it, with a lock of the queue held: it may write to an
- * eventfd, or call uv_async_send, but must not wait, nor call any function of this header. Not after cellar_queue_close has returned.
+ * Called when a call has ended and no ended call was waiting to be reaped, by the thread that served it, with
+ * a lock of the queue held. It may write to an eventfd or call uv_async_send, but must not wait, nor call any
+ * function of this header. Not called after cellar_queue_close has returned.
  */
 typedef void (*cellar_notify_fn)(void *arg);
-/* Up to calls_max calls in flight, the ended ones that are not reaped included. notify: NULL for none. INVALID, NOMEM, CLOSED. */
+/*
+ * At most calls_max calls are in flight, counting ended ones that are not reaped. notify: NULL for none.
+ * INVALID, NOMEM, CLOSED.
+ */
 CELLAR_NODISCARD int cellar_queue_open(struct cellar *db, uint32_t calls_max, cellar_notify_fn notify, void *notify_arg,
                                        struct cellar_queue **out, struct cellar_error *error);
-/* Calls that have not begun end without effect, those that have are waited for; what was not reaped is dropped. NULL is allowed. */
+/*
+ * Ends calls that have not begun, without effect; waits for those that have; drops what was not reaped. NULL
+ * is allowed.
+ */
 void cellar_queue_close(struct cellar_queue *queue);
 /*
- * Hands a call to a worker and returns. `args`, and the word that options->cancel names, are used until the call is reaped; `options` are copied.
- * 0: it will be reaped, once, with `user`. QUEUE_FULL: reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
+ * Hands a call to a worker and returns. `args`, and the word that options->cancel names, must stay valid
+ * until the call is reaped; `options` is copied. 0: the call will be reaped, once, with `user`. QUEUE_FULL:
+ * reap first. CLOSED: the database is closing. With any code but 0 nothing was begun.
  */
 CELLAR_NODISCARD int cellar_submit(struct cellar_queue *queue, const struct cellar_proc *proc, void *args,
                                    const struct cellar_call_options *options, void *user);
@@ -419,17 +457,19 @@ struct cellar_completion {
     struct cellar_result result; /* as of cellar_call */
 };
 /*
- * Takes up to `max` calls that have ended, in the order in which they ended. Waits for the first of them for timeout_ns (0: not at all, UINT64_MAX:
- * as long as it lasts), but not when none is in flight. How many; 0 is not an error. CLOSED: the database is closing, and calls that were
- * not reaped before have ended all the same. Deadlines and cancel words of calls that have not begun are looked at here, too.
+ * Takes up to `max` calls that have ended, in the order in which they ended. Waits for the first of them for
+ * timeout_ns (0: not at all, UINT64_MAX: without end), unless none is in flight. Returns how many; 0 is not
+ * an error. CLOSED: the database is closing, and all calls that were not reaped before have ended. Also
+ * checks deadlines and cancel words of calls that have not begun.
  */
 CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_completion *completions, uint32_t max,
                                  uint64_t timeout_ns);
 
 /*
- * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first negative
- * value one of them gave, else 0. For drivers and loaders: there is no queue between them and the engine. Who keeps the worker for a quarter of
- * lease_ns, by sleep or work of his own, is told of in the log; who keeps it for a whole one may be declared dead by others, and is fenced.
+ * Runs `fn` once on every coordinator of this process and waits until all have returned; returns the first
+ * negative value one of them gave, else 0. For drivers and loaders: there is no queue between them and the
+ * engine. A function that keeps its worker for a quarter of lease_ns, by sleep or by work of its own, is
+ * reported in the log. After a whole lease_ns other compute nodes may declare this one dead and fence it.
  */
 typedef int (*cellar_client_fn)(struct cellar_session *session, void *arg);
 CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);
@@ -457,7 +497,9 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct ce
 /* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
 CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
                                  const void *row, struct cellar_error *error);
-/* Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it. */
+/*
+ * Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it.
+ */
 typedef int (*cellar_scan_fn)(void *arg, uint64_t key, const void *row);
 CELLAR_NODISCARD int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn,
                                  void *arg, struct cellar_error *error);
@@ -480,11 +522,10 @@ enum cellar_verb {
 };
 enum cellar_phase { CELLAR_PHASE_EXECUTE, CELLAR_PHASE_VALIDATE, CELLAR_PHASE_LOG, CELLAR_PHASE_APPLY, CELLAR_PHASES };
 
-/* Sums over all compute nodes of this process since the last reset. */
-/* Mode cellar: what became of hot records (docs/hot-records.md): X(name, text). */
+/* Mode cellar: what became of hot records: X(name, text). */
 #define CELLAR_HOT_MAP(X)                                                                                              \
     X(ENTERED, "locks that attempts entered")                                                                          \
-    X(WAITED, "of these, behind a wait")                                                                               \
+    X(WAITED, "of these, after a wait")                                                                                \
     X(WAIT_NS, "all waits together, ns")                                                                               \
     X(GIVEN_UP, "waits that came to their bound")                                                                      \
     X(TURNS, "locks granted to a compute node")                                                                        \
@@ -498,6 +539,7 @@ enum cellar_hot_counter {
         CELLAR_HOT_COUNTERS
 };
 
+/* Sums over all compute nodes of this process since the last reset. */
 struct cellar_stats {
     uint64_t committed, aborted; /* transactions, aborted attempts */
     uint64_t aborts[CELLAR_ABORT_REASONS];
@@ -505,11 +547,11 @@ struct cellar_stats {
     uint64_t round_trips;             /* awaited batches, summed over transactions, attempts included */
     uint64_t phase_ns[CELLAR_PHASES]; /* of committed attempts; a sample of one in 64 */
     uint64_t phase_samples;
-    uint64_t cache_bytes; /* mode crest: summed over these samples, bytes of the compute node's record cache in use, */
-    uint64_t copy_bytes;  /* and, in every mode, of the transaction's own copies of records */
+    /* Summed over these samples: bytes in use of the compute node's record cache (mode crest), */
+    uint64_t cache_bytes;
+    uint64_t copy_bytes; /* and, in every mode, of the transaction's own copies of records */
     uint64_t hot[CELLAR_HOT_COUNTERS];
-    uint64_t
-        tag_wait_ns; /* the longest time that a call has kept meeting locks of one other compute node; since the opening */
+    uint64_t tag_wait_ns; /* the longest that one call kept meeting locks of one other node; since the opening */
 };
 void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
 void cellar_stats_reset(struct cellar *db);

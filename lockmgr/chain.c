@@ -25,7 +25,7 @@ int chain_enqueue(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uin
     return code;
 }
 
-/* False: that tail names nobody. */
+/* False: that tail names no client. */
 static bool tell(struct lockmgr_hold *hold, uint64_t tail, uint16_t kind, uint64_t payload)
 {
     struct lockmgr_worker *worker = hold->client->worker;
@@ -79,12 +79,12 @@ void chain_hand_over(struct lockmgr_hold *hold, uint64_t payload)
     (void)tell(hold, chain_place(hold)->successor, HANDOVER, payload);
 }
 
-/* ---- places of those who gave up ---- */
+/* ---- places of waiters that gave up ---- */
 
 struct ghost {
     struct ghost *next;
     struct lockmgr_hold hold; /* its client is the tender */
-    bool opened, left;        /* see struct chain_rules; the word could not be set to 0: somebody follows */
+    bool opened, left;        /* see struct chain_rules; the word could not be set to 0: there is a successor */
 };
 
 int chain_worker_open(struct lockmgr_worker *worker, struct cellar_error *error)

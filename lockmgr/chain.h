@@ -1,10 +1,12 @@
 /*
- * chain.h - the queue of MCS over the network: a word names the last client, each client learns by message who follows it and hands
- * over by message. The place is in the hold's words. Nobody leaves it but at its head: who gives up leaves a *ghost* in its place, which the
- * worker's tender passes on when the grant has come. (A tail cannot be taken back: whoever is before has been told who follows it.)
+ * chain.h - the queue of MCS over the network: a word names the last client, each client learns its successor by
+ * message and hands over by message. The place is in the hold's words. A place is left only at the head: a waiter
+ * that gives up leaves a *ghost* in its place, which the worker's tender passes on when the grant has come. (A tail
+ * cannot be taken back: the one before has been told its successor.)
  *
  * Invariants: INV-CHAIN-1  a tail stands for one acquire: messages that come late, or twice, name one that is over
- *             INV-CHAIN-2  a place ends when its grant has come and its successor has been told, or the word has been set from it to 0
+ *             INV-CHAIN-2  a place ends when its grant has come and its successor has been told, or the word has been
+ * set from it to 0
  */
 #pragma once
 
@@ -28,9 +30,9 @@ NODISCARD int chain_enqueue(struct coro *co, struct lockmgr_hold *hold, uint32_t
 NODISCARD int chain_follow(struct coro *co, struct lockmgr_hold *hold, uint64_t old, uint64_t deadline_ns);
 /* The hold's place is the tender's from now on. False: no memory for that. */
 bool chain_leave_ghost(struct lockmgr_hold *hold);
-/* Takes the own tail away; *last: there was nobody behind. */
+/* Takes the own tail away; *last: there was no successor. */
 NODISCARD int chain_leave(struct coro *co, struct lockmgr_hold *hold, uint32_t word, bool *last);
-/* Somebody is behind: waits for its message, if that is not there yet. */
+/* It has a successor: waits for its message, if that is not there yet. */
 void chain_await_successor(struct coro *co, struct lockmgr_hold *hold);
 void chain_hand_over(struct lockmgr_hold *hold, uint64_t payload);
 void chain_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
@@ -39,7 +41,7 @@ void chain_deliver(struct lockmgr_worker *worker, const struct fabric_message *m
 /* What an algorithm does when a ghost has its grant: 0, or the node is gone. Either may be NULL. */
 struct chain_rules {
     int (*open)(struct coro *co,
-                struct lockmgr_hold *ghost); /* before the place is left: place->payload is for whoever follows */
+                struct lockmgr_hold *ghost); /* before the place is left: place->payload is for the successor */
     int (*passed_on)(struct coro *co, struct lockmgr_hold *ghost); /* the successor has been told */
 };
 

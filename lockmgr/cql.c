@@ -28,7 +28,7 @@ bool cql_shape(struct cql *cql, uint32_t capacity, uint32_t participants, uint32
     uint32_t room = 64 - WRITERS_SHIFT - 2 * bits - bits_of(capacity);
     if (room > VERSION_BITS_MAX) room = VERSION_BITS_MAX;
     if (version_bits == 0 || version_bits > room) version_bits = room;
-    /* So many may still enter between the first who must reset the lock and the instant at which it does. */
+    /* So many may still enter between the first that must reset the lock and the instant at which it does. */
     uint32_t late = 1 + (2 * participants + capacity - 1) / capacity, versions = 1u << version_bits;
     *cql = (struct cql){.capacity = capacity, .bits = bits, .version_bits = version_bits};
     if (version_bits < VERSION_BITS_MIN || versions < late + 4) return false;
@@ -105,7 +105,10 @@ static enum entry_is look_up(const struct cql *cql, const uint64_t *entries, uin
     return entry->version == version ? VALID : entry->version < version ? MISSING : LATER;
 }
 
-/* Readers that stand together at the head, or one writer: behind a writer that left, each of them waits and will write its entry. */
+/*
+ * Readers that stand together at the head, or one writer: after a writer that left, each of them waits and will write
+ * its entry.
+ */
 static struct cql_successors behind_writer(const struct cql *cql, struct cql_successors next, uint32_t waiting,
                                            const uint64_t *entries)
 {
@@ -145,7 +148,7 @@ static struct cql_successors behind_reader(const struct cql *cql, struct cql_suc
     uint32_t seen = 0;
     for (uint32_t i = 0; i < waiting; i++) {
         enum entry_is is = look_up(cql, entries, next.first + i, &entry);
-        if (is == LATER) return next; /* the queue has moved on: somebody else has notified them */
+        if (is == LATER) return next; /* the queue has moved on: another release has notified them */
         seen += is == VALID && entry.exclusive;
     }
     if (seen < writers) next.next = CQL_REFETCH;

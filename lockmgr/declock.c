@@ -25,7 +25,7 @@ static uint32_t owner_of(const struct declock *declock, const struct lockmgr_cli
 
 /* ---- acquire ---- */
 
-/* The agent goes without the lock: somebody else who waits locally takes its part. */
+/* The agent goes without the lock: another local waiter takes its part. */
 static void resign(struct lockmgr_hold *hold, struct declock_seat *seat)
 {
     struct declock *declock = declock_of(hold->client->worker);
@@ -62,7 +62,7 @@ static enum drive_step drive_step(struct lockmgr_hold *hold, bool expired, bool 
     struct declock_seat *seat = declock_seat_of(hold);
     if (seat->state == DECLOCK_WAITING && seat->granted) seat->state = DECLOCK_HELD;
     if (seat->state == DECLOCK_HELD) {
-        /* A place that somebody gave up may be of the other mode. */
+        /* A place that was given up may be of the other mode. */
         if (!declock_void(seat) && (hold->mode == LOCKMGR_SHARED || seat->place_mode == LOCKMGR_EXCLUSIVE)) {
             declock_local_take(declock, seat, hold);
             return DRIVE_TAKEN;
@@ -124,7 +124,10 @@ static int drive(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_n
     }
 }
 
-/* Who begins to wait behind a holder of its CN looks who waits in other CNs, and since when. Under the slot's lock, which it leaves. */
+/*
+ * A client that begins to wait for a holder of its CN looks which clients wait in other CNs, and since when. Under
+ * the slot's lock, which it leaves.
+ */
 static void prefetch(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
@@ -144,7 +147,7 @@ static void prefetch(struct coro *co, struct lockmgr_hold *hold)
     seat->remote_stamp = stamp;
 }
 
-/* In the local queue until somebody gives it a role; QUEUED: the deadline has come. */
+/* In the local queue until it is given a role; QUEUED: the deadline has come. */
 static enum declock_role await_role(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     struct lockmgr_client *client = hold->client;
@@ -188,7 +191,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
         client->stats.immediate++;
         role = DECLOCK_GRANTED;
     } else if (quiet && (seat->state == DECLOCK_IDLE || seat->state == DECLOCK_WAITING)) {
-        seat->agent = hold; /* a place may be there already, of one who gave up */
+        seat->agent = hold; /* a place may be there already, of one that gave up */
     } else {
         declock_local_append(seat, hold);
         role = DECLOCK_QUEUED;
@@ -279,7 +282,7 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
     if (reset) declock_reset_deliver(worker, message, wire);
 }
 
-/* The lock was granted to one who had given up: it goes to the next. */
+/* The lock was granted to one that had given up: it goes to the next. */
 static int pass_on(struct coro *co, struct lockmgr_client *tender, struct declock_seat *seat)
 {
     struct declock *declock = declock_of(tender->worker);
@@ -311,7 +314,7 @@ static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
     return left_ns < clock_ns ? left_ns : clock_ns;
 }
 
-/* Not while the CN has a place anywhere: of one who gave up, the grant is yet to come. */
+/* Not while the CN has a place anywhere: of one that gave up, the grant is yet to come. */
 static bool quiet(const struct lockmgr_worker *worker)
 {
     const struct declock_worker *own = worker->own;
@@ -338,7 +341,7 @@ static bool shape_of(const struct lockmgr_config *config, struct cql *cql)
 static uint64_t seats_of(const struct lockmgr_config *config)
 {
     uint32_t locks = config->locks_per_client ? config->locks_per_client : LOCKS_PER_CLIENT;
-    /* As many again for places of those who gave up. */
+    /* As many again for places of waiters that gave up. */
     return 2ull * locks * config->workers_per_cn * config->clients_per_worker + 64;
 }
 

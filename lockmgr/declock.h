@@ -1,6 +1,7 @@
 /*
- * declock.h - DecLock: who waits for a lock queues in the memory node (cql.h) and is told by who was before it; within a compute node (CN)
- * clients queue locally, for one place of their CN in the remote queue. docs/declock.md draws it.
+ * declock.h - DecLock: a waiter for a lock queues in the memory node (cql.h) and is told by the one before it;
+ * within a compute node (CN) clients queue locally, for one place of their CN in the remote queue. docs/declock.md
+ * draws it.
  *
  *     slot (spin lock) ──> record: one lock that this CN has to do with; its resets
  *                            └──> seat: a place in the remote queue, and the local queue for it. `declock`: one for the CN;
@@ -12,19 +13,25 @@
  *       ^                └─────── resetting ──────────────┴── reset signal: to IDLE                                            │
  *       └──────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
  *
- * The *agent* is the hold that brings the seat to HELD; whoever waits locally becomes agent when there is none.
+ * The *agent* is the hold that brings the seat to HELD; a local waiter becomes agent when there is none.
  *
  *   INV-DECLOCK-1  a seat has one place in the queue at most: none enters while BUSY, WAITING or HELD
- *   INV-DECLOCK-2  a CN acknowledges a reset to generation g when no seat is BUSY, and none WAITING or HELD of an earlier generation
- *   INV-DECLOCK-3  the header is cleared by CAS when all CNs that are not dead and fenced have acknowledged, and the entries before that
+ *   INV-DECLOCK-2  a CN acknowledges a reset to generation g when no seat is BUSY, and none WAITING or HELD of an
+ *                  earlier generation
+ *   INV-DECLOCK-3  the header is cleared by CAS when all CNs that are not dead and fenced have acknowledged, and the
+ *                  entries before that
  *   INV-DECLOCK-4  a grant counts for the ticket (index, generation) that it names, or not at all
  *   INV-DECLOCK-5  a place of an earlier generation is neither handed over nor taken off the queue
- *   INV-DECLOCK-6  who waits locally has an agent, a holder or a BUSY seat before it, and each of these looks at the local queue when it ends
- *   INV-DECLOCK-7  a grant that nobody waits for any more is passed on
- *   INV-DECLOCK-8  no entry is written unless the queue had room and versions were not at their end; else the lock is reset first
- *   INV-DECLOCK-9  who leads a reset ends when its own CN was declared dead: nobody acknowledges to that one any more
- *   INV-DECLOCK-11 a compute node that a header names leads that reset, or comes to: whoever waits for its end asks it. Its name may be of an earlier
- *                  life, which died amid the reset, and of which the living one knows nothing
+ *   INV-DECLOCK-6  a local waiter has an agent, a holder or a BUSY seat before it, and each of these looks at the
+ *                  local queue when it ends
+ *   INV-DECLOCK-7  a grant without a waiter is passed on
+ *   INV-DECLOCK-8  no entry is written unless the queue had room and versions were not at their end; else the lock is
+ *                  reset first
+ *   INV-DECLOCK-9  a client that leads a reset ends when its own CN was declared dead: no CN acknowledges to that one
+ *                  any more
+ *   INV-DECLOCK-11 a compute node that a header names leads that reset, or comes to: a waiter for its end asks it.
+ *                  Its name may be of an earlier life, which died amid the reset, and of which the living one knows
+ *                  nothing
  */
 #pragma once
 
@@ -64,7 +71,7 @@ struct declock_lead {
     uint8_t generation;        /* that is to end */
     bool inherited;            /* from an earlier life: there is nothing to lead unless the header names this CN */
     uint64_t begin_ns;
-    uint64_t again_ns; /* then who has not acknowledged is signalled again */
+    uint64_t again_ns; /* then CNs that have not acknowledged are signalled again */
     uint64_t acked[4]; /* by CN */
     struct declock_record *left_next;
 };
@@ -102,7 +109,7 @@ struct declock_seat {
     uint32_t tenure; /* grants and releases of the place: tells whether what was prefetched is of this one */
 };
 
-/* Who of the CN waits for a place in the remote queue, as the entry names him. */
+/* The client of the CN that waits for a place in the remote queue, as the entry names it. */
 struct declock_waiter {
     bool any;
     enum lockmgr_mode mode;
@@ -125,7 +132,7 @@ struct declock {
     struct cql cql;
     bool flat;
     enum declock_policy policy;
-    uint64_t stall_ns; /* who waits so long asks whether somebody died */
+    uint64_t stall_ns; /* a client that waits so long asks whether a CN died */
     uint32_t slot_mask, seat_count;
     struct declock_slot *slots;
     /* free ones: fixed numbers, made at open */
@@ -171,7 +178,7 @@ struct declock_seat *declock_seat_find(struct declock *declock, uint64_t lock, u
 /* Finds or makes it; NULL: there are no more. */
 struct declock_seat *declock_seat_make(struct declock *declock, uint64_t lock, uint32_t owner, struct fabric_ep *ep);
 struct declock_record *declock_record_make(struct declock *declock, uint64_t lock, struct fabric_ep *ep);
-/* Frees what nobody needs any more. */
+/* Frees what is not needed any more. */
 void declock_seat_drop(struct declock *declock, struct declock_seat *seat, struct fabric_ep *ep);
 void declock_record_drop(struct declock *declock, struct declock_record *record, struct fabric_ep *ep);
 
@@ -188,14 +195,14 @@ bool declock_local_joins(const struct declock *declock, const struct declock_sea
                          const struct lockmgr_hold *hold);
 /* The agent takes the HELD seat, other readers with it. */
 void declock_local_take(const struct declock *declock, struct declock_seat *seat, struct lockmgr_hold *hold);
-/* The last holder has gone: is the lock handed to somebody of the CN? If not, the place is to be given up. */
+/* The last holder has gone: is the lock handed to another client of the CN? If not, the place is to be given up. */
 bool declock_local_hand_over(const struct declock *declock, struct declock_seat *seat, struct lockmgr_worker *from);
 /*
- * Who is to have another place as this one is given up. Where the order of time counts, that is the first, at once; other policies enter
- * afterwards, so that more readers of the CN share the place.
+ * The waiter that is to have another place as this one is given up. Where the order of time counts, that is the
+ * first, at once; other policies enter afterwards, so that more readers of the CN share the place.
  */
 struct declock_waiter declock_local_next(const struct declock *declock, const struct declock_seat *seat);
-/* Nobody drives the seat: the one who should becomes its agent. */
+/* No client drives the seat: the one that should becomes its agent. */
 void declock_local_appoint(const struct declock *declock, struct declock_seat *seat, struct lockmgr_worker *from);
 /* The place belongs to an earlier generation than a reset that is under way. */
 bool declock_void(const struct declock_seat *seat);
@@ -205,8 +212,8 @@ bool declock_void(const struct declock_seat *seat);
 /* The BUSY seat's agent enters the queue: the seat is WAITING, HELD, or IDLE again (0: look, and try again). */
 NODISCARD int declock_place_enter(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
 /*
- * The BUSY seat's place is given up, and who is next notified; then it is IDLE. next: of the CN, for whom the same operation takes a new
- * place; then the seat is WAITING or HELD, with an agent. alone: nobody was known to wait.
+ * The BUSY seat's place is given up, and the next one notified; then it is IDLE. next: of the CN, for whom the same
+ * operation takes a new place; then the seat is WAITING or HELD, with an agent. alone: no waiter was known.
  */
 NODISCARD int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat,
                                   const struct declock_waiter *next, bool alone);
@@ -215,7 +222,7 @@ static inline struct declock_waiter declock_waiter_of(const struct lockmgr_hold 
     return (struct declock_waiter){
         .any = true, .mode = hold->mode, .client = hold->client->id, .stamp = (uint16_t)hold->words[DECLOCK_STAMP]};
 }
-/* Whatever the seat was, it is IDLE now: who waits locally is told. Locks the slot itself, and sends what is owed. */
+/* Whatever the seat was, it is IDLE now: local waiters are told. Locks the slot itself, and sends what is owed. */
 void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat);
 /* READs the whole lock into the client's words; tries again where nothing was executed. */
 NODISCARD int declock_fetch(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock);
@@ -225,8 +232,9 @@ bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uin
 /* ---- resets ---- */
 
 /*
- * Ends `generation` of the lock, unless somebody has or does. The client has no place in the queue. What it has not ended by until_ns (0: it waits for nobody)
- * it leaves to the tender, as it does when the memory node does not answer.
+ * Ends `generation` of the lock, unless another client has or does. The client has no place in the queue. What it has
+ * not ended by until_ns (0: it does not wait) it leaves to the tender, as it does when the memory node does not
+ * answer.
  */
 NODISCARD int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation,
                             uint64_t until_ns);
@@ -238,7 +246,10 @@ uint64_t declock_reset_tend(struct coro *co, struct lockmgr_client *tender);
 /* Until no reset is under way (0) or until_ns (-DEADLINE); takes over what a dead CN has begun. */
 NODISCARD int declock_reset_await(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
                                   uint64_t until_ns);
-/* Who waits for long: if a CN has died since the last reset, the lock is reset. generation: of the ticket. */
+/*
+ * For a client that waits for long: if a CN has died since the last reset, the lock is reset. generation: of the
+ * ticket.
+ */
 NODISCARD int declock_reset_stalled(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
                                     uint8_t generation, uint64_t until_ns);
 void declock_reset_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
@@ -249,7 +260,7 @@ void declock_reset_answer(struct coro *co, struct lockmgr_client *client, const 
 /* Sends the acknowledgements that deliver has left. */
 void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client);
 uint32_t declock_dead_count(const struct lockmgr *lockmgr);
-/* Grows with each: whether somebody has died since a reset. */
+/* Grows with each: whether a CN has died since a reset. */
 uint64_t declock_deaths(const struct lockmgr *lockmgr);
 
 /* ---- common time ---- */

@@ -3,8 +3,8 @@
  *
  *     word   63 ... round | 16 bits: those that entered this round ... 0
  *
- * Each node adds 1; the one that makes the number that of the living nodes begins the next round by CAS; the others poll until it has. Who
- * does not see the end in time keeps its old zero and looks again later: a wrong time costs fairness, nothing else. DecLock, section 5.3.
+ * Each node adds 1; the one that makes the number that of the living nodes begins the next round by CAS; the others poll until it has. A node
+ * that does not see the end in time keeps its old zero and looks again later: a wrong time costs fairness, nothing else. DecLock, section 5.3.
  */
 #include "declock.h"
 
@@ -26,7 +26,7 @@ static int read_word(struct coro *co, struct lockmgr_client *tender, uint64_t *w
     return code;
 }
 
-/* Polls until the round has ended; who finds that all living nodes are there ends it. */
+/* Polls until the round has ended; the node that finds that all living ones are there ends it. */
 static int await_round(struct coro *co, struct lockmgr_client *tender, uint64_t word)
 {
     struct declock_worker *own = tender->worker->own;

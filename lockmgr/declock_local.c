@@ -1,5 +1,6 @@
 /*
- * declock_local.c - the queue within a compute node: who goes next, one of this node or a remote one. All under the lock of the slot.
+ * declock_local.c - the queue within a compute node: which goes next, one of this node or a remote one. All under the
+ * lock of the slot.
  *
  *     policy          granted with a reader                       next, when the last holder leaves
  *     ts-tf           readers right behind it, not later than     the first, unless a remote one waits for longer

@@ -1,6 +1,6 @@
 /*
- * declock_place.c - a seat's place in the remote queue: one FAA to enter, a WRITE of the entry only by who must wait; FAA and READ in
- * one doorbell to leave, then a message to whom the entries name.
+ * declock_place.c - a seat's place in the remote queue: one FAA to enter, a WRITE of the entry only by one that must
+ * wait; FAA and READ in one doorbell to leave, then a message to those that the entries name.
  */
 #include "declock.h"
 #include "must.h"
@@ -18,7 +18,7 @@ bool declock_again(struct coro *co, struct lockmgr_client *client, int code, uin
     return true;
 }
 
-/* What changes nothing may be done again even if nobody knows whether it was. */
+/* What changes nothing may be done again even if it is not known whether it was. */
 static int harmless(int code) { return code == -CELLAR_ERR_INDETERMINATE ? -CELLAR_ERR_UNREACHABLE : code; }
 
 int declock_fetch(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock)
@@ -60,7 +60,7 @@ void declock_place_idle(struct coro *co, struct lockmgr_client *client, struct d
 
 /* ---- enter ---- */
 
-/* Nobody knows whether the FAA was executed: a reset makes that good. */
+/* It is not known whether the FAA was executed: a reset makes that good. */
 static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code, uint64_t deadline_ns)
 {
     declock_place_idle(co, hold->client, declock_seat_of(hold));
@@ -69,7 +69,7 @@ static int enter_unknown(struct coro *co, struct lockmgr_hold *hold, int code, u
     return declock_reset_now(co, hold->client, hold->lock, deadline_ns);
 }
 
-/* The WRITE of a waiter's entry, out of the client's words. It is of acquiring, whoever posts it. */
+/* The WRITE of a waiter's entry, out of the client's words. It counts as acquiring, whichever client posts it. */
 static struct fabric_op entry_op(struct lockmgr_client *client, struct fabric_addr lock,
                                  const struct declock_waiter *waiter, const struct cql_ticket *ticket)
 {
@@ -176,9 +176,9 @@ struct leaving {
     struct fabric_addr lock;
     enum lockmgr_mode mode;
     uint8_t generation;
-    bool alone; /* nobody was known to wait */
+    bool alone; /* no waiter was known */
     uint64_t old, since_ns;
-    /* who enters with the same FAA: */
+    /* the one that enters with the same FAA: */
     struct declock_waiter next;
     enum cql_entered entered;
     struct cql_ticket ticket;
@@ -191,8 +191,8 @@ static uint64_t leave_addend(const struct leaving *leaving)
 }
 
 /*
- * FAA and READ in one doorbell. *fetched: the entries are there. Where nobody was known to wait, FAA alone: if somebody has come after all,
- * it was so lately that the READ would have missed the entry, which has landed a round trip later.
+ * FAA and READ in one doorbell. *fetched: the entries are there. Where no waiter was known, FAA alone: if one has
+ * come after all, it was so lately that the READ would have missed the entry, which has landed a round trip later.
  */
 static int leave_queue(struct coro *co, struct leaving *leaving, bool *fetched)
 {
@@ -237,7 +237,7 @@ static void prepare_grants(const struct leaving *leaving, const struct cql_succe
         uint64_t index = next->first + from + i;
         uint32_t cn = 0, worker = 0, number = 0;
         struct cql_entry entry = cql_entry_of(own->words[CQL_ENTRIES_WORD + cql_slot(cql, index)]);
-        /* An entry that names nobody is refused by the receiver, as is any ticket that it does not have. */
+        /* An entry that names no client is refused by the receiver, as is any ticket that it does not have. */
         if (!lockmgr_locate(&lockmgr->config, entry.client, &cn, &worker, &number)) number = LOCKMGR_NO_CLIENT - 1;
         own->messages[i] =
             (struct lockmgr_message_wire){.lock = leaving->lock.bits,
@@ -254,8 +254,9 @@ static void prepare_grants(const struct leaving *leaving, const struct cql_succe
 }
 
 /*
- * Whatever went wrong, the grant may be sent again: it counts once. A compute node that has stopped leaves it to the reset behind its own death: its
- * receiver may be dead, and if nobody is left who recovers that one, it is never said.
+ * Whatever went wrong, the grant may be sent again: it counts once. A compute node that has stopped leaves it to the
+ * reset after its own death: its receiver may be dead, and if no compute node is left to recover that one, it is
+ * never said.
  */
 static int send_until_there(struct coro *co, struct leaving *leaving, struct fabric_op *op, enum left *left)
 {
@@ -297,8 +298,9 @@ static int notify(struct coro *co, struct leaving *leaving, const struct cql_suc
 }
 
 /*
- * An entry that is long in coming may be of a node that died before it wrote it; or it was there, and a late WRITE of an earlier round has
- * undone it: readers leave in any order, so that the slot of one who still waits may count as free (docs/declock.md, race 9).
+ * An entry that is long in coming may be of a node that died before it wrote it; or it was there, and a late WRITE of
+ * an earlier round has undone it: readers leave in any order, so that the slot of one that still waits may count as
+ * free (docs/declock.md, race 9).
  */
 static bool in_vain(const struct leaving *leaving)
 {
@@ -307,7 +309,10 @@ static bool in_vain(const struct leaving *leaving)
     return lockmgr_now_ns(client) - leaving->since_ns > declock_of(client->worker)->stall_ns;
 }
 
-/* What the FAA that left the queue has got for the next one of the CN. Until its entry is written nobody can grant it. */
+/*
+ * What the FAA that left the queue has got for the next one of the CN. Until its entry is written no client can grant
+ * it.
+ */
 static void enter_next(struct leaving *leaving)
 {
     struct declock *declock = declock_of(leaving->client->worker);
@@ -327,7 +332,7 @@ static void enter_next(struct leaving *leaving)
     declock_unlock(declock, leaving->lock.bits);
 }
 
-/* Who is next, and `over`: the lock belongs to a reset. */
+/* The next one, and `over`: the lock belongs to a reset. */
 static int find_next(struct coro *co, struct leaving *leaving, bool fetched, struct cql_successors *next, bool *over)
 {
     struct lockmgr_client *client = leaving->client;
@@ -361,7 +366,7 @@ static int leave(struct coro *co, struct leaving *leaving, enum left *left)
     if (leaving->next.any) enter_next(leaving);
     struct cql_successors next = {.next = header.size <= 1 ? CQL_NOBODY : CQL_REFETCH};
     if (next.next == CQL_REFETCH && fetched) next = cql_successors(cql, leaving->old, leaving->mode, entries);
-    /* The entry first: somebody may look for it who must be found here. */
+    /* The entry first: a client may look for it that must be found here. */
     if (next.next == CQL_REFETCH && leaving->entry_due) {
         leaving->entry_due = false;
         code = write_entry(co, client, leaving->lock, &leaving->next, &leaving->ticket);
@@ -377,7 +382,7 @@ static int leave(struct coro *co, struct leaving *leaving, enum left *left)
 
 enum rejoined {
     REJOINED,
-    REJOINED_ALONE /* holds, or is to hold at once, and nobody of the CN waits any more */,
+    REJOINED_ALONE /* holds, or is to hold at once, and no client of the CN waits any more */,
     REJOINED_VOID
 };
 

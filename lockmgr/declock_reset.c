@@ -1,13 +1,15 @@
 /*
- * declock_reset.c - when the queue of a lock cannot go on (ring full, versions at their end, a dead node in it), somebody empties it:
+ * declock_reset.c - when the queue of a lock cannot go on (ring full, versions at their end, a dead node in it), a
+ * client empties it:
  *
  *     leader   CAS: its name into the header ──> signals to all CNs ──> all have acknowledged ──> WRITE entries ──> CAS: header cleared,
  *              generation + 1
- *     others   who arrives finds a resetter, has no place, polls the header; who waits is aborted; who holds goes on until it releases,
- *              without an operation. A CN acknowledges when all that is done (INV-DECLOCK-2)
+ *     others   a newcomer finds a resetter, has no place, polls the header; a waiter is aborted; a holder goes on
+ *              until it releases, without an operation. A CN acknowledges when all that is done (INV-DECLOCK-2)
  *
- * A dead leader is replaced: all steps may be done again. Dead nodes need not acknowledge: they are fenced, and nothing of theirs is executed.
- * Where the dead leader's index is used again already, nobody can tell its name from the living one's: that one is told that it is named, and leads.
+ * A dead leader is replaced: all steps may be done again. Dead nodes need not acknowledge: they are fenced, and
+ * nothing of theirs is executed. Where the dead leader's index is used again already, its name cannot be told from
+ * the living one's: that one is told that it is named, and leads.
  */
 #include "declock.h"
 #include "must.h"
@@ -39,7 +41,7 @@ uint32_t declock_dead_count(const struct lockmgr *lockmgr)
     return count;
 }
 
-/* ---- those who acknowledge ---- */
+/* ---- acknowledging ---- */
 
 /* Has the CN nothing any more that belongs to a generation before `to`? */
 static bool quiescent(const struct declock_record *record, uint8_t to)
@@ -63,7 +65,7 @@ struct declock_ack declock_reset_settle(struct declock_record *record)
     return ack;
 }
 
-/* Those who wait in an earlier generation wait no more. */
+/* Waiters of an earlier generation wait no more. */
 static void abort_waiters(struct declock *declock, struct declock_record *record, struct lockmgr_worker *worker)
 {
     for (struct declock_seat *seat = record->seats; seat; seat = seat->next) {
@@ -127,7 +129,7 @@ void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client)
 
 /*
  * INV-DECLOCK-11. The tender leads what an earlier life of this CN has begun; of what this one leads already nothing is new. Without room for another record
- * nothing happens, and who waits asks again.
+ * nothing happens, and the waiter asks again.
  */
 static void inherit(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
 {
@@ -229,7 +231,7 @@ static int cas_header(struct coro *co, struct reset *reset, uint64_t swap, bool 
     return code;
 }
 
-/* The own name into the header. *led: this client leads; else somebody else does, or has. */
+/* The own name into the header. *led: this client leads; else another one does, or has. */
 static int take_lead(struct coro *co, struct reset *reset, bool *led)
 {
     struct lockmgr_client *client = reset->client;
@@ -272,8 +274,9 @@ static int send_signals(struct coro *co, struct reset *reset, const uint32_t *cn
 }
 
 /*
- * *all: CNs that live and have not acknowledged; signals them if `send`. Who is dead acknowledges by that: if its index is used again, the later life has come
- * behind the look, when the header named the resetter already, and has no place.
+ * *all: CNs that live and have not acknowledged; signals them if `send`. A dead CN acknowledges by being dead: if its
+ * index is used again, the later life has come after the look, when the header named the resetter already, and has
+ * no place.
  */
 static int missing(struct coro *co, struct reset *reset, bool send, uint32_t *all)
 {
@@ -324,7 +327,7 @@ static int collect_all(struct coro *co, struct reset *reset, uint64_t until_ns)
         if (again) lead->again_ns = now_ns + SIGNAL_AGAIN_ROUND_TRIPS * rtt_of(client);
         int code = missing(co, reset, again, &all);
         if (code || (all == 0 && quiet)) return code;
-        declock_reset_answer_all(co, client); /* if this is the tender, nobody else does */
+        declock_reset_answer_all(co, client); /* if this is the tender, no other does */
         bool ends = lockmgr_ends(client->worker) || lockmgr_dead(client->worker->lockmgr, client->worker->lockmgr->cn);
         if (ends) return -CELLAR_ERR_FENCED;
         if (lockmgr_now_ns(client) >= until_ns && !PLANT(declock_leads_for_ever)) return -CELLAR_ERR_DEADLINE;
@@ -361,7 +364,7 @@ static int clear_header(struct coro *co, struct reset *reset)
     int code = 0;
     while (code == 0 && !done) {
         struct cql_header header = cql_header_of(&declock_of(client->worker)->cql, reset->word);
-        /* Only a lost reply lets it seem that somebody else was here. */
+        /* Only a lost reply lets it seem that another client was here. */
         if (header.resetter != name_of(client) || header.generation != reset->generation) return 0;
         code = cas_header(co, reset, free_word, &done);
     }
@@ -400,7 +403,7 @@ static bool enlist(struct reset *reset, uint8_t *led)
     return free_now;
 }
 
-/* INV-DECLOCK-10. The tender has no deadline, and holds no lock that somebody waits for. */
+/* INV-DECLOCK-10. The tender has no deadline, and holds no lock that another waits for. */
 static void leave_to_tender(struct reset *reset)
 {
     struct lockmgr_worker *worker = reset->client->worker;
@@ -436,8 +439,8 @@ static int lead_on(struct coro *co, struct reset *reset, uint64_t until_ns)
 }
 
 /*
- * Who leads for this CN may be at the end of an earlier reset, which does not empty the queue that the caller means: then the caller waits and
- * looks again.
+ * The client that leads for this CN may be at the end of an earlier reset, which does not empty the queue that the
+ * caller means: then the caller waits and looks again.
  */
 int declock_reset(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint8_t generation,
                   uint64_t until_ns)
@@ -481,7 +484,7 @@ int declock_reset_now(struct coro *co, struct lockmgr_client *client, struct fab
     return declock_reset(co, client, lock, header.generation, until_ns);
 }
 
-/* ---- those who wait for its end, or for somebody dead ---- */
+/* ---- waiting for its end, or for a dead compute node ---- */
 
 static bool leads(struct lockmgr_client *client, struct fabric_addr lock)
 {
@@ -494,8 +497,8 @@ static bool leads(struct lockmgr_client *client, struct fabric_addr lock)
 }
 
 /*
- * The header has a name. Of one who is dead the reset is taken over; of one who lives it may be an earlier life's: `late`, it is told. A message that is lost is sent
- * again, as whoever waits looks again.
+ * The header has a name. If that CN is dead the reset is taken over; if it lives the name may be an earlier life's:
+ * `late`, it is told. A message that is lost is sent again, as each waiter looks again.
  */
 static int resetter_judge(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock,
                           const struct cql_header *header, bool late, uint64_t until_ns)

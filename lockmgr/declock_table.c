@@ -8,7 +8,7 @@
 #define SPINS_MAX 64
 #define SPIN_IDLE_NS 500
 
-/* ---- spin locks: short sections, in which nobody suspends ---- */
+/* ---- spin locks: short sections, in which no coroutine suspends ---- */
 
 static void lock_word(atomic_uint *word, struct fabric_ep *ep)
 {

@@ -5,7 +5,7 @@
 #define FULL 32768u /* tickets, half of what 16 bits hold */
 #define LEASE_NS 10000000
 #define FORGOTTEN_LEASES                                                                                               \
-    16 /* behind the patience of others: then counters may have come round, and nobody looks any more */
+    16 /* after the patience of others: then counters may have come round, and no look counts any more */
 #define TAKE_BACK_TRIES 2
 
 /* ---- the word ---- */
@@ -175,7 +175,7 @@ static bool note_word(struct lockmgr_hold *hold, uint64_t word)
     return lease_ns && place->stalled_ns >= patience_ns(hold, word, lease_ns) && !PLANT(lockmgr_dslr_never_passed_over);
 }
 
-/* Whoever is before this ticket has lost its turn. Nothing happens if somebody was quicker, or has come. */
+/* The tickets before this one have lost their turn. Nothing happens if another client was quicker, or has come. */
 static int pass_over(struct coro *co, struct lockmgr_hold *hold)
 {
     const struct layout *layout = layout_of(hold);
@@ -199,7 +199,7 @@ int dslr_look(struct coro *co, struct lockmgr_hold *hold, enum dslr_turn *turn)
     struct dslr_place *place = dslr_place(hold);
     uint64_t lease_ns = dslr_lease_ns(hold), posted_ns = lockmgr_now_ns(hold->client), word;
     *turn = DSLR_PASSED;
-    /* Who slept for long cannot know any more what a counter means that may have come round. */
+    /* A client that slept for long cannot know any more what a counter means that may have come round. */
     if (lease_ns && posted_ns - place->polled_ns > FORGOTTEN_LEASES / slots_max_of(hold) * lease_ns) return 0;
     int code = lockmgr_read_words(co, hold, 0, &word, 1);
     if (code) return code;
@@ -245,7 +245,7 @@ int dslr_leave(struct coro *co, struct lockmgr_hold *hold)
     const struct dslr_place *place = dslr_place(hold);
     uint64_t lease_ns = dslr_lease_ns(hold), held_ns = lockmgr_now_ns(hold->client) - place->known_ns, old;
     uint64_t forgotten = 2 * place->slots - 2 + FORGOTTEN_LEASES / slots_max_of(hold);
-    if (lease_ns && held_ns > forgotten * lease_ns) return -CELLAR_ERR_FENCED; /* somebody has, or will */
+    if (lease_ns && held_ns > forgotten * lease_ns) return -CELLAR_ERR_FENCED; /* it was reset, or will be */
     if (dslr_is_late(hold) && !PLANT(lockmgr_dslr_undone_blindly)) return leave_late(co, hold);
     uint32_t slots = PLANT(lockmgr_dslr_slots_kept) ? 1 : place->slots;
     int code = add(co, hold, layout_of(hold)->done[place->kind], slots, &old);

@@ -1,42 +1,49 @@
 /*
- * dslr.h - the tickets of DSLR (Yoon, Chowdhury, Mozafari, SIGMOD 2018), all in one word. Each kind of lock has a counter of tickets taken
- * and one of tickets done:
+ * dslr.h - the tickets of DSLR (Yoon, Chowdhury, Mozafari, SIGMOD 2018), all in one word. Each kind of lock has a
+ * counter of tickets taken and one of tickets done:
  *
  *     field, plain   [63:48] nX done   [47:32] nS done   [31:16] mX taken   [15:0] mS taken
  *     update         [59:50] nX   [49:40] nS   [39:30] nU   [29:20] mX   [19:10] mS   [9:0] mU          (the paper's section 5.2)
  *
  * One FAA takes a ticket and shows (tX, tS, tU) = (mX, mS, mU) before it:
  *     X: exclusive   its turn is there when nX = tX, nU = tU and nS = tS: all before it are done
- *     U: update      nX = tX and nU = tU; it reads beside the readers before it, until nS = tS: then it is as exclusive (lockmgr_upgrade)
+ *     U: update      nX = tX and nU = tU; it reads beside the readers before it, until nS = tS: then it is as
+ *                    exclusive (lockmgr_upgrade)
  *     S: shared      nX = tX, and nU has come to tU (a later U that never was upgraded may have gone on)
- * One FAA of n ends a turn. A ticket of several slots raises m and n by so many: whoever waits allows it so many leases (section 5.1).
+ * One FAA of n ends a turn. A ticket of several slots raises m and n by so many: a waiter allows it so many leases
+ * (section 5.1).
  *
  * Policies:
- *   field    the FAA is by fields: each counter wraps on its own and equality is all that is asked, so nothing ever has to be reset
- *   plain    one FAA on the word, as published: beyond `full` tickets (32,768) none counts; whoever has the last one clears the word, by CAS,
- *            when all that count are done. Tickets beyond are not taken back (an FAA of -1 behind somebody's reset would borrow from a
- *            neighbour): the CAS that clears the word clears them too
+ *   field    the FAA is by fields: each counter wraps on its own and equality is all that is asked, so nothing ever
+ *            has to be reset
+ *   plain    one FAA on the word, as published: beyond `full` tickets (32,768) none counts; the client with the last
+ *            one clears the word, by CAS, when all that count are done. Tickets beyond are not taken back (an FAA of
+ *            -1 after another client's reset would borrow from a neighbour): the CAS that clears the word clears them
+ *            too
  *   update   by fields, with three kinds of tickets
  *
- * Leases (`dslr`, field): who has seen no turn change for two leases (of each slot before it, as far as one holder can have them) passes over
- * those before it, by CAS on the whole word. A writer sets nX behind its own ticket, nS = tS and takes a new ticket: so readers see by nX
- * that they were passed over, which nS could not tell them. A reader sets nX = tX, and its turn is there. Who was passed over sees it:
- * waiting, and takes a new ticket; holding, by the masked CAS that its late release is, and is FENCED. An early release is an FAA: safe if
- * an operation is executed within a lease (LOCKMGR_PROMPT).
+ * Leases (`dslr`, field): a client that has seen no turn change for two leases (of each slot before it, as far as one
+ * holder can have them) passes over those before it, by CAS on the whole word. A writer sets nX past its own ticket,
+ * nS = tS and takes a new ticket: so readers see by nX that they were passed over, which nS could not tell them. A
+ * reader sets nX = tX, and its turn is there. A client that was passed over sees it: waiting, and takes a new ticket;
+ * holding, by the masked CAS that its late release is, and is FENCED. An early release is an FAA: safe if an
+ * operation is executed within a lease (LOCKMGR_PROMPT).
  *
- * Giving up: who has the newest ticket takes it back, by CAS on the whole word. Behind whom somebody came leaves a *ghost*: the worker's
- * tender waits for the turn, and ends it.
+ * Giving up: the client with the newest ticket takes it back, by CAS on the whole word. One that others came after
+ * leaves a *ghost*: the worker's tender waits for the turn, and ends it.
  *
- * Invariants: INV-DSLR-1  a counter of tickets done is raised by the owner of the turn that is there, or moved by a CAS on the whole word
- *             INV-DSLR-2  between any two looks at a ticket's turn no counter comes full circle: too many clients are refused, who slept
- *                         too long counts as passed over
- *             INV-DSLR-3  nobody passes over a holder whose FAA may be under way: its lease is half as long as the patience of others
+ * Invariants: INV-DSLR-1  a counter of tickets done is raised by the owner of the turn that is there, or moved by a
+ *                         CAS on the whole word
+ *             INV-DSLR-2  between any two looks at a ticket's turn no counter comes full circle: too many clients are
+ *                         refused, one that slept too long counts as passed over
+ *             INV-DSLR-3  no client passes over a holder whose FAA may be under way: its lease is half as long as the
+ *                         patience of others
  */
 #pragma once
 
 #include "lockmgr_algorithm.h"
 
-#define DSLR_STEPS 8 /* a poll counts as a step of an eighth of a lease at most: a clock that jumps ages nobody */
+#define DSLR_STEPS 8 /* a poll counts as a step of an eighth of a lease at most: a clock that jumps ages no ticket */
 #define DSLR_TICKET_NS 5000 /* omega: how long one turn takes, about */
 #define DSLR_SLOTS_MAX 8
 
@@ -63,12 +70,12 @@ static inline struct dslr_place *dslr_place(struct lockmgr_hold *hold)
 }
 
 uint32_t dslr_counter_bits(enum dslr_policy policy);
-/* Nobody holds it or waits. leases: readers that were passed over never count as done. */
+/* No client holds it or waits. leases: readers that were passed over never count as done. */
 bool dslr_is_idle(enum dslr_policy policy, uint64_t word, bool leases);
 /* Of policy plain: so many tickets count. */
 uint32_t dslr_full_of(const struct lockmgr_config *config);
 bool dslr_is_full(const struct lockmgr_hold *hold, uint64_t word);
-/* 0: nobody is passed over. */
+/* 0: no ticket is passed over. */
 uint64_t dslr_lease_ns(const struct lockmgr_hold *hold);
 
 /* A ticket of place->kind and slots; the rest of the place follows. */

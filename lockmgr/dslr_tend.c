@@ -1,4 +1,7 @@
-/* dslr_tend.c - what a worker does for tickets of DSLR that no client waits for: words to be cleared, places of those who gave up. */
+/*
+ * dslr_tend.c - what a worker does for tickets of DSLR that no client waits for: words to be cleared, places of
+ * waiters that gave up.
+ */
 #include "dslr.h"
 
 #include "must.h"

@@ -123,7 +123,7 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
     if (config->cn_count == 0 || config->workers_per_cn == 0 || config->clients_per_worker == 0)
         return err_set(error, CELLAR_ERR_INVALID,
                        "a lock needs compute nodes, workers and clients: at least one of each");
-    /* Ids of clients have 32 bits, and 0 is nobody's. */
+    /* Ids of clients have 32 bits, and 0 is no client's. */
     uint64_t all_workers = (uint64_t)config->cn_count * config->workers_per_cn;
     if (config->cn_count > FABRIC_CNS_MAX || all_workers > (UINT32_MAX - 1) / config->clients_per_worker)
         return err_set(error, CELLAR_ERR_INVALID,
@@ -427,7 +427,7 @@ int lockmgr_release(struct coro *co, struct lockmgr_hold *hold)
     client->reason.code = 0;
     uint64_t begin_ns = lockmgr_now_ns(client), messages = client->stats.messages;
     int code = client->worker->lockmgr->algorithm->release(co, hold);
-    if (lockmgr_ends(client->worker)) code = 0; /* whatever it found, the lock is nobody's soon */
+    if (lockmgr_ends(client->worker)) code = 0; /* whatever it found, the lock is free soon */
     hold->handed = client->stats.messages != messages;
     count_times(client, begin_ns, LOCKMGR_FIRST_RELEASE, LOCKMGR_HAND_OVER);
     if (code == 0) client->stats.releases++;
@@ -471,7 +471,10 @@ void lockmgr_stats_add(struct lockmgr_stats *sum, const struct lockmgr_worker *w
 
 /* ---- operations ---- */
 
-/* Where operations are done at once nobody else of the worker would ever run while a client tries again and again. */
+/*
+ * Where operations are done at once no other coroutine of the worker would ever run while a client tries again and
+ * again.
+ */
 static void give_way(struct coro *co, struct lockmgr_client *client)
 {
     if (++client->at_once % AT_ONCE_MAX) return;

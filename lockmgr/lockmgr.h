@@ -1,24 +1,26 @@
 /*
  * lockmgr.h - locks that live in memory nodes: one interface, one file for each algorithm, one table of them.
  *
- * A lock is an address and lockmgr_lock_bytes() bytes there, aligned to 64 and all zero when free for the first time; the caller places
- * them. Clients are coroutines. Each compute node (CN) has a *lock manager*, shared by its workers: what clients of one CN share
- * (local queues, generations) is in it. Each worker thread has a *lockmgr_worker*: its endpoint, its scheduler, its messages. Each
- * coroutine has a *client*, which may hold several locks at once, each in a *hold*.
+ * A lock is an address and lockmgr_lock_bytes() bytes there, aligned to 64 and all zero when free for the first time;
+ * the caller places them. Clients are coroutines. Each compute node (CN) has a *lock manager*, shared by its workers:
+ * what clients of one CN share (local queues, generations) is in it. Each worker thread has a *lockmgr_worker*: its
+ * endpoint, its scheduler, its messages. Each coroutine has a *client*, which may hold several locks at once, each in
+ * a *hold*.
  *
  *     client ── acquire ──> algorithm ──> fabric: atomics and READs of the lock's bytes
  *       ^                      ^  └─────> SEND to another client's worker ──> its loop ──> lockmgr_deliver ──> algorithm ──> signal
  *       └──────── granted ─────┘
  *
  * Invariants, whatever the algorithm:
- *   INV-LOCKMGR-1  never an exclusive holder beside another holder, unless a holder's lease ran out by everybody's clock or its CN was
- *                  declared dead and fenced
- *   INV-LOCKMGR-2  who waits is granted, gives up by its deadline, or is told of an error: no wake-up is lost
- *   INV-LOCKMGR-3  an acquire that did not return 0 holds nothing, and leaves nothing behind that would stop others
+ *   INV-LOCKMGR-1  never an exclusive holder beside another holder, unless a holder's lease ran out by every
+ *                  clock or its CN was declared dead and fenced
+ *   INV-LOCKMGR-2  a waiter is granted, gives up by its deadline, or is told of an error: no wake-up is lost
+ *   INV-LOCKMGR-3  an acquire that did not return 0 holds nothing, and leaves nothing that would stop others
  *   INV-LOCKMGR-4  words touched by atomics are changed by atomics only: resets are CAS, never WRITE
- *   INV-LOCKMGR-5  a lock manager that rests has nothing under way, whoever of its workers has left; nobody takes part again whose inbox holds
- *                  anything from before the rest
- *   INV-LOCKMGR-6  whom a lock manager waits for while none of its clients does is looked after: it says so (lockmgr_awaits)
+ *   INV-LOCKMGR-5  a lock manager that rests has nothing under way, whichever of its workers have left; no worker
+ *                  takes part again whose inbox holds anything from before the rest
+ *   INV-LOCKMGR-6  a compute node that a lock manager waits for while none of its clients does is watched: it says so
+ *                  (lockmgr_awaits)
  */
 #pragma once
 
@@ -46,11 +48,11 @@ enum lockmgr_promise {
     LOCKMGR_SHARES = 1,     /* shared holders hold together; without it SHARED is as EXCLUSIVE */
     LOCKMGR_TASK_FAIR = 2,  /* grants in order of arrival (readers that stand together, together) */
     LOCKMGR_PHASE_FAIR = 4, /* a reader waits for a bounded number of writers, a writer for one phase of readers */
-    LOCKMGR_BOUNDED = 8,    /* nobody starves */
+    LOCKMGR_BOUNDED = 8,    /* no client starves */
     LOCKMGR_TIMEOUTS = 16,  /* a waiter may give up and leave the lock usable */
     LOCKMGR_RECOVERS = 32,  /* a dead holder or waiter stops others for a bounded time only */
-    LOCKMGR_LEASES = 64,  /* who holds for longer than the lease may lose the lock to another: its release is FENCED */
-    LOCKMGR_CLOCKS = 128, /* rests on config.common, which must not jump */
+    LOCKMGR_LEASES = 64,    /* a holder that exceeds the lease may lose the lock to another: its release is FENCED */
+    LOCKMGR_CLOCKS = 128,   /* rests on config.common, which must not jump */
     LOCKMGR_OVERFLOWS =
         512, /* a capacity below the number of clients, or version_bits that soon run out, cost time only */
     LOCKMGR_PROMPT = 256,   /* rests on operations that are executed within a quarter of a lease, or never */
@@ -61,17 +63,21 @@ enum lockmgr_promise {
 };
 
 /*
- * Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker. `dead` may be out of date: somebody has
- * died since, or has come who was not there. Nobody need know that he is dead himself.
+ * Which compute nodes are dead and fenced, as the membership service says; may be asked at any time by any worker.
+ * `dead` may be out of date: a compute node has died since, or has come that was not there. A compute node need not
+ * know that it is dead itself.
  */
 struct lockmgr_view {
     bool (*dead)(void *arg, uint32_t cn);
     void *arg;
-    /* Looks again: who has come before this call is not dead by what `dead` says afterwards. 0, or nobody knows. NULL: nobody comes late. */
+    /*
+     * Looks again: a compute node that has come before this call is not dead by what `dead` says afterwards. 0, or an
+     * error. NULL: none comes late.
+     */
     int (*look)(void *arg, struct coro *co, struct fabric_ep *ep, uint32_t cn);
-    /* Grows whenever somebody has died, even if his number is used again. NULL: how many are dead. */
+    /* Grows whenever a compute node has died, even if its number is used again. NULL: how many are dead. */
     uint64_t (*deaths)(void *arg);
-    /* Has this compute node stopped? Others recover it, and it recovers nobody. NULL: it never does. */
+    /* Has this compute node stopped? Others recover it, and it recovers none. NULL: it never does. */
     bool (*stopped)(void *arg);
 };
 
@@ -97,8 +103,8 @@ struct lockmgr_config {
     uint32_t
         writers_in_a_row; /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
     /*
-     * The lock server, of those algorithms that have one: a CN behind the clients', with so many workers; 0: there is none. It is a lock
-     * manager, opened for that CN, with workers that have a loop as all others, but no clients.
+     * The lock server, of those algorithms that have one: a CN after the clients', with so many workers; 0: there is
+     * none. It is a lock manager, opened for that CN, with workers that have a loop as all others, but no clients.
      */
     uint32_t server_cn, server_workers;
     /*
@@ -107,8 +113,8 @@ struct lockmgr_config {
      */
     uint64_t silence_ns;
     /*
-     * Programmable switches (fabric_switch.h), of those algorithms that lock in the network: `switches` CNs from switch_cn on, behind the
-     * clients'. Each is a lock manager, opened for that CN, of one worker without clients.
+     * Programmable switches (fabric_switch.h), of those algorithms that lock in the network: `switches` CNs from
+     * switch_cn on, after the clients'. Each is a lock manager, opened for that CN, of one worker without clients.
      */
     uint32_t switch_cn, switches;
     const struct fabric_switch_faults *switch_faults; /* NULL: none */
@@ -125,7 +131,7 @@ struct lockmgr_config {
     uint64_t lock_stride, lock_count;
     /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
     struct fabric_addr clock;
-    struct lockmgr_view view;          /* dead may be NULL: nobody dies */
+    struct lockmgr_view view;          /* dead may be NULL: no compute node dies */
     struct lockmgr_common_time common; /* for algorithms with LOCKMGR_CLOCKS */
 };
 
@@ -139,7 +145,7 @@ enum lockmgr_time {
     LOCKMGR_WAIT_READERS,     /* a writer for the readers before it */
     LOCKMGR_WAIT_WRITERS,     /* a reader */
     LOCKMGR_HAND_OVER,        /* the rest of a release: waiting for the successor's message, telling it */
-    LOCKMGR_RETRY_EXCLUSIVE,  /* an exclusive acquire behind its first atomic, of locks that try again */
+    LOCKMGR_RETRY_EXCLUSIVE,  /* an exclusive acquire after its first atomic, of locks that try again */
     LOCKMGR_RETRY_SHARED,     /* ... a shared one */
     LOCKMGR_TIMES
 };
@@ -171,7 +177,7 @@ struct lockmgr_hold {
     enum lockmgr_mode mode;
     bool held;
     bool at_once; /* this acquire was granted without having waited; */
-    bool handed;  /* ... and its release told somebody that he has the lock now */
+    bool handed;  /* ... and its release told another client that it has the lock now */
     /* the algorithm's */
     struct lockmgr_client *client;
     struct lockmgr_hold *next;          /* of its client's */
@@ -188,9 +194,9 @@ uint32_t lockmgr_switches_max(const char *algorithm); /* 0: it needs none; else 
 /* How many tenants there are, and whose that CN is: see config.tenants. */
 uint32_t lockmgr_tenants(const struct lockmgr_config *config);
 uint32_t lockmgr_tenant_of(const struct lockmgr_config *config, uint32_t cn);
-/* The i-th algorithm's name and what it is, in a line; NULL behind the last. */
+/* The i-th algorithm's name and what it is, in a line; NULL after the last. */
 const char *lockmgr_name(uint32_t i, const char **about);
-/* The i-th policy of that algorithm; NULL behind the last, and of one that has none. */
+/* The i-th policy of that algorithm; NULL after the last, and of one that has none. */
 const char *lockmgr_policy_name(const char *algorithm, uint32_t i);
 
 /* The lock manager of one CN, of clients, (cn = server_cn) of servers, or of a switch. config is copied, its strings and view live on. */
@@ -212,10 +218,12 @@ struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t
  */
 void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
 /*
- * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER, and algorithms
- * without LOCKMGR_TIMEOUTS: never). -UNREACHABLE: a lock server or switch is lost that would have to grant it (config.silence_ns; three times
- * that at most since it was lost, at once if the view says so); it is given up as by a timeout, other locks go on, and this one too when the server answers
- * again. -CLOSED: all locks end (lockmgr_halt). Others: as the fabric says; nothing is held (of an INDETERMINATE one, nobody can say: the CN must stop). lockmgr_reason says it in a line.
+ * Waits for the lock. 0: held, until lockmgr_release. -DEADLINE: gave up after timeout_ns (about; LOCKMGR_FOREVER,
+ * and algorithms without LOCKMGR_TIMEOUTS: never). -UNREACHABLE: a lock server or switch is lost that would have to
+ * grant it (config.silence_ns; three times that at most since it was lost, at once if the view says so); it is given
+ * up as by a timeout, other locks go on, and this one too when the server answers again. -CLOSED: all locks end
+ * (lockmgr_halt). Others: as the fabric says; nothing is held (after INDETERMINATE that is not known: the CN must
+ * stop). lockmgr_reason says it in a line.
  */
 NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
                               struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
@@ -225,26 +233,30 @@ NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, st
  */
 NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns);
 /*
- * 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, somebody reset it), or is not known to be released (-UNREACHABLE: by a
- * lost server or switch, which grants nothing meanwhile). In any case the hold is free.
+ * 0, or -FENCED and the like: the lock was lost meanwhile (a lease ran out, it was reset), or is not known to be
+ * released (-UNREACHABLE: by a lost server or switch, which grants nothing meanwhile). In any case the hold is free.
  */
 NODISCARD int lockmgr_release(struct coro *co, struct lockmgr_hold *hold);
 /* Why that client's last call ended with `code`: a line, the client's until its next call. */
 const char *lockmgr_reason(const struct lockmgr_client *client, int code);
 
 /*
- * The client forgets that it holds the lock, and nobody releases it: as if it had died, and somebody else gone on under its number. Of algorithms with
- * LOCKMGR_ABANDONS; for measurements of what failed clients cost (ShiftLock's section 4.8, DSLR's appendix A.6).
+ * The client forgets that it holds the lock, and does not release it: as if it had died, and another had gone on
+ * under its number. Of algorithms with LOCKMGR_ABANDONS; for measurements of what failed clients cost (ShiftLock's
+ * section 4.8, DSLR's appendix A.6).
  */
 void lockmgr_abandon(struct lockmgr_hold *hold);
 
 /*
- * Does somebody of another compute node wait for the lock that is held? A READ, unless it is known. Without an answer (the algorithm has none, the READ
- * failed): true, since a holder that does not know gives way.
+ * Does a client of another compute node wait for the lock that is held? A READ, unless it is known. Without an answer
+ * (the algorithm has none, the READ failed): true, since a holder that does not know gives way.
  */
 bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold);
 
-/* The worker's loop hands over each message that it received: nobody else reads its inbox. False: not a lock's message. */
+/*
+ * The worker's loop hands over each message that it received: no other code reads its inbox. False: not a lock's
+ * message.
+ */
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
 /*
  * Work besides the clients' (acknowledging resets, passing on what was given up, sending again), in a coroutine of its own:
@@ -253,7 +265,10 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
  */
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
 void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns);
-/* What its tender has in hand waits for other compute nodes: somebody is to look who of them is dead, as while clients wait. (INV-LOCKMGR-6) */
+/*
+ * What its tender has in hand waits for other compute nodes: they are to be watched for deaths, as while clients
+ * wait. (INV-LOCKMGR-6)
+ */
 bool lockmgr_awaits(const struct lockmgr_worker *worker);
 /*
  * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients are done keeps its loop
@@ -268,10 +283,11 @@ uint64_t lockmgr_client_ops(const struct lockmgr_client *client);
 /* ---- all locks end (lockmgr_halt.c) ---- */
 
 /*
- * All locks of all compute nodes end together, and begin anew as zeroes: their memory node was lost, say. Each lock manager is halted, then all locks are
- * zeroed by somebody while all are halted, then each is resumed. From a halt on
- *   - who holds goes on holding, since nobody gets a lock any more; its release has no operation, and returns 0;
- *   - who waits or asks is told -CLOSED, soon; nothing is posted any more, and messages are not heeded.
+ * All locks of all compute nodes end together, and begin anew as zeroes: their memory node was lost, say. Each lock
+ * manager is halted, then all locks are zeroed by one compute node while all are halted, then each is resumed. From a
+ * halt on
+ *   - a holder goes on holding, since no client gets a lock any more; its release has no operation, and returns 0;
+ *   - a client that waits or asks is told -CLOSED, soon; nothing is posted any more, and messages are not heeded.
  * From any thread, but halted, looked at and resumed by one at a time; `from`: its scheduler. May be called again.
  */
 void lockmgr_halt(struct lockmgr *lockmgr, struct sched *from);
@@ -282,10 +298,13 @@ void lockmgr_resume(struct lockmgr *lockmgr);
 /* In the worker's thread: the era that it is to begin when it has emptied its inbox; 0: none is due. */
 uint64_t lockmgr_due(const struct lockmgr_worker *worker);
 void lockmgr_begin(struct lockmgr_worker *worker, uint64_t era);
-/* By a worker whose loop ends: its clients are done, and nobody tends it any more. It rests whenever all others do. */
+/* By a worker whose loop ends: its clients are done, and it is tended no more. It rests whenever all others do. */
 void lockmgr_leave(struct lockmgr_worker *worker);
 
-/* A quiet lock's bytes: empty error if nobody holds it and nobody waits, -CORRUPT with the reason otherwise. bytes: lockmgr_lock_bytes() of them. */
+/*
+ * A quiet lock's bytes: empty error if no client holds it or waits, -CORRUPT with the reason otherwise. bytes:
+ * lockmgr_lock_bytes() of them.
+ */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
 /* Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so long. */
 void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns);

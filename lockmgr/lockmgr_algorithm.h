@@ -53,7 +53,7 @@ struct lockmgr_algorithm {
     /* deadline_ns by the endpoint's clock. hold->lock, mode and client are set, words are zero, and it is among its client's. */
     int (*acquire)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
     int (*release)(struct coro *co, struct lockmgr_hold *hold);
-    /* 0 if `bytes` show a lock that nobody holds or waits for */
+    /* 0 if `bytes` show a lock without holders and waiters */
     int (*audit)(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
     /* With LOCKMGR_UPDATES: hold->mode is UPDATE. DEADLINE: it still is */
     int (*upgrade)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
@@ -65,7 +65,7 @@ struct lockmgr_algorithm {
     int (*worker_open)(struct lockmgr_worker *worker, struct cellar_error *error); /* worker->own likewise */
     void (*worker_close)(struct lockmgr_worker *worker);
     bool (*followed)(struct coro *co, struct lockmgr_hold *hold); /* as lockmgr_followed */
-    /* Runs in the worker's loop: must not suspend. What needs the fabric is left to tend, or to who waits. */
+    /* Runs in the worker's loop: must not suspend. What needs the fabric is left to tend, or to the waiter. */
     void (*deliver)(struct lockmgr_worker *worker, const struct fabric_message *message,
                     const struct lockmgr_message_wire *wire);
     uint64_t (*tend)(struct coro *co, struct lockmgr_worker *worker);
@@ -82,12 +82,15 @@ struct lockmgr_algorithm {
     uint32_t server_promises; /* only where a server runs */
     /* 0 if that worker of the server keeps nothing of a lock at rest; NULL where lock bytes show all */
     int (*server_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
-    /* Of a server's or a switch's worker: nobody holds a lock or waits there, so that no release is on its way to it. NULL: it need not be so */
+    /*
+     * Of a server's or a switch's worker: no client holds a lock or waits there, so that no release is on its way to
+     * it. NULL: it need not be so
+     */
     bool (*serving_quiet)(const struct lockmgr_worker *worker);
     /* Of a switch: switch_open makes worker->pipeline, which gets each message as a packet; see fabric_switch.h. */
     uint32_t switches_max; /* 0: it needs none */
     int (*switch_open)(struct lockmgr_worker *worker, struct cellar_error *error);
-    void (*switch_close)(struct lockmgr_worker *worker); /* the pipeline is closed behind it */
+    void (*switch_close)(struct lockmgr_worker *worker); /* the pipeline is closed after it */
     int (*switch_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 };
 
@@ -117,7 +120,7 @@ struct lockmgr_client {
     uint32_t id;     /* of all clients of all CNs, from 1: what lock words name */
     struct sched_task *task;
     struct fabric_wait wait;
-    atomic_bool signal;         /* somebody has something for this client: see lockmgr_signal */
+    atomic_bool signal;         /* there is something for this client: see lockmgr_signal */
     bool releasing;             /* operations count as the release's */
     uint32_t at_once;           /* operations of this acquire that were done when they had been posted */
     uint64_t first_ns;          /* when the call's first operations were done; 0: not yet */
@@ -131,7 +134,7 @@ struct lockmgr_client {
     uint64_t words[8];          /* the algorithm's, all zero at first (adaptive backoff and the like) */
 };
 
-#define LOCKMGR_LETTERS 64 /* messages of a worker that are under way without anybody waiting for them */
+#define LOCKMGR_LETTERS 64 /* messages of a worker that are under way without a waiter */
 
 struct lockmgr_outbox {
     struct lockmgr_letter *under_way; /* LOCKMGR_LETTERS, `used` of them in use */
@@ -222,9 +225,12 @@ uint64_t lockmgr_index_of(const struct lockmgr_config *config, uint64_t lock);
 bool lockmgr_locate(const struct lockmgr_config *config, uint32_t id, uint32_t *cn, uint32_t *worker, uint32_t *client);
 /* The hold of that lock of client number `client`; NULL: it has none. Check it: a message may be late, old or wrong. */
 struct lockmgr_hold *lockmgr_find(struct lockmgr_worker *worker, uint32_t client, uint64_t lock);
-/* Suspends until somebody signals the client, or until_ns; false: nobody did. Signals may be for another hold, or old: look again. */
+/*
+ * Suspends until the client is signalled, or until_ns; false: it was not. Signals may be for another hold, or old:
+ * look again.
+ */
 bool lockmgr_wait(struct coro *co, struct lockmgr_client *client, uint64_t until_ns);
-/* Whoever should answer is asked so often again, or more often: see lockmgr_unanswered. */
+/* The server or switch that should answer is asked so often again, or more often: see lockmgr_unanswered. */
 static inline uint64_t lockmgr_ask_again_ns(const struct lockmgr_config *config)
 {
     return (config->silence_ns ? config->silence_ns : LOCKMGR_SILENCE_NS) / 8;
@@ -248,11 +254,11 @@ static inline bool lockmgr_dead(const struct lockmgr *lockmgr, uint32_t cn)
            !PLANT(lockmgr_dead_unseen);
 }
 /*
- * Was it dead when this was called? Looks again where it may have come meanwhile (INV-VIEW-1): by whoever does next what a living one must not meet.
- * False: it is not, or nobody knows.
+ * Was it dead when this was called? Looks again where it may have come meanwhile (INV-VIEW-1): by a client that is
+ * about to do what a living one must not meet. False: it is not, or that is not known.
  */
 bool lockmgr_surely_dead(struct coro *co, struct lockmgr_client *client, uint32_t cn);
-/* What this compute node still owes to others is left to who recovers it. */
+/* What this compute node still owes to others is left to its recoverer. */
 static inline bool lockmgr_stopped(const struct lockmgr *lockmgr)
 {
     return lockmgr->config.view.stopped && lockmgr->config.view.stopped(lockmgr->config.view.arg);

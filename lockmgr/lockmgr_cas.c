@@ -1,10 +1,12 @@
 /*
- * lockmgr_cas.c - the spin lock: CAS the word from 0 to one's own number, again and again. `cas-backoff` waits between tries, truncated
- * exponentially, with a bound that follows the share of tries in vain (SMART's backoff, as ShiftLock's evaluation has it).
+ * lockmgr_cas.c - the spin lock: CAS the word from 0 to one's own number, again and again. `cas-backoff` waits
+ * between tries, truncated exponentially, with a bound that follows the share of tries in vain (SMART's backoff, as
+ * ShiftLock's evaluation has it).
  *
  *     word 0   0: free; else the holder's client id
  *
- * The id tells whose lock it is: who finds one of a compute node that is dead and fenced takes it over, by a CAS from that id to its own.
+ * The id tells whose lock it is: a client that finds one of a compute node that is dead and fenced takes it over, by
+ * a CAS from that id to its own.
  */
 #include "lockmgr_algorithm.h"
 

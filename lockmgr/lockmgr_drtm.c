@@ -1,10 +1,12 @@
 /*
  * lockmgr_drtm.c - DrTM's lock: readers by lease, in a clock that all nodes share, writers by owner.
  *
- *     word 0   0: free; bit 63: exclusive, [31:0] its holder's client id; else until when readers may read, in ns of the common time
+ *     word 0   0: free; bit 63: exclusive, [31:0] its holder's client id; else until when readers may read, in ns of
+ *              the common time
  *
- * A reader that finds a lease with half of its length left joins without changing the word, and no reader ever releases. A writer waits
- * until the lease is over by everybody's clock (config.common.error_ns). A writer has no lease: that of a dead node is taken over.
+ * A reader that finds a lease with half of its length left joins without changing the word, and no reader ever
+ * releases. A writer waits until the lease is over by every clock (config.common.error_ns). A writer has no lease:
+ * that of a dead node is taken over.
  */
 #include "lockmgr_algorithm.h"
 
@@ -12,7 +14,7 @@
 
 #define EXCLUSIVE (1ull << 63)
 #define LEASE_NS 1000000 /* as ShiftLock's evaluation of it has it */
-#define BACKOFF_NS 1000  /* behind a writer: at random, up to twice as long after each try */
+#define BACKOFF_NS 1000  /* after a writer: at random, up to twice as long after each try */
 #define DOUBLINGS 5
 #define WAIT_MAX_NS 100000 /* for a lease to end, between two looks at the word */
 
@@ -21,7 +23,7 @@ enum { LEASE_END_NS };
 
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return sizeof(uint64_t); }
 
-/* A lease may be running, or over: it stops nobody for ever. */
+/* A lease may be running, or over: it stops no client for ever. */
 static int audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)
 {
     uint64_t word = *(const uint64_t *)bytes;

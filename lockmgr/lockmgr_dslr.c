@@ -60,7 +60,10 @@ static void sleep_until(struct coro *co, struct lockmgr_hold *hold, uint64_t wai
     if (wait_ns) lockmgr_sleep(co, hold->client, wait_ns);
 }
 
-/* DEADLINE: the ticket is taken back, or a ghost's. 0: the turn has come meanwhile, or nobody could see to the ghost. */
+/*
+ * DEADLINE: the ticket is taken back, or a ghost's. 0: the turn has come meanwhile, or the ghost could not be seen
+ * to.
+ */
 static int give_up(struct coro *co, struct lockmgr_hold *hold)
 {
     bool gone = false;

@@ -1,5 +1,6 @@
 /*
- * lockmgr_halt.c - all locks of all compute nodes end together, and begin anew: nobody may remember anything of the old ones, nor be told of them.
+ * lockmgr_halt.c - all locks of all compute nodes end together, and begin anew: no lock manager may remember anything
+ * of the old ones, nor be told of them.
  *
  *     era of the lock manager    2n ── halt ──> 2n + 1 ── resume ──> 2n + 2          even: locks are granted; odd: all stands still
  *     era of a worker            2n ── rest ──> 2n + 1 ── begin ───> 2n + 2          it follows, in its own thread, one step at a time
@@ -7,13 +8,15 @@
  *     halt:    no operation is posted, no message heeded, all waits are over ──> calls end ──> no letter is under way ──> all is forgotten: it rests
  *     resume:  (all have rested, all locks are zero) ──> a worker's inbox is emptied of what is older ──> it begins
  *
- * A worker takes part where its era is the lock manager's, and even. The lock manager rests when all its workers are in its odd era: what a worker did
- * in another one tells nothing of this one, however late it comes. Who has left its loop follows no more: it has nothing under way, and rests in every era.
+ * A worker takes part where its era is the lock manager's, and even. The lock manager rests when all its workers are
+ * in its odd era: what a worker did in another one tells nothing of this one, however late it comes. A worker that
+ * has left its loop follows no more: it has nothing under way, and rests in every era.
  *
- * The race it is built around: what was posted for an old lock, or told of it, arrives when there is a new one in its place. An operation of a node that rests has
- * been answered, so it was executed before the locks were zeroed. A message of it has been answered, too, so it lies in an inbox before anybody resumes; and
- * a worker that begins leaves nothing in its inbox unread: it begins the era that it found before it looked. Messages that are younger go with them: they are sent
- * again (resets), or there are none, since nobody here has asked for a lock yet.
+ * The race it is built around: what was posted for an old lock, or told of it, arrives when there is a new one in its
+ * place. An operation of a node that rests has been answered, so it was executed before the locks were zeroed. A
+ * message of it has been answered, too, so it lies in an inbox before any of them resumes; and a worker that begins
+ * leaves nothing in its inbox unread: it begins the era that it found before it looked. Messages that are younger go
+ * with them: they are sent again (resets), or there are none, since no client here has asked for a lock yet.
  */
 #include "lockmgr.h"
 

@@ -1,9 +1,9 @@
 /*
- * lockmgr_mcs.c - MCS over the network, as ShiftLock's evaluation has it: one swap enters the queue, one CAS leaves it, and between clients
- * the lock goes from hand to hand. Exclusive only.
+ * lockmgr_mcs.c - MCS over the network, as ShiftLock's evaluation has it: one swap enters the queue, one CAS leaves
+ * it, and between clients the lock goes from hand to hand. Exclusive only.
  *
  *     word 0   the last client in the queue, as a tail (chain.h); 0: free
- *     word 1   releases that handed over: written by those who hold, for whoever wants to know whether anything moves
+ *     word 1   releases that handed over: written by holders, for clients that ask whether anything moves
  */
 #include "chain.h"
 

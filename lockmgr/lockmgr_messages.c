@@ -61,7 +61,7 @@ bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message 
     return true;
 }
 
-/* ---- messages that nobody waits for ---- */
+/* ---- messages that no client waits for ---- */
 
 /* One on its way, or (tries > 0) to be sent again. Kept with its memory until the fabric has answered. */
 struct lockmgr_letter {
@@ -138,8 +138,9 @@ static void let_wait(struct lockmgr_outbox *outbox, const struct lockmgr_letter 
 }
 
 /*
- * Answered: done, or to be sent again, since the inbox was full or nobody knows. The dead get no letters; for whom the inbox stays full, it waits
- * among those that have not been sent: a receiver that is lost must not keep all places from the others.
+ * Answered: done, or to be sent again, since the inbox was full or that is not known. The dead get no letters; where
+ * the inbox stays full, it waits among those that have not been sent: a receiver that is lost must not keep all
+ * places from the others.
  */
 static void settle_letter(struct lockmgr_worker *worker, struct lockmgr_letter *letter, uint64_t now_ns)
 {

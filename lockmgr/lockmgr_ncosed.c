@@ -1,12 +1,13 @@
 /*
- * lockmgr_ncosed.c - N-CoSED (Narravula et al., CCGrid '07), with a home node: the word names the last writer and counts readers. Writers
- * queue behind the last one, readers that come while it is there wait for it, and the home, the lock's server, counts readers that have left.
+ * lockmgr_ncosed.c - N-CoSED (Narravula et al., CCGrid '07), with a home node: the word names the last writer and
+ * counts readers. Writers queue after the last one, readers that come while it is there wait for it, and the home,
+ * the lock's server, counts readers that have left.
  *
  *     word 0   readers that have joined since the word was last without any 32 | the last writer's client id 32
  *
- * What is published leaves two ways to grant a writer beside readers, both closed here: a writer that replaces s readers in the word waits
- * until the home has seen s of them leave; and a reader never takes its count back by FAA, which would go off whatever has taken
- * the word meanwhile, but waits for the writer it has met.
+ * What is published leaves two ways to grant a writer beside readers, both closed here: a writer that replaces s
+ * readers in the word waits until the home has seen s of them leave; and a reader never takes its count back by FAA,
+ * which would go off whatever has taken the word meanwhile, but waits for the writer it has met.
  */
 #include "must.h"
 #include "ncosed.h"
@@ -187,7 +188,7 @@ static int acquire_exclusive(struct coro *co, struct lockmgr_hold *hold)
         if (tries == 0) client->stats.times_ns[LOCKMGR_FIRST_EXCLUSIVE] += lockmgr_now_ns(client) - begin_ns;
         if (old == expected) break;
         client->stats.retries++;
-        bool both = old >> WRITER_SHIFT && (uint32_t)old; /* readers wait for that writer: nobody may come between */
+        bool both = old >> WRITER_SHIFT && (uint32_t)old; /* readers wait for that writer: no other may come between */
         expected = both && !PLANT(ncosed_comes_between) ? 0 : old;
     }
     client->stats.immediate += expected == 0;
@@ -205,7 +206,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 
 /* ---- release ---- */
 
-/* All readers that have joined behind this writer: their JOINs come, if they are not there yet. */
+/* All readers that have joined after this writer: their JOINs come, if they are not there yet. */
 static void let_readers_in(struct coro *co, struct lockmgr_hold *hold, uint64_t readers)
 {
     struct lockmgr_worker *worker = hold->client->worker;

@@ -1,4 +1,7 @@
-/* lockmgr_netchain.c - a client of NetChain's locks: swaps its number into the register, tries again while somebody else's is there. */
+/*
+ * lockmgr_netchain.c - a client of NetChain's locks: swaps its number into the register, tries again while another
+ * one's is there.
+ */
 #include "netchain.h"
 #include "plant.h"
 
@@ -15,7 +18,7 @@ enum {
     WATCHED,
     SINCE_NS,
     SILENT_NS
-};                                                  /* hold->words; OTHER: who was there instead, WATCHED: since when */
+}; /* hold->words; OTHER: the client that was there instead, WATCHED: since when */
 enum { ASKING, GRANTED, REFUSED, RELEASING, OVER }; /* STATE */
 
 /* What a worker knows of the chain. */
@@ -56,7 +59,10 @@ static void ask_which(struct lockmgr_worker *worker)
     lockmgr_queue(worker, worker->lockmgr->config.server_cn, 0, &wire);
 }
 
-/* Nobody waits for the answer: if this is lost, somebody who wants the lock will ask for it (NETCHAIN_QUERY). */
+/*
+ * The client does not wait for the answer: if this is lost, the next client that wants the lock will ask for it
+ * (NETCHAIN_QUERY).
+ */
 static void take_back(struct lockmgr_worker *worker, uint32_t client, uint64_t lock, uint32_t holder)
 {
     const struct view *view = worker->own;
@@ -90,7 +96,7 @@ static bool await_answer(struct coro *co, struct lockmgr_hold *hold, uint32_t lo
     return hold->words[STATE] != state;
 }
 
-/* Nobody of the chain has answered. 0: asked which chain it is, by now, and to be tried again. */
+/* No switch of the chain has answered. 0: asked which chain it is, by now, and to be tried again. */
 static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns)
 {
     ask_which(hold->client->worker);
@@ -100,7 +106,7 @@ static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns)
 
 /* ---- acquire ---- */
 
-/* Somebody's number that stays there for long: is it still his? */
+/* Another client's number that stays there for long: does that client still hold it? */
 static void ask_holder(struct lockmgr_hold *hold, uint32_t holder)
 {
     struct lockmgr_client *client = hold->client;
@@ -119,7 +125,7 @@ static void ask_holder(struct lockmgr_hold *hold, uint32_t holder)
     lockmgr_queue(client->worker, cn, worker, &wire);
 }
 
-/* Whose number may be replaced, instead of nobody's: a dead client's; and one's own, of a call that is over. */
+/* Which number may be replaced besides 0: a dead client's; and one's own, of a call that is over. */
 static uint32_t replaceable(struct lockmgr_hold *hold, uint32_t holder)
 {
     const struct lockmgr_client *client = hold->client;
@@ -211,8 +217,8 @@ static void note_answer(struct lockmgr_worker *worker, struct lockmgr_hold *hold
 }
 
 /*
- * The first hold behind that client and lock; NULL: there is none. Not one that is being released: the switches may have done that, and
- * granted the lock to another one, without an answer. What is told last would be what they know.
+ * The first hold after that client and lock; NULL: there is none. Not one that is being released: the switches may
+ * have done that, and granted the lock to another one, without an answer. What is told last would be what they know.
  */
 static struct lockmgr_hold *hold_behind(struct lockmgr_worker *worker, uint64_t client, uint64_t lock)
 {

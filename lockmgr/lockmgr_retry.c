@@ -22,7 +22,7 @@ static int audit(const struct lockmgr_config *config, const void *bytes, struct 
                                (unsigned long long)(word >> EXCLUSIVE_SHIFT), (uint32_t)word);
 }
 
-/* Its increment is taken back: nobody else has counted on it, since no grant names readers. */
+/* Its increment is taken back: no other client has counted on it, since no grant names readers. */
 static int leave(struct coro *co, struct lockmgr_hold *hold, int code)
 {
     uint64_t old;

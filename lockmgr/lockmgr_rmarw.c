@@ -71,7 +71,7 @@ static int let_readers_in(struct coro *co, struct lockmgr_hold *hold)
     return add(co, hold, addend, &old);
 }
 
-/* At the queue's head, where it waited for readers too long: whoever follows may. */
+/* At the queue's head, where it waited for readers too long: its successor may. */
 static int give_up_head(struct coro *co, struct lockmgr_hold *hold, bool flagged)
 {
     struct chain_place *place = chain_place(hold);
@@ -135,7 +135,7 @@ static int release_exclusive(struct coro *co, struct lockmgr_hold *hold)
     return 0;
 }
 
-/* Of who gave up: it holds the lock now, as the last one did. */
+/* For a waiter that gave up: it holds the lock now, as the last one did. */
 static int open_for_ghost(struct coro *co, struct lockmgr_hold *ghost)
 {
     struct chain_place *place = chain_place(ghost);
@@ -152,7 +152,7 @@ static uint64_t tend(struct coro *co, struct lockmgr_worker *worker)
 
 /* ---- readers ---- */
 
-/* So many have come that nobody may any more: with no writer there, the counts are taken down by a reader. */
+/* So many have come that no further one may: with no writer there, the counts are taken down by a reader. */
 static int take_down(struct coro *co, struct lockmgr_hold *hold, const uint64_t words[2])
 {
     uint64_t gone = words[COUNTS] >> DEPARTED_SHIFT, old;

@@ -88,7 +88,7 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
     return 0;
 }
 
-/* Nobody waits for it: until the server has it, the lock is nobody else's. */
+/* The client does not wait for it: until the server has it, no other client gets the lock. */
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;
@@ -105,7 +105,7 @@ static void deliver(struct lockmgr_worker *worker, const struct fabric_message *
     if (!hold || hold->held || hold->words[TICKET] != wire->words[1] || hold->words[STATE] == GRANTED) return;
     hold->words[SILENT_NS] = 0;
     if (wire->kind == RPC_GRANT) {
-        hold->words[STATE] = GRANTED; /* perhaps behind a refusal that another copy of the request met */
+        hold->words[STATE] = GRANTED; /* perhaps after a refusal that another copy of the request met */
         hold->words[WAITED] |= wire->words[2];
     } else if (wire->kind == RPC_REFUSED) {
         hold->words[STATE] = REFUSED;
@@ -125,7 +125,7 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
     return err_set(error, CELLAR_ERR_INVALID, "lock algorithm rpc needs a lock server");
 }
 
-/* Who was refused comes again behind those who came meanwhile. */
+/* A client that was refused comes again after those that came meanwhile. */
 static uint32_t policy_promises(const struct lockmgr_config *config)
 {
     uint64_t clients = (uint64_t)config->cn_count * config->workers_per_cn * config->clients_per_worker;

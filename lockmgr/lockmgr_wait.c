@@ -22,7 +22,7 @@ void lockmgr_signal(struct lockmgr_worker *from, struct lockmgr_client *client)
     sched_signal(from->sched, client->worker->sched, client->task, &client->signal);
 }
 
-/* ---- those who do not answer ---- */
+/* ---- servers that do not answer ---- */
 
 bool lockmgr_surely_dead(struct coro *co, struct lockmgr_client *client, uint32_t cn)
 {

@@ -9,7 +9,7 @@
 
 enum ncosed_kind {
     NCOSED_FOLLOW,  /* writer to writer: I am next */
-    NCOSED_JOIN,    /* reader to writer: I come in behind you */
+    NCOSED_JOIN,    /* reader to writer: I come in after you */
     NCOSED_GRANT,   /* to either */
     NCOSED_REPLACE, /* writer to home: I have replaced so many readers */
     NCOSED_LEFT,    /* reader to home */

@@ -10,7 +10,7 @@
 /* Of one lock, while readers have left that are still in the word, or a writer waits for some. */
 struct record {
     struct record *next;      /* of its bucket, or free */
-    struct record *next_look; /* to be seen to behind it */
+    struct record *next_look; /* to be seen to after it */
     struct fabric_addr lock;
     uint64_t left;
     uint64_t replaced, writer, ticket; /* writer 0: none waits */
@@ -193,7 +193,7 @@ static bool look_at_some(struct coro *co, struct lockmgr_worker *worker, const s
     return record != end;
 }
 
-/* How many it has seen to, of all: who hears that twice, or late, learns nothing wrong. */
+/* How many it has seen to, of all: a client that hears that twice, or late, learns nothing wrong. */
 static void answer(struct lockmgr_worker *worker, uint32_t id)
 {
     struct account *account = &((struct home *)worker->own)->accounts[id - 1];

@@ -1,20 +1,23 @@
 /*
- * netchain.h - exclusive locks in registers of a chain of switches (NetChain, NSDI '18, as NetLock's authors used it for locks): what its
- * clients, its switches and its controller tell each other.
+ * netchain.h - exclusive locks in registers of a chain of switches (NetChain, NSDI '18, as NetLock's authors used it
+ * for locks): what its clients, its switches and its controller tell each other.
  *
  *     client ── SWAP from -> to ──> head ── CHAIN ──> next ── CHAIN ──> tail ── DONE ──> client
- *                                     └── BUSY: somebody else's ──────────────────────────^   it tries again
+ *                                     └── BUSY: another client's ─────────────────────────^   it tries again
  *
- * A lock is a register: who holds it, as client and ticket, 0: nobody; and a sequence number by which a replica tells older updates.
- * Packets may be lost and come late or twice, so a SWAP that finds its work done is told so again, and a grant that nobody waits for is
- * taken back by whoever it was for.
+ * A lock is a register: its holder, as client and ticket, 0: none; and a sequence number by which a replica tells
+ * older updates. Packets may be lost and come late or twice, so a SWAP that finds its work done is told so again, and
+ * a grant without a waiter is taken back by the client that it was for.
  *
  * The controller (the lock server's first worker) numbers the configurations of the chain: epochs.
  *   INV-NETCHAIN-1  what a switch or a client does for a packet, it does only in the packet's own epoch
- *   INV-NETCHAIN-2  a grant has passed all switches of its epoch's chain; a chain that only lost members goes on with all that was granted
- *   INV-NETCHAIN-3  an epoch whose chain has a switch without state (it was lost, or comes new) begins when every worker that lives has
- *                   come into it, refusing grants of older ones, and has told what it holds and is not releasing
- *   INV-NETCHAIN-4  a switch takes orders only for the incarnation that it is: those for what it was before it failed are void
+ *   INV-NETCHAIN-2  a grant has passed all switches of its epoch's chain; a chain that only lost members goes on with
+ *                   all that was granted
+ *   INV-NETCHAIN-3  an epoch whose chain has a switch without state (it was lost, or comes new) begins when every
+ *                   worker that lives has come into it, refusing grants of older ones, and has told what it holds and
+ *                   is not releasing
+ *   INV-NETCHAIN-4  a switch takes orders only for the incarnation that it is: those for what it was before it failed
+ *                   are void
  */
 #pragma once
 
@@ -32,7 +35,10 @@ static inline uint32_t netchain_sequence(uint64_t cell) { return (uint32_t)cell;
 static inline uint32_t netchain_holder_of(uint32_t id, uint64_t ticket) { return id << 16 | (ticket & 0xffff); }
 static inline uint32_t netchain_client(uint32_t holder) { return holder >> 16; }
 
-/* A switch's own register: epoch 32 | incarnation 16 | next 8 | flags 8; next: which switch is behind it, NETCHAIN_TAIL: none. */
+/*
+ * A switch's own register: epoch 32 | incarnation 16 | next 8 | flags 8; next: which switch comes after it,
+ * NETCHAIN_TAIL: none.
+ */
 #define NETCHAIN_TAIL 0xffu
 enum netchain_flags { NETCHAIN_HEAD = 1, NETCHAIN_RUNS = 2 };
 static inline uint64_t netchain_role(uint32_t epoch, uint32_t incarnation, uint32_t next, uint32_t flags)
@@ -58,20 +64,20 @@ enum netchain_kind {
     NETCHAIN_PONG,   /* a switch's: words[1] is its role */
     NETCHAIN_WHICH,  /* a worker asks for */
     NETCHAIN_VIEW,   /* ... this */
-    NETCHAIN_REPORT, /* the controller asks for the first hold behind (words[1] client, lock): */
+    NETCHAIN_REPORT, /* the controller asks for the first hold after (words[1] client, lock): */
     NETCHAIN_HOLD, /* ... words[1] client, words[2] holder, of that lock; words[3], words[4]: client and lock of the question */
-    NETCHAIN_END,  /* ... there is none behind words[3], words[4] */
+    NETCHAIN_END,  /* ... there is none after words[3], words[4] */
     NETCHAIN_QUERY /* does that worker still know of holder words[1]? else it takes it back */
 };
 
-/* Of packets that go through the chain: words[0]: epoch 32 | whom to answer: compute node 16, worker 16. */
+/* Of packets that go through the chain: words[0]: epoch 32 | the one to answer: compute node 16, worker 16. */
 static inline uint64_t netchain_route(uint32_t epoch, uint32_t cn, uint32_t worker)
 {
     return (uint64_t)epoch << 32 | (uint64_t)(cn & 0xffff) << 16 | (worker & 0xffff);
 }
 static inline uint32_t netchain_route_cn(uint64_t route) { return (uint32_t)(route >> 16) & 0xffff; }
 static inline uint32_t netchain_route_worker(uint64_t route) { return (uint32_t)route & 0xffff; }
-/* words[1]: from 32 | to 32: holders. words[2]: netchain_cell as it is behind the head, or as a BUSY found it. */
+/* words[1]: from 32 | to 32: holders. words[2]: netchain_cell as it is after the head, or as a BUSY found it. */
 static inline uint64_t netchain_change(uint32_t from, uint32_t to) { return (uint64_t)from << 32 | to; }
 static inline uint32_t netchain_from(uint64_t change) { return (uint32_t)(change >> 32); }
 static inline uint32_t netchain_to(uint64_t change) { return (uint32_t)change; }

@@ -2,10 +2,11 @@
  * netchain_controller.c - which switches make up the chain, and since when.
  *
  *     member lost, others have its state ──────────────> STARTING ──> RUNNING      (the paper's failover)
- *     nobody has it, or one comes new ──> FREEZING ──> ASKING ──> STARTING ──> RUNNING
+ *     none has it, or one comes new ──> FREEZING ──> ASKING ──> STARTING ──> RUNNING
  *
- * The state of a chain that has to be filled comes from those that it is about: each worker tells what it holds (INV-NETCHAIN-3). The
- * paper copies registers; but holders are few where registers are many, and they know when no switch is left that does.
+ * The state of a chain that has to be filled comes from those that it is about: each worker tells what it holds
+ * (INV-NETCHAIN-3). The paper copies registers; but holders are few where registers are many, and they know when no
+ * switch is left that does.
  */
 #include "netchain.h"
 
@@ -120,7 +121,7 @@ static bool is_outdated(const struct lockmgr_worker *worker, uint64_t now_ns)
     return controller->phase == WAITING && spare > 0 && all;
 }
 
-/* Those with state go in front: what they know of an update is never older than what those behind them know. */
+/* Those with state go in front: what they know of an update is never older than what those after them know. */
 static void join(struct controller *controller, uint32_t number, bool complete)
 {
     struct member *member = &controller->members[number];
@@ -204,7 +205,7 @@ static void ask(struct lockmgr_worker *worker, uint32_t number)
     lockmgr_queue(worker, number / per_cn, number % per_cn, &wire);
 }
 
-/* True: everybody who lives has told all. */
+/* True: all living workers have told all. */
 static bool ask_all(struct lockmgr_worker *worker, uint64_t now_ns)
 {
     struct controller *controller = worker->own;
@@ -238,7 +239,10 @@ static void proceed(struct lockmgr_worker *worker, uint64_t now_ns)
         tell_view(worker, i / config->workers_per_cn, i % config->workers_per_cn);
 }
 
-/* Those who are silent are asked for a sign of life; those who were left out, and do not know it, lose what they believe to know. */
+/*
+ * Silent ones are asked for a sign of life; those that were left out, and do not know it, lose what they believe to
+ * know.
+ */
 static void ping(struct lockmgr_worker *worker, uint64_t now_ns)
 {
     struct controller *controller = worker->own;

@@ -1,9 +1,9 @@
 /*
- * netlock.c - NetLock's client, and the algorithm's place in the table. A client sends its request to the switch and waits for a grant,
- * whoever grants; what it does not want (any more) it gives back.
+ * netlock.c - NetLock's client, and the algorithm's place in the table. A client sends its request to the switch and
+ * waits for a grant, from switch or server; what it does not want (any more) it gives back.
  *
- * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). Who has waited for an eighth of a lease renews it before it
- * believes that it holds: one round trip more, for those who waited anyway.
+ * A grant may come late, so a lease counts from the request (INV-NETLOCK-8). A client that has waited for an eighth
+ * of a lease renews it before it believes that it holds: one round trip more, after a wait.
  */
 #include "netlock.h"
 
@@ -15,7 +15,7 @@
 #define BELIEVE_PART 8  /* of a lease: older grants are renewed first, */
 #define BELIEVE_TRIES 2 /* ... so often; then they may be so many times as old */
 #define BELIEVE_LATE 3
-#define REJECTED_RTTS 4 /* until who was beyond its quota asks again, at least */
+#define REJECTED_RTTS 4 /* until a client that was beyond its quota asks again, at least */
 #define DOUBLINGS_MAX 6
 #define TENANT_RATE 1000000 /* of each tenant, a second, unless the configuration says otherwise */
 
@@ -147,7 +147,7 @@ static struct netlock_packet packet_of(struct lockmgr_hold *hold, enum netlock_o
     return packet;
 }
 
-/* A datagram: whether it arrived nobody knows, but an error of the sender's own node is told. */
+/* A datagram: whether it arrived is not known, but an error of the sender's own node is told. */
 static int send(struct coro *co, struct lockmgr_hold *hold, enum netlock_op op)
 {
     struct netlock_packet packet = packet_of(hold, op);
@@ -167,7 +167,10 @@ static void begin(struct lockmgr_hold *hold)
 
 static uint64_t sooner(uint64_t a_ns, uint64_t b_ns) { return a_ns < b_ns ? a_ns : b_ns; }
 
-/* Who does not know where the lock is cannot tell which of the two is silent; a server that is dead does not stop the switch's locks. */
+/*
+ * A client that does not know where the lock is cannot tell which of the two is silent; a server that is dead does
+ * not stop the switch's locks.
+ */
 static int unanswered(struct lockmgr_hold *hold, uint64_t asked_ns)
 {
     return lockmgr_unanswered(hold->client, "the lock server, or the switch before it,", asked_ns,
@@ -215,7 +218,10 @@ static int confirm(struct coro *co, struct lockmgr_hold *hold)
     }
 }
 
-/* Waits until a grant, a rejection, or until_ns; asks meanwhile whether whoever has the request is still there. */
+/*
+ * Waits until a grant, a rejection, or until_ns; asks meanwhile whether the server or switch that has the request is
+ * still there.
+ */
 static int wait(struct coro *co, struct lockmgr_hold *hold, uint64_t until_ns)
 {
     const struct want *want = want_of(hold);

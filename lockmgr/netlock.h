@@ -1,19 +1,20 @@
 /*
- * netlock.h - what the files of NetLock share: packets as messages, options, the lock server's state. docs/locks.md draws the whole.
+ * netlock.h - what the files of NetLock share: packets as messages, options, the lock server's state. docs/locks.md
+ * draws the whole.
  *
  *     client ── ACQUIRE ──> switch ── not in its table, or overflowed ──> lock server        netlock.c, netlock_node.c, netlock_server.c
  *       ^                     │  <──────────── PUSH (q2 -> q1) ───────────────┘ │
  *       └────── GRANT ────────┴─────────────────────────── GRANT ───────────────┘
+ * A lock is granted by exactly one of the switch and the server's worker that looks after it, which hands it over and
+ * gets it back:
  *
- * Who grants a lock: exactly one of the switch and the server's worker that looks after it, which hands it over and gets it back:
- *
- *     OWNED ─ PREPARE ─> PAUSING ─ PREPARED ─> DRAINING ─ nobody holds: INSTALL ─> INSTALLING ─ INSTALLED ─> AWAY
+ *     OWNED ─ PREPARE ─> PAUSING ─ PREPARED ─> DRAINING ─ no holder: INSTALL ────> INSTALLING ─ INSTALLED ─> AWAY
  *       ^                                                                                                     │ its slots are for others
- *       └────────────────── REMOVED: nobody holds, nobody waits ─ CLOSING <── CLOSE ─ SETTLING <──────────────┘
+ *       └────────────────── REMOVED: no holder and no waiter ──── CLOSING <── CLOSE ─ SETTLING <──────────────┘
  *
  * INV-NETLOCK-6  the server grants in OWNED and PAUSING only, the switch from INSTALL to REMOVED only
- * INV-NETLOCK-7  a switch that has lost its registers grants nothing of its last life: the server takes all locks back, and grants them when
- *                every lease of that life is over
+ * INV-NETLOCK-7  a switch that has lost its registers grants nothing of its last life: the server takes all locks
+ *                back, and grants them when every lease of that life is over
  * INV-NETLOCK-8  a client counts its lease from before it asked for it
  */
 #pragma once
@@ -95,10 +96,10 @@ struct netlock_lock {
     uint32_t move, left, slots; /* in the switch */
     uint64_t asked_ns;          /* the switch, last, */
     uint32_t asked;             /* ... and how often, in this place */
-    uint64_t not_before_ns;     /* grants nothing: somebody may hold it by a switch that is gone */
+    uint64_t not_before_ns;     /* grants nothing: a client may hold it by a switch that is gone */
     struct netlock_request *held;
     uint32_t shared, exclusive;                       /* of these */
-    struct netlock_queue waiting[NETLOCK_PRIORITIES]; /* who came to the server */
+    struct netlock_queue waiting[NETLOCK_PRIORITIES]; /* requests that came to the server */
     struct netlock_queue over[NETLOCK_PRIORITIES];    /* q2: by seq */
     uint64_t returned[NETLOCK_PRIORITIES];            /* as the switch has said last */
     uint64_t sent[NETLOCK_PRIORITIES];
@@ -135,7 +136,7 @@ void netlock_server_close(struct lockmgr_worker *worker);
 void netlock_server_deliver(struct lockmgr_worker *worker, const struct fabric_message *message,
                             const struct lockmgr_message_wire *wire);
 uint64_t netlock_server_tend(struct coro *co, struct lockmgr_worker *worker);
-bool netlock_server_idle(const struct lockmgr_worker *worker); /* nobody holds or waits */
+bool netlock_server_idle(const struct lockmgr_worker *worker); /* no client holds or waits */
 int netlock_server_audit(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
 
 /* netlock_server.c: grants whatever can be granted. */
@@ -156,7 +157,7 @@ bool netlock_over_settled(const struct lockmgr_worker *worker, const struct netl
 void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *lock, const struct netlock_packet *packet);
 /* The switch has begun a new life. */
 void netlock_move_all_back(struct lockmgr_worker *worker, uint32_t incarnation);
-/* Asks again what has not been answered, goes on where nobody holds a lock any more. */
+/* Asks again what has not been answered, goes on where no client holds a lock any more. */
 void netlock_move_step(struct lockmgr_worker *worker, struct netlock_lock *lock);
 /* The same of all that move. */
 void netlock_move_steps(struct lockmgr_worker *worker);

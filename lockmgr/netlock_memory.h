@@ -12,7 +12,7 @@
 
 struct netlock_demand {
     uint32_t rate;       /* requests, in any unit */
-    uint32_t contention; /* at once, at most; 0: nobody wants it */
+    uint32_t contention; /* at once, at most; 0: it is not wanted */
     uint32_t slots;      /* out */
 };
 

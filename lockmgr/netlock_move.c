@@ -1,9 +1,10 @@
 /*
- * netlock_move.c - locks move between the server and the switch while clients use them (netlock.h draws the way); which ones, the knapsack
- * says; and all of them come back when the switch has lost its registers.
+ * netlock_move.c - locks move between the server and the switch while clients use them (netlock.h draws the way);
+ * which ones, the knapsack says; and all of them come back when the switch has lost its registers.
  *
- * Numbers keep the order: from PREPARED on the switch numbers all requests and passes them on, and who came to the server before has the
- * numbers below. The switch does not know them until INSTALL tells how many there are.
+ * Numbers keep the order: from PREPARED on the switch numbers all requests and passes them on, and a request that
+ * came to the server before has the numbers below. The switch does not know them until INSTALL tells how many there
+ * are.
  */
 #include "must.h"
 #include "netlock.h"
@@ -120,7 +121,7 @@ static void move_next_in(struct lockmgr_worker *worker)
     }
 }
 
-/* Those who came before the switch numbered any get the numbers below. */
+/* Those that came before the switch numbered any get the numbers below. */
 static void number_waiting(struct netlock_lock *lock, uint32_t priority)
 {
     struct netlock_queue *queue = &lock->waiting[priority], *over = &lock->over[priority];
@@ -248,8 +249,8 @@ void netlock_move_answer(struct lockmgr_worker *worker, struct netlock_lock *loc
 /* ---- dealing ---- */
 
 /*
- * What of its requests the switch does not serve itself: seen while it is there, and forgotten slowly behind that. When it has just come, those
- * that came before it say nothing.
+ * What of its requests the switch does not serve itself: seen while it is there, and forgotten slowly after that.
+ * When it has just come, those that came before it say nothing.
  */
 static void note_misses(struct netlock_lock *lock)
 {

@@ -77,7 +77,7 @@ static void emit(struct node *node, struct fabric_switch_packet *packet, const s
 
 /* ---- packets in ---- */
 
-/* Who may send what: nobody outside makes packets that only the switch itself makes. */
+/* Which node may send what: none outside makes packets that only the switch itself makes. */
 static bool allowed(const struct node *node, const struct fabric_switch_packet *packet, enum netlock_op op)
 {
     const struct lockmgr_config *config = config_of(node);

@@ -25,7 +25,10 @@ static void insert(struct netlock_queue *queue, struct netlock_request *request)
     if (!request->next) queue->last = request;
 }
 
-/* The same number twice, or the same request under another number: the switch hears of the latter's number, but of nobody. */
+/*
+ * The same number twice, or the same request under another number: the switch hears of the latter's number, but of no
+ * request.
+ */
 static bool known(const struct netlock_queue *queue, const struct netlock_packet *packet, bool *twice)
 {
     *twice = false;

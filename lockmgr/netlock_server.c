@@ -142,7 +142,7 @@ void netlock_serve(struct lockmgr_worker *worker, struct netlock_lock *lock)
     }
 }
 
-/* Takes a holder away, whoever he is. */
+/* Takes any holder away. */
 static void drop(struct lockmgr_worker *worker, struct netlock_lock *lock, struct netlock_request *request)
 {
     struct netlock_request **at = &lock->held;
@@ -175,7 +175,7 @@ static void acquire(struct lockmgr_worker *worker, struct netlock_lock *lock, co
     netlock_serve(worker, lock);
 }
 
-/* Between OWNED and AWAY numbered requests are behind those without a number, whichever comes first. */
+/* Between OWNED and AWAY numbered requests come after those without a number, whichever comes first. */
 static void arrive(struct lockmgr_worker *worker, const struct netlock_packet *packet)
 {
     struct netlock_lock *lock = lock_of(netlock_server_of(worker), packet->lock, true);

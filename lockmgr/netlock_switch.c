@@ -82,7 +82,7 @@ static void read_rooms(struct pass *pass, uint32_t own)
         if (i != own) pass->room[i] = *touch_own(pass, NETLOCK_ROOM, i);
 }
 
-/* Number and slot of what is behind `at` in the ring. */
+/* Number and slot of what comes after `at` in the ring. */
 static uint64_t behind(const struct pass *pass, uint64_t at)
 {
     uint32_t slot = netlock_lower(at) + 1, right = pass->right + PLANT(netlock_bound_beyond);
@@ -267,7 +267,7 @@ static uint32_t priority_of(struct pass *pass, uint32_t slot)
     return found;
 }
 
-/* RELEASE, EXPIRE: only who is named in the slot gives it back, and only once. */
+/* RELEASE, EXPIRE: only the client named in the slot gives it back, and only once. */
 static void give_back(struct pass *pass)
 {
     const struct netlock_packet *packet = pass->packet;
@@ -311,9 +311,9 @@ static void answer_ask(struct pass *pass)
         emit(pass, NETLOCK_TO_CLIENT, NETLOCK_HERE);
 }
 
-/* ---- who is next? ---- */
+/* ---- the next one ---- */
 
-/* The first priority before `end` that has anybody; end: none. */
+/* The first priority before `end` that has a request; end: none. */
 static uint32_t most_urgent(const struct pass *pass, uint32_t end)
 {
     uint32_t found = end;
@@ -372,7 +372,7 @@ static void give_up_credit(struct pass *pass, uint32_t priority)
     next->mode = LOCKMGR_SHARED;
 }
 
-/* The next one that may share: behind this one, else the first of a lower priority. False: nobody. */
+/* The next one that may share: after this one, else the first of a lower priority. False: there is none. */
 static bool follower(struct pass *pass, uint64_t at, uint32_t *priority, uint64_t *next)
 {
     *next = behind(pass, at);
@@ -394,7 +394,7 @@ static void take_shared(struct pass *pass)
     for (uint32_t j = 0; j < i; j++) higher = higher || *touch_own(pass, NETLOCK_EXCLUSIVES, j);
     uint64_t *holders = touch_own(pass, NETLOCK_HOLDERS, 0);
     if (!there || higher || *holders & NETLOCK_EXCLUSIVE_HOLDER) {
-        /* It is gone, and whoever let it go has looked; or one of a higher priority has come since. */
+        /* It is gone, and the packet that let it go has looked; or one of a higher priority has come since. */
         if (credit) give_up_credit(pass, i);
         uint32_t best = most_urgent(pass, i);
         if (!credit && best < i && *holders == 0) look(pass, best, pass->head[best], true);

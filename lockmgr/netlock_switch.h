@@ -1,20 +1,24 @@
 /*
- * netlock_switch.h - NetLock's switch: a program over register arrays, packet in, packets out (sections 4.2 to 4.4 of its paper). No
- * fabric: a node of one runs it (netlock_node.c), and test/unit/test_netlock_switch.c holds it to a plain queue.
+ * netlock_switch.h - NetLock's switch: a program over register arrays, packet in, packets out (sections 4.2 to 4.4 of
+ * its paper). No fabric: a node of one runs it (netlock_node.c), and test/unit/test_netlock_switch.c holds it to a
+ * plain queue.
  *
  *     packet ──> match lock ──> bounds ──> head ──> room ──> exclusives ──> holders ──> tail ──> slot ──> grant, forward, room
  *                   ^                                                                             │
  *                   └───────────────────────────── recirculated: one more pass ───────────────────┘
  *
- * In one pass a packet touches each array once at most, in the order of the stages, and at one index: who owns the registers refuses all
- * else (fabric_switch.h). Between two passes of one packet others go through. All slots are one array; each lock owns a region of it for each priority, used as a ring:
+ * In one pass a packet touches each array once at most, in the order of the stages, and at one index: who owns the
+ * registers refuses all else (fabric_switch.h). Between two passes of one packet others go through. All slots are one
+ * array; each lock owns a region of it for each priority, used as a ring:
  *
  *     slots   ... | left  done  head>held  held  waits  <tail  free  right | ...         q1; q2 is at the lock server
  *
- * INV-NETLOCK-1  holders counts the slots that are held, and those given back whose packet has not yet come round again: never fewer
- * INV-NETLOCK-2  nobody holds and somebody waits: a packet of that lock is on its way that will look
+ * INV-NETLOCK-1  holders counts the slots that are held, and those given back whose packet has not yet come round
+ *                again: never fewer
+ * INV-NETLOCK-2  no client holds and one waits: a packet of that lock is on its way that will look
  * INV-NETLOCK-3  a slot is given back once, by the client and transaction that it names
- * INV-NETLOCK-4  room's backlog is `sent` less `returned`: requests that the server has, or that were lost on their way there
+ * INV-NETLOCK-4  room's backlog is `sent` less `returned`: requests that the server has, or that were lost on their
+ *                way there
  * INV-NETLOCK-5  while there is a backlog only the server's pushes enter the queue, each once, in their order
  */
 #pragma once
@@ -29,19 +33,19 @@
 #define NETLOCK_SERVERS 64 /* workers of the lock server, at most */
 #define NETLOCK_OUT 2      /* packets that one pass sends at most */
 #define NETLOCK_ARRAYS_MAX 48
-#define NETLOCK_AT_SERVER (1u << 31) /* in a grant's slot: a number of the server's, who granted it */
+#define NETLOCK_AT_SERVER (1u << 31) /* in a grant's slot: a number of the server's, which granted it */
 #define NETLOCK_BASE_SEQ                                                                                               \
     (1ull << 20) /* what a lock's forwarded requests are numbered from: room below for those that came before */
 #define NETLOCK_SEQ_SHIFT 32 /* of prev, seq: the number of a request; below it those that follow it without a number */
 
-#define NETLOCK_LATE UINT32_MAX /* client of a PROBE, and so of its answer: somebody has looked a while ago */
+#define NETLOCK_LATE UINT32_MAX /* client of a PROBE, and so of its answer: a packet has looked a while ago */
 
 enum netlock_op {
     /* clients to the switch; what is not in its table it hands to the server */
     NETLOCK_ACQUIRE, /* client, txn, mode, priority, tenant. To the server: seq of one that overflowed */
     NETLOCK_RELEASE, /* client, txn, slot */
     NETLOCK_RENEW,   /* the same: the lease begins anew; seq comes back in the answer */
-    NETLOCK_ASK,     /* client, txn: whoever has that request, is it there? */
+    NETLOCK_ASK,     /* client, txn: is that request there, at the switch or the server? */
     /* switch or server to clients */
     NETLOCK_GRANT,   /* txn, slot */
     NETLOCK_REJECT,  /* txn: the tenant is beyond its quota */
@@ -65,7 +69,7 @@ enum netlock_op {
     /* within the switch */
     NETLOCK_EXPIRE, /* its control plane: prev is the time of the lease that is over */
     NETLOCK_RETIRE, /* recirculated: a slot was given back */
-    NETLOCK_TAKE,   /* recirculated: who is next */
+    NETLOCK_TAKE,   /* recirculated: the next one */
     NETLOCK_OPS
 };
 enum netlock_tag {
@@ -131,8 +135,9 @@ void netlock_switch_pass(struct netlock_switch *sw, const struct netlock_packet 
  */
 void netlock_switch_control(struct netlock_switch *sw, const struct netlock_packet *packet, struct netlock_out *out);
 /*
- * A turn of the control plane: looks at `cells` registers at most, where the last turn has stopped, and calls expire() with a packet for each
- * lease that has run out, or whose client is gone (NULL: nobody is). The caller lets them through the data plane. True: once around.
+ * A turn of the control plane: looks at `cells` registers at most, where the last turn has stopped, and calls
+ * expire() with a packet for each lease that has run out, or whose client is gone (NULL: none is). The caller lets
+ * them through the data plane. True: once around.
  */
 struct netlock_poll {
     uint64_t now_ns, lease_ns;
@@ -148,5 +153,8 @@ struct netlock_switch_stats {
     uint32_t locks, slots_used; /* now */
 };
 const struct netlock_switch_stats *netlock_switch_stats(const struct netlock_switch *sw);
-/* 0, or -CORRUPT: somebody holds or waits, or the registers of that lock (0: of any) contradict each other, though nothing is under way. */
+/*
+ * 0, or -CORRUPT: a client holds or waits, or the registers of that lock (0: of any) contradict each other, though
+ * nothing is under way.
+ */
 NODISCARD int netlock_switch_audit(const struct netlock_switch *sw, uint64_t lock, struct cellar_error *error);

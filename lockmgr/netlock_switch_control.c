@@ -192,7 +192,7 @@ static bool prepare(struct netlock_switch *sw, const struct netlock_packet *pack
     return true;
 }
 
-/* The switch grants the lock now. Those who wait at the server come before all that were forwarded since. */
+/* The switch grants the lock now. Those that wait at the server come before all that were forwarded since. */
 static bool install(struct netlock_switch *sw, const struct netlock_packet *packet)
 {
     struct netlock_entry *entry = netlock_switch_find(sw, packet->lock);

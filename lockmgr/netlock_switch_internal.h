@@ -12,7 +12,7 @@
     X(METER, 0, TENANT)     /* ns at which it has used up what it has asked for */                                     \
     X(REQUESTS, 0, LOCK)    /* acquires since the server asked */                                                      \
     X(LEFT, 1, LOCKS)       /* of its region, first slot, */                                                           \
-    X(RIGHT, 2, LOCKS)      /* ... and the one behind the last */                                                      \
+    X(RIGHT, 2, LOCKS)      /* ... and the one after the last */                                                       \
     X(RETURNED, 3, LOCKS)   /* prev, seq: the latest request that the server has pushed */                             \
     X(HEAD, 4, LOCKS)       /* number from 0 in the upper half, slot in the lower one */                               \
     X(ROOM, 5, LOCKS)       /* backlog in the upper half, slots in use in the lower one */                             \
@@ -55,7 +55,7 @@ struct netlock_switch {
     uint32_t *indexes;   /* free indexes of locks: a stack of free_indexes */
     uint32_t free_indexes;
     uint32_t *places;    /* by index: where in the table its lock is */
-    uint32_t highest;    /* behind the highest index that was ever used: the lowest free one is given out first */
+    uint32_t highest;    /* after the highest index that was ever used: the lowest free one is given out first */
     uint32_t *under_way; /* by index: packets that come round again */
     uint32_t moves[NETLOCK_SERVERS]; /* by server worker: the latest one prepared */
     uint32_t incarnation;

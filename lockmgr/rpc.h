@@ -1,15 +1,15 @@
 /*
- * rpc.h - locks kept by a server: a queue for each lock in its memory, messages to and from it (DSLR's baseline "Traditional"; with the
- * policy `try` ShiftLock's "RPC").
+ * rpc.h - locks kept by a server: a queue for each lock in its memory, messages to and from it (DSLR's baseline
+ * "Traditional"; with the policy `try` ShiftLock's "RPC").
  *
  *     client ── ACQUIRE ──> server: grant, queue or refuse ── GRANT | REFUSED ──> client ── RELEASE ──> server: the next ones
  *
- * A request is named by its client and a ticket, which counts that client's calls: messages may come late and twice. What a worker sends
- * arrives in order (fabric.h, rule 1), so nothing asks for a lock behind its own RELEASE; a RELEASE that has to be sent again may arrive
- * behind the next call's ACQUIRE.
+ * A request is named by its client and a ticket, which counts that client's calls: messages may come late and twice.
+ * What a worker sends arrives in order (fabric.h, rule 1), so nothing asks for a lock after its own RELEASE; a
+ * RELEASE that has to be sent again may arrive after the next call's ACQUIRE.
  *   INV-RPC-1  the server grants no request beside one that excludes it, whatever was said twice
  *   INV-RPC-2  a request is over when its RELEASE has come, or its compute node is dead
- *   INV-RPC-3  policy fifo: while somebody waits, nobody who came later is granted
+ *   INV-RPC-3  policy fifo: while a request waits, none that came later is granted
  */
 #pragma once
 

@@ -193,7 +193,7 @@ static void end_request(struct lockmgr_worker *worker, struct lock *lock, struct
     if (lock->waiting) grant_next(worker, lock);
 }
 
-/* May it go to the front: is there nobody whose turn is before? */
+/* May it go to the front: is there no request whose turn is before? */
 static bool in_turn(const struct lockmgr_worker *worker, const struct lock *lock, enum lockmgr_mode mode)
 {
     if (worker->lockmgr->policy == RPC_FIFO && !PLANT(rpc_overtakes)) return lock->waiting == 0;
@@ -238,7 +238,7 @@ void rpc_server_deliver(struct lockmgr_worker *worker, const struct fabric_messa
     if (!lockmgr_locate(config, id, &cn, &from, &client) || cn != message->from_cn || from != message->from_worker)
         return;
     if (wire->words[2] > LOCKMGR_EXCLUSIVE) return;
-    /* What it said before it died may be read behind its burial. */
+    /* What it said before it died may be read after its burial. */
     if (lockmgr_dead(worker->lockmgr, cn)) return;
     struct lock *lock = lock_of(worker->own, wire->lock);
     struct request wanted = {.id = id, .ticket = wire->words[1], .mode = (uint8_t)wire->words[2]};

@@ -160,7 +160,7 @@ static bool is_void(struct lockmgr_hold *hold, uint16_t era)
     return shiftlock_is_frozen(hold->client->worker, hold->lock, era);
 }
 
-/* What the entry's era says of one who came in `era`. */
+/* What the entry's era says of one that came in `era`. */
 static bool is_over(struct lockmgr_hold *hold, struct shiftlock_entry entry, uint16_t era)
 {
     shiftlock_seen_era(hold->client->worker, hold->lock, shiftlock_era(entry));
@@ -391,7 +391,10 @@ static int acquire(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline
 
 /* ---- a writer's release ---- */
 
-/* The one behind has swapped the tail already; its message is on its way. False: not within a lease, or it does not matter any more. */
+/*
+ * The successor has swapped the tail already; its message is on its way. False: not within a lease, or it does not
+ * matter any more.
+ */
 static bool await_successor(struct coro *co, struct lockmgr_hold *hold)
 {
     struct lockmgr_client *client = hold->client;

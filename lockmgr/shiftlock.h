@@ -45,11 +45,11 @@ static inline bool shiftlock_era_after(uint16_t a, uint16_t b) { return (int16_t
 /* ---- messages ---- */
 
 enum shiftlock_kind {
-    SHIFTLOCK_SUCCESSOR, /* to whom the sender follows */
+    SHIFTLOCK_SUCCESSOR, /* to the one that the sender follows */
     SHIFTLOCK_HANDOVER,  /* the lock is yours */
     SHIFTLOCK_DRAIN,     /* the lock is yours once so many readers have released it */
     SHIFTLOCK_RECOVER,   /* to the server: nothing moves */
-    SHIFTLOCK_FREEZE, /* from the server: nobody of yours takes this lock any more, in eras up to that one; tell me when nobody holds it */
+    SHIFTLOCK_FREEZE, /* from the server: no client of yours takes this lock any more, in eras up to that one; tell me when none holds it */
     SHIFTLOCK_FROZEN, /* to the server: so it is */
     SHIFTLOCK_THAW,   /* from the server: that is the era now, begin again */
 };
@@ -89,7 +89,7 @@ struct shiftlock_ghost {
     struct shiftlock_ghost *next;
     struct fabric_addr lock;
     uint32_t client;
-    bool tried;       /* to leave as the last one: somebody is behind it */
+    bool tried;       /* to leave as the last one: it has a successor */
     uint64_t tail;    /* its own, in the entry */
     uint64_t look_ns; /* when to look at the entry again */
     struct shiftlock_place place;
@@ -101,7 +101,7 @@ struct shiftlock_frozen {
     struct fabric_addr lock;
     uint32_t server_worker;
     uint16_t era;
-    bool told; /* the server that nobody here holds it */
+    bool told; /* the server that no client here holds it */
 };
 
 struct shiftlock_worker {
@@ -158,6 +158,6 @@ NODISCARD int shiftlock_read(struct coro *co, struct lockmgr_client *client, str
 /* The queue's last writer leaves it and lets waiting readers in: true if it was the last one, of that era. */
 NODISCARD int shiftlock_leave(struct coro *co, struct lockmgr_client *client, struct fabric_addr lock, uint64_t tail,
                               const struct shiftlock_place *place, struct shiftlock_entry *old);
-/* The message that gives a place's grant to its successor; false: its tail names nobody. */
+/* The message that gives a place's grant to its successor; false: its tail names no client. */
 bool shiftlock_pass(const struct lockmgr_config *config, struct fabric_addr lock, const struct shiftlock_place *place,
                     uint32_t *cn, uint32_t *worker, struct lockmgr_message_wire *wire);

@@ -35,7 +35,7 @@ bool shiftlock_is_frozen(const struct lockmgr_worker *worker, struct fabric_addr
     return frozen && !shiftlock_era_after(era, frozen->era);
 }
 
-/* Those who wait for that lock look again. */
+/* Waiters for that lock look again. */
 static void signal_waiters(struct lockmgr_worker *worker, struct fabric_addr lock)
 {
     for (uint32_t i = 0; i < worker->client_count; i++)
@@ -162,7 +162,7 @@ static void pass_on(struct lockmgr_worker *worker, const struct shiftlock_ghost 
         lockmgr_queue(worker, cn, to, &wire);
 }
 
-/* It has the lock, and knows of nobody behind it. */
+/* It has the lock, and knows of no successor. */
 static enum ghost_is leave(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
 {
     struct shiftlock_entry old;
@@ -174,8 +174,9 @@ static enum ghost_is leave(struct coro *co, struct lockmgr_worker *worker, struc
 }
 
 /*
- * Whether anything moves, since nobody else may want the lock; and, having the turn to wait for readers, whether they are gone. It must not
- * leave before they are: its flip of the epoch would be the second one for a reader that the first one let in and that has not seen that.
+ * Whether anything moves, since no other client may want the lock; and, having the turn to wait for readers, whether
+ * they are gone. It must not leave before they are: its flip of the epoch would be the second one for a reader that
+ * the first one let in and that has not seen that.
  */
 static enum ghost_is look(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
 {

@@ -1,11 +1,12 @@
 /*
- * shiftlock_server.c - ShiftLock's server: resets a lock that stands still (section 3.6), once for each era, after everybody who
- * lives has let go of it (shiftlock_recovery.c says why).
+ * shiftlock_server.c - ShiftLock's server: resets a lock that stands still (section 3.6), once for each era, after
+ * every living worker has let go of it (shiftlock_recovery.c says why).
  *
  *     waiter ── RECOVER: nothing moves ──> server ── FREEZE ──> every worker ── FROZEN: none of mine holds it ──> server
- *     server: CAS of the whole entry to { era + 1, nobody } ── THAW ──> every worker: begin again
+ *     server: CAS of the whole entry to { era + 1, none } ── THAW ──> every worker: begin again
  *
- * A request of an era that is over, or that has seen other words than are there now, is void: somebody else has asked, or something moves.
+ * A request of an era that is over, or that has seen other words than are there now, is void: another client has
+ * asked, or something moves.
  */
 #include "shiftlock.h"
 
@@ -22,7 +23,7 @@ struct recovery {
     uint64_t word, epoch; /* as the request has it */
     bool asking;          /* FREEZE was sent */
     uint16_t era;
-    uint64_t ask_ns; /* when to ask again those who have not answered */
+    uint64_t ask_ns; /* when to ask again those that have not answered */
     bool answered[]; /* by cn * workers_per_cn + worker */
 };
 
@@ -110,7 +111,7 @@ static bool all_answered(const struct lockmgr_worker *worker, const struct recov
     return true;
 }
 
-/* Is the request still about what is there? Then everybody is asked. */
+/* Is the request still about what is there? Then all are asked. */
 static bool begin(struct coro *co, struct lockmgr_worker *worker, struct recovery *recovery)
 {
     struct shiftlock_entry entry;
@@ -128,7 +129,7 @@ static void ask(struct lockmgr_worker *worker, struct recovery *recovery, uint64
     tell(worker, recovery, SHIFTLOCK_FREEZE, recovery->era);
 }
 
-/* Nobody holds it, nobody takes it: only operations that change nothing for anybody are still under way. False: the fabric failed. */
+/* No client holds or takes it: only operations that change nothing are still under way. False: the fabric failed. */
 static bool reset(struct coro *co, struct lockmgr_worker *worker, const struct recovery *recovery)
 {
     struct shiftlock_entry entry, old;
@@ -169,7 +170,7 @@ uint64_t shiftlock_server_tend(struct coro *co, struct lockmgr_worker *worker)
     for (struct recovery *recovery = server->recoveries, *next; recovery; recovery = next) {
         bool over = tend_one(co, worker, recovery);
         next = recovery->next;
-        if (!over) { /* somebody may die without a message */
+        if (!over) { /* a client may die without a message */
             uint64_t look_ns = fabric_now_ns(worker->ep) + shiftlock_lease_ns(&worker->lockmgr->config) / 4;
             if (look_ns < next_ns) next_ns = look_ns;
             continue;

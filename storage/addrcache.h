@@ -1,6 +1,6 @@
 /*
  * addrcache.h - where records were last seen: a per-worker, fixed-size, lossy cache from (table, key) to address. An
- * entry is a hint: slots may have been freed, moved or reused since, so whoever uses it checks key, table and DELETED
+ * entry is a hint: slots may have been freed, moved or reused since, so its user checks key, table and DELETED
  * in the record.
  *
  * Sets of four entries, one line each, newest first: a lookup meets one line, a put in a full set drops the oldest.

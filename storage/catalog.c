@@ -85,7 +85,10 @@ int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog
     return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run);
 }
 
-/* Nobody else's chunk, ever: it need not be counted, and cannot be lost to whoever asked the heap for too much. */
+/*
+ * A chunk of this compute node alone, ever: it need not be counted, and cannot be lost to one that asked the heap for
+ * too much.
+ */
 int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, uint32_t node,
                        struct chunk_wire *run, uint64_t *offset)
 {
@@ -266,7 +269,7 @@ int catalog_lock_give(struct coro *co, struct fabric_ep *ep)
 
 /* ---- format and check ---- */
 
-/* Node 0 comes last, and its magic after all else: whoever sees it finds everything formatted. */
+/* Node 0 comes last, and its magic after all else: a process that sees it finds everything formatted. */
 static int format(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, struct cellar_error *error)
 {
     const struct catalog *catalog = &home->catalog;
@@ -368,7 +371,10 @@ static int pool_used(struct coro *co, struct fabric_ep *ep, const struct catalog
     return 0;
 }
 
-/* One node that does not answer, or whose memory is blank, in a pool that is in use: nobody has noticed that it was lost. */
+/*
+ * One node that does not answer, or whose memory is blank, in a pool that is in use: no compute node has noticed that
+ * it was lost.
+ */
 static int blank_find(struct coro *co, struct fabric_ep *ep, struct catalog_home *home)
 {
     struct catalog *catalog = &home->catalog;

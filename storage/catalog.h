@@ -30,7 +30,7 @@ struct catalog {
     uint64_t seal_offset; /* behind those */
     bool closed;          /* it was when it was opened: its seal holds */
     int32_t
-        away; /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells who is now) */
+        away; /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells which is now) */
     uint32_t table_count;
     struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX]; /* by id - 1 */
 };
@@ -44,8 +44,8 @@ struct catalog_shape {
 };
 
 /*
- * Formats the pool if it is fresh, else checks it; then reads all tables. `shared`: other processes may do the same now. Nobody may use it
- * before it has joined (members.h).
+ * Formats the pool if it is fresh, else checks it; then reads all tables. `shared`: other processes may do the same
+ * now. No thread may use it before it has joined (members.h).
  */
 NODISCARD int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh,
                            bool shared, struct catalog **out, struct cellar_error *error);

@@ -191,7 +191,7 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
 
 /* ---- creating ---- */
 
-/* The buckets of a table that is not to be, given back if nobody has taken chunks behind them. */
+/* The buckets of a table that is not to be, given back if no chunks were taken after them. */
 static void buckets_undo(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                          const struct cellar_table *table, uint32_t node_count)
 {

@@ -1,4 +1,7 @@
-/* configuration.c - reading and moving the configuration word. Atomics at the very place only: who is away is what it is about. */
+/*
+ * configuration.c - reading and moving the configuration word. Atomics at the very place only: which node is away is
+ * what it is about.
+ */
 #include "configuration.h"
 
 #include "batch.h"
@@ -88,7 +91,7 @@ int configuration_move(struct coro *co, struct fabric_ep *ep, const struct catal
     uint32_t seat = configuration_seat(to);
     if (from->epoch == 0) expected = 0;
     must(want > expected);
-    /* The seat's own copy may be behind when the seat before it is the one that is away. */
+    /* The seat's own copy may be old when the seat before it is the one that is away. */
     int rc = expected ? word_raise(co, ep, word_at(seat), expected) : 0;
     if (rc == 0) rc = run_direct(co, ep, fabric_op_cas(word_at(seat), &old, expected, want));
     if (rc) return rc;

@@ -1,15 +1,17 @@
 /*
- * configuration.h - which memory node is away, as all compute nodes must see it: one word, in the superblock of every memory node (docs/failover.md).
+ * configuration.h - which memory node is away, as all compute nodes must see it: one word, in the superblock of every
+ * memory node (docs/failover.md).
  *
  *     epoch (32 bits) | from (4) | state (4) | away + 1 (8) | leader + 1 (16)
  *
- * The word of the first node that is there decides (its *seat*); the others have copies, raised behind each change; the newest of several is
- * the largest. Even epochs: the cluster runs in `state`. Odd ones: it stands still on its way from `from` to `state`, led by a compute node.
+ * The word of the first node that is there decides (its *seat*); the others have copies, raised after each change;
+ * the newest of several is the largest. Even epochs: the cluster runs in `state`. Odd ones: it stands still on its
+ * way from `from` to `state`, led by a compute node.
  *
  *     STEADY --- lost ---> LOST --- a fresh node is there ---> JOINING --- it has all bytes ---> STEADY
  *                            ^------ it died, too --------------' ^-- copied: to be compared
  *
- * Who stands still in an epoch says so by the `ack` word beside its member word, at the seat.
+ * A compute node that stands still in an epoch says so by the `ack` word beside its member word, at the seat.
  */
 #pragma once
 
@@ -21,7 +23,7 @@ struct configuration {
     uint32_t epoch;
     enum configuration_state from, state;
     int32_t away;   /* the memory node; -1: none */
-    int32_t leader; /* the compute node that changes it, or did; -1: nobody yet */
+    int32_t leader; /* the compute node that changes it, or did; -1: none yet */
 };
 
 static inline uint64_t configuration_word(const struct configuration *now)

@@ -7,7 +7,7 @@
 
 #define HEAP_BUFFER_BYTES LAYOUT_CHUNK_BYTES /* slots are read in pieces of at most so much */
 
-/* Registered memory of whoever walks. */
+/* Registered memory of the walker. */
 struct heap_memory {
     uint8_t slots[HEAP_BUFFER_BYTES] __attribute__((aligned(LAYOUT_LINE)));
     struct chunk_wire run;

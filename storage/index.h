@@ -1,6 +1,6 @@
 /*
  * index.h - the hash index of a table: one-line buckets in chains (layout.h). Pure functions on bucket images and the
- * arithmetic from key to bucket; who reads and locks buckets is the engine's (or the loader's) affair.
+ * arithmetic from key to bucket; reading and locking buckets is the engine's (or the loader's) affair.
  *
  * Keys that differ only in the low cluster_bits go to neighbouring buckets, so that rows inserted together meet few
  * buckets. A record lies on the node of its bucket. An entry is a hint: only the record itself tells whose key it
@@ -61,7 +61,7 @@ static inline uint16_t index_fingerprint(uint64_t key)
 #define INDEX_OFFSET_MASK ((1ull << INDEX_OFFSET_BITS) - 1)
 
 /*
- * Finds the next entry at or after *at with this fingerprint: true, its offset, and *at behind it. Links never match.
+ * Finds the next entry at or after *at with this fingerprint: true, its offset, and *at after it. Links never match.
  */
 static inline bool index_find(const struct bucket_wire *bucket, uint16_t fingerprint, uint32_t *at, uint64_t *offset)
 {

@@ -76,7 +76,7 @@ struct superblock_wire {
     uint32_t state;         /*  60..63  enum layout_pool_state */
     uint64_t chunk_next;    /*  64..71  atomics only: next free chunk, counted from heap_offset */
     uint64_t incarnation;   /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
-    uint64_t catalog_lock;  /*  80..87  atomics only: CN index + 1 of who creates a table */
+    uint64_t catalog_lock;  /*  80..87  atomics only: index + 1 of the CN that creates a table */
     uint64_t epoch;         /*  88..95  atomics only: grows with each change of a member's state */
     uint64_t configuration; /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
     uint64_t clock;     /* 104..111 atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */
@@ -246,7 +246,7 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
 
 struct tuple_wire {
     uint64_t
-        writer; /*  0..7   place in the bar, in words (16 bits) | TS of who displaced these versions (48); 0: unused */
+        writer; /*  0..7   place in the bar, in words (16 bits) | TS of the writer that displaced these versions (48); 0: unused */
     uint32_t cells; /*  8..11  that it wrote, a bit each */
     uint16_t words; /* 12..13  of what it displaced */
     uint16_t pad;   /* 14..15  zero */

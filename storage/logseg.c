@@ -53,7 +53,7 @@ uint8_t *logseg_entry_add(struct logseg_entry *entry, enum layout_log_kind kind,
 uint64_t logseg_half(uint64_t bytes) { return bytes / 2 / LAYOUT_LINE * LAYOUT_LINE; }
 
 /*
- * An entry stays within one half of the ring: behind the last one if it fits there, else at the start of the other
+ * An entry stays within one half of the ring: after the last one if it fits there, else at the start of the other
  * half. As the last entry lies in one half, the other one always has room, and the two never overlap.
  */
 static uint64_t place(const struct logseg *seg, uint64_t half, uint64_t bytes)

@@ -26,7 +26,10 @@ int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct memb
     return now->state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
 }
 
-/* Copies, each at least as new as what was just decided. One that does not answer is left behind: it counts only when node 0 is lost. */
+/*
+ * Copies, each at least as new as what was just decided. One that does not answer is passed over: it counts only when
+ * node 0 is lost.
+ */
 static void copies_raise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                          uint64_t word)
 {
@@ -89,8 +92,9 @@ static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog 
 }
 
 /*
- * Claims that earlier lives made in these names, as leaders of a failover above all, which have not joined: the next one knows nothing of them, and
- * others would wait for it without end. It is not at them; those who are dead are recovered by who meets them.
+ * Claims that earlier lives made in these names, as leaders of a failover above all, which have not joined: the next
+ * one knows nothing of them, and others would wait for it without end. It is not at them; the dead are recovered by
+ * the nodes that meet them.
  */
 static int claims_return(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
                          uint32_t count, struct cellar_error *error)
@@ -110,7 +114,10 @@ static int claims_return(struct coro *co, struct fabric_ep *ep, const struct cat
     return 0;
 }
 
-/* Before the words do: who reads of this life there, and fences it, finds it; who fences an earlier one does not (INV-FABRIC-12). */
+/*
+ * Before the words do: a node that reads of this life there, and fences it, finds it; one that fences an earlier life
+ * does not (INV-FABRIC-12).
+ */
 static int lives_say(struct fabric_ep *ep, uint32_t first, uint32_t count, uint64_t incarnation,
                      struct cellar_error *error)
 {
@@ -151,7 +158,7 @@ int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *ca
     return rc;
 }
 
-/* Not as bulk work, which counts on nobody else being at these words: others may just be changing the configuration. */
+/* Not as bulk work, which relies on no other being at these words: others may just be changing the configuration. */
 int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first, uint32_t count,
                   uint64_t incarnation)
 {
@@ -160,7 +167,7 @@ int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *c
     int rc = 0;
     for (uint32_t cn = first; cn < first + count; cn++) {
         struct members_state now;
-        int left = members_move(co, ep, catalog, cn, &from, &to, &now); /* unless somebody has declared it dead */
+        int left = members_move(co, ep, catalog, cn, &from, &to, &now); /* unless it was declared dead */
         rc = rc ? rc : left;
     }
     return rc;
@@ -223,7 +230,7 @@ int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct memb
     return sign->state.state < LAYOUT_MEMBER_STATES ? 0 : -CELLAR_ERR_CORRUPT;
 }
 
-/* ---- who takes over tags of a dead one ---- */
+/* ---- takers of a dead node's tags ---- */
 
 /* Sets or clears one bit; twice is as good as once. */
 static struct fabric_op taker_op(uint32_t dead, uint32_t cn, bool taking, uint64_t *old)

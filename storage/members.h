@@ -1,8 +1,10 @@
 /*
- * members.h - who uses the pool: one word for each compute node, moved by CAS from state to state (layout.h, docs/recovery.md).
+ * members.h - which compute nodes use the pool: one word for each compute node, moved by CAS from state to state
+ * (layout.h, docs/recovery.md).
  *
- * Node 0's words are the truth. Nodes 1..f have copies, raised behind each change, for the day when node 0 is lost; the newest of
- * several copies is the largest. The configuration epoch grows behind each change: whoever saw it stand still need not look again.
+ * Node 0's words are the truth. Nodes 1..f have copies, raised after each change, for the day when node 0 is lost;
+ * the newest of several copies is the largest. The configuration epoch grows after each change: a process that saw it
+ * stand still need not look again.
  */
 #pragma once
 
@@ -28,7 +30,7 @@ static inline struct members_state members_state_of(uint64_t word)
                                   .claim_epoch = (uint32_t)(word >> 8) & LAYOUT_MEMBER_EPOCH_MAX,
                                   .recoverer = (int32_t)(word & 255) - 1};
 }
-/* Nobody's: the index may be taken. */
+/* Not in use: the index may be taken. */
 static inline bool members_is_free(const struct members_state *state)
 {
     return state->state == LAYOUT_MEMBER_NEVER || state->state == LAYOUT_MEMBER_FREE;
@@ -49,14 +51,14 @@ NODISCARD int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, s
 NODISCARD int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                            const struct members_state *from, const struct members_state *to, struct members_state *now);
 /*
- * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's life, and hold no claim that an
- * earlier life of theirs made. DIRTY with
- * *dirty: that one did not leave, and has not been recovered; `alone`: nor may anybody else be a member. Bulk mode.
+ * The compute nodes [first, first + count) use the pool from now on, as *incarnation, which is unique in the pool's
+ * life, and hold no claim that an earlier life of theirs made. DIRTY with *dirty: that one did not leave, and has not
+ * been recovered; `alone`: nor may any other be a member. Bulk mode.
  */
 NODISCARD int members_join(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
                            uint32_t count, bool alone, uint64_t *incarnation, uint32_t *dirty,
                            struct cellar_error *error);
-/* They do not any more, and leave nothing behind. Bulk mode. */
+/* They do not any more, and leave nothing of theirs. Bulk mode. */
 NODISCARD int members_leave(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t first,
                             uint32_t count, uint64_t incarnation);
 
@@ -78,15 +80,15 @@ NODISCARD int members_sign_for(struct coro *co, struct fabric_ep *ep, uint32_t c
 /* One batch. The status of what failed, or CORRUPT. */
 NODISCARD int members_sign(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_sign *sign);
 
-/* ---- who takes over tags of a dead one ---- */
+/* ---- takers of a dead node's tags ---- */
 
 /*
- * The endpoint's node may take over tags of `dead` from now on, or does not any more; *now is what the word of that one said behind this. Before
- * a node's index can be used again its recoverer waits until nobody does (INV-RECOVER-8).
+ * The endpoint's node may take over tags of `dead` from now on, or does not any more; *now is what the word of that
+ * one said behind this. Before a node's index can be used again its recoverer waits until none does (INV-RECOVER-8).
  */
 NODISCARD int members_take(struct coro *co, struct fabric_ep *ep, uint32_t dead, bool taking,
                            struct members_state *now);
-/* Who may be: a compute node, or -1. */
+/* One that may be: a compute node, or -1. */
 NODISCARD int members_taker(struct coro *co, struct fabric_ep *ep, uint32_t dead, int32_t *taker);
 /* Clears that node's bits at all others: it was fenced, so it does nothing any more. */
 NODISCARD int members_taker_gone(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn);

@@ -41,8 +41,9 @@ struct schema_cell {
 };
 
 /*
- * The cell that stands for the record's presence, where nothing else of it is asked for: the first one. Inserts and deletes change all cells, so
- * whoever reads this one, and finds it unchanged later, knows that the record was there all the while.
+ * The cell that stands for the record's presence, where nothing else of it is asked for: the first one. Inserts and
+ * deletes change all cells, so a transaction that reads this one, and finds it unchanged later, knows that the record
+ * was there all the while.
  */
 #define SCHEMA_WITNESS 1u
 
@@ -71,7 +72,7 @@ struct schema {
  */
 NODISCARD int schema_build(const struct cellar_schema *from, uint32_t cn_count, struct schema *schema,
                            struct cellar_error *error);
-/* Finds each column in the record, where its cell is now: for schema_build, and for whoever moves cells. */
+/* Finds each column in the record, where its cell is now: for schema_build, and for code that moves cells. */
 void schema_place_columns(struct schema *schema);
 /* A column's number, or -1. `name_bytes` long, not terminated. */
 int schema_column_find(const struct schema *schema, const char *name, uint32_t name_bytes);

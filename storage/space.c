@@ -97,7 +97,7 @@ static int slots_found(struct coro *co, struct space *space, struct heap_walk *w
 }
 
 /*
- * An overflow run of ours whose last bucket is empty may have buckets that nobody was given: it becomes the current
+ * An overflow run of ours whose last bucket is empty may have buckets that were never given out: it becomes the current
  * one. For now all of its buckets; used_buckets_skip tells which are taken.
  */
 static int buckets_found(struct coro *co, struct space *space, struct heap_walk *walk, struct cellar_error *error)
@@ -155,7 +155,7 @@ static run_fn first_pass(const struct space *space, const struct chunk_wire *run
     return NULL;
 }
 
-/* The second one: all links, whoever owns the run they are in. */
+/* The second one: all links, whichever compute node owns the run they are in. */
 static run_fn second_pass(const struct chunk_wire *run)
 {
     return run->kind == LAYOUT_RUN_BUCKETS || run->kind == LAYOUT_RUN_OVERFLOW ? used_buckets_skip : NULL;

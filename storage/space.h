@@ -1,8 +1,8 @@
 /*
  * space.h - memory-node space for one worker: record slots and overflow buckets, cut from chunks that it takes by FAA
  * on the node's chunk_next, and its own freed slots. A slot is reused only within its table, and by the worker that
- * freed it (or, after a reopen, by the CN that owns its chunk): nobody else can hand it out. All coordinators of the
- * worker share it; where a call suspends, others may go on.
+ * freed it (or, after a reopen, by the CN that owns its chunk): no other worker can hand it out. All coordinators of
+ * the worker share it; where a call suspends, others may go on.
  */
 #pragma once
 

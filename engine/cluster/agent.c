@@ -7,7 +7,7 @@
 #define PAUSE_MAX_NS 200000
 #define RETRY_TOLD_NS 1000000       /* between two tries to end a change: from then on each is logged, */
 #define RETRY_MAX_NS 1000000000ull  /* and no longer than this */
-#define LOOKS_MAX 64                /* in vain, when nobody has to stand still */
+#define LOOKS_MAX 64                /* in vain, when none has to stand still */
 #define TAKE_NS 1000000ull          /* so long it waits for a leader before it asks whether that one is dead, */
 #define TAKE_LATE_NS 10000000000ull /* and so long before it declares it so */
 
@@ -35,8 +35,8 @@ static int look(struct coro *co, struct agent *agent, struct configuration *now)
 }
 
 /*
- * The memory nodes do not listen to this compute node any more: it has stopped, and whoever waits is told. Whom it suspects others judge; it would
- * ask without end, and be refused at once.
+ * The memory nodes do not listen to this compute node any more: it has stopped, and its waiters are told. Nodes that
+ * it suspects others judge; it would ask without end, and be refused at once.
  */
 static void give_up(struct agent *agent)
 {
@@ -66,7 +66,7 @@ static void go_on(struct agent *agent, const struct configuration *now)
     halt_end(agent->halt, now);
 }
 
-/* It has stopped and leads: somebody else may. Should this fail others wait until they declare it dead. */
+/* It has stopped and leads: another one may. Should this fail, the others wait until they declare it dead. */
 static void resign(struct coro *co, struct agent *agent, const struct configuration *now)
 {
     struct configuration to = *now, seen;
@@ -86,14 +86,20 @@ static int take_over(struct coro *co, struct agent *agent, struct sched_task *ta
         if (now->leader == (int32_t)agent->worker->cn) resign(co, agent, now);
         return -CELLAR_ERR_EXISTS;
     }
-    /* Who opens the pool follows the configuration beside the agent: both would lead, and take it from each other without end. */
+    /*
+     * A process that opens the pool follows the configuration beside the agent: both would lead, and take it from
+     * each other without end.
+     */
     if (atomic_exchange(leading, true)) return -CELLAR_ERR_EXISTS;
     int rc = failover_take_over(co, &home, now, waited_ns > TAKE_LATE_NS, &agent->report, error);
     atomic_store(leading, false);
     return rc;
 }
 
-/* Will it go away by itself, or with others? Memory nodes that do not answer are there or lost, and whoever does not stand still is or ends. */
+/*
+ * Will it go away by itself, or with others? Memory nodes that do not answer are there or lost, and a compute node
+ * that does not stand still is there or ends.
+ */
 static bool passes(int rc)
 {
     return rc == -CELLAR_ERR_EXISTS || rc == -CELLAR_ERR_UNREACHABLE || rc == -CELLAR_ERR_INDETERMINATE ||
@@ -152,7 +158,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;
         int rc = look(co, agent, &next);
-        /* INV-FAILOVER-9. Who reaches no word any more knows of the last change that he saw. */
+        /* INV-FAILOVER-9. A node that reaches no word any more knows of the last change that it saw. */
         const struct configuration *known = rc == 0 || PLANT(agent_unanswered_waits) ? &next : &now;
         bool unknown = rc && PLANT(agent_unanswered_waits);
         bool two = !unknown && configuration_changing(known) && halt_another_lost(halt, known->away);
@@ -161,7 +167,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
             give_up(agent);
             return;
         }
-        if (rc || next.epoch < now.epoch) continue; /* a copy that is behind, where the seat did not answer */
+        if (rc || next.epoch < now.epoch) continue; /* an old copy, where the seat did not answer */
         if (!configuration_changing(&next)) {
             go_on(agent, &next);
             return;
@@ -223,7 +229,7 @@ static void refilled(struct agent *agent, int rc)
     atomic_store(&halt->rejoin, 0);
 }
 
-/* Somebody else fills it. He is watched, as one whose lock is in the way. */
+/* Another one fills it. It is watched, as one whose lock is in the way. */
 static void filler_await(struct agent *agent, uint32_t cn)
 {
     struct vigil *vigil = agent->worker->home.vigil;
@@ -261,8 +267,8 @@ static bool filler_yield(struct coro *co, struct agent *agent)
 }
 
 /*
- * A copy that is behind, a fresh node's above all, where the seat did not answer. Who leads a change that did not come to its end stands still in an
- * odd epoch: for him an even one that he knows is behind, too.
+ * An old copy, a fresh node's above all, where the seat did not answer. The leader of a change that did not come to
+ * its end stands still in an odd epoch: for it an even one that it knows is old, too.
  */
 static bool is_behind(const struct halt *halt, const struct configuration *now)
 {
@@ -299,7 +305,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
     return false;
 }
 
-/* All there is to do just now; who leads a change that did not come to its end, until it has. */
+/* All there is to do just now; for the leader of a change that did not come to its end, until it has. */
 static void serve(struct coro *co, struct agent *agent)
 {
     uint64_t pause_ns = PAUSE_NS;
@@ -313,8 +319,8 @@ static void serve(struct coro *co, struct agent *agent)
 }
 
 /*
- * A message may come as soon as there is an inbox, from whoever takes an earlier life of this index for a living one, or waits for this one: before
- * it has joined whoever opens the pool sees `called`.
+ * A message may come as soon as there is an inbox, from a compute node that counts an earlier life of this index as
+ * alive, or that waits for this one: before it has joined the opener of the pool sees `called`.
  */
 static bool wanted(const struct agent *agent)
 {

@@ -14,9 +14,9 @@ struct agent {
     struct worker *worker;
     struct halt *halt;
     bool parked;
-    bool awaits;                   /* that somebody else fills the fresh node which it was asked to fill */
-    atomic_bool leading;           /* it, or who opens the pool, leads a change that another one began */
-    uint64_t retry_ns;             /* so long it has rested behind the last one that it could not end */
+    bool awaits;                   /* that another one fills the fresh node which it was asked to fill */
+    atomic_bool leading;           /* it, or the opener of the pool, leads a change that another one began */
+    uint64_t retry_ns;             /* so long it has rested after the last one that it could not end */
     struct cellar_error why;       /* it has stopped for that; code 0: it has not */
     struct failover_report report; /* of what it has led */
 };

@@ -1,4 +1,4 @@
-/* failover.c - the order of the steps, and who must stand still before each. */
+/* failover.c - the order of the steps, and which nodes must stand still before each. */
 #include "failover_internal.h"
 
 #include "must.h"
@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-#define PAUSE_NS 5000 /* between two looks at who stands still; doubles with each further one */
+#define PAUSE_NS 5000 /* between two looks whether all stand still; doubles with each further one */
 #define PAUSE_MAX_NS 200000
-#define DEAD_EVERY 8 /* looks, between two questions whether somebody is dead */
+#define DEAD_EVERY 8 /* looks, between two questions whether a compute node is dead */
 #define ACK_END_NS                                                                                                     \
-    20000000000ull /* who cannot be declared dead, as it is a thread of this process, is waited for so long */
+    20000000000ull /* a node that cannot be declared dead, as it is of this process, is waited for so long */
 
 static void pause_for(struct failover *failover, uint64_t ns)
 {
@@ -26,7 +26,7 @@ static int told(struct failover *failover, int rc, const char *what)
 
 /* ---- the word ---- */
 
-/* To the next word; EXISTS when somebody else was quicker. */
+/* To the next word; EXISTS when another one was quicker. */
 static int move(struct failover *failover, struct configuration to)
 {
     struct configuration seen;
@@ -39,7 +39,7 @@ static int move(struct failover *failover, struct configuration to)
     return 0;
 }
 
-/* ---- who stands still ---- */
+/* ---- standing still ---- */
 
 /* Lost replies and full inboxes do no harm: it is told again. The worker reads the word itself. */
 static void call(struct failover *failover, uint32_t cn)
@@ -53,7 +53,7 @@ static void call(struct failover *failover, uint32_t cn)
     (void)fabric_await(failover->run.co, &wait);
 }
 
-/* Lives of it up to that one; 0: whoever has its index now. */
+/* Lives of it up to that one; 0: the one that has its index now. */
 static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool only_dead)
 {
     struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = only_dead};
@@ -98,7 +98,7 @@ static int look_at(struct failover *failover, uint32_t cn, uint32_t looks, bool 
     return 0;
 }
 
-/* INV-FAILOVER-3. `dead`: whom it concerns, a bit each. */
+/* INV-FAILOVER-3. `dead`: the nodes that it concerns, a bit each. */
 static int await_all(struct failover *failover, uint64_t *dead)
 {
     struct recover *run = &failover->run;
@@ -157,7 +157,7 @@ static int stand_still(struct failover *failover)
 
 /* ---- one change ---- */
 
-/* While everybody stands still: what the state to come needs. */
+/* While all stand still: what the state to come needs. */
 static int prepare(struct failover *failover)
 {
     struct configuration to = failover->now;
@@ -184,7 +184,9 @@ static void call_all(struct failover *failover)
         if (cn != failover->home->recover.cn) call(failover, cn);
 }
 
-/* The rest of an odd epoch, which is ours. Whoever cannot end it stands still until another one has taken over. */
+/*
+ * The rest of an odd epoch, which is ours. A leader that cannot end it stands still until another one has taken over.
+ */
 static int change_end(struct failover *failover)
 {
     uint64_t begin_ns = fabric_now_ns(failover->run.ep);
@@ -234,7 +236,7 @@ static void run_close(struct failover *failover)
     free(failover->pieces);
 }
 
-/* What the configuration says now; EXISTS while somebody changes it. */
+/* What the configuration says now; EXISTS while it is being changed. */
 static int look(struct failover *failover, int32_t lost)
 {
     int rc = configuration_look(failover->run.co, failover->run.ep, failover->run.catalog, lost, &failover->now);
@@ -264,9 +266,9 @@ static int lose(struct failover *failover, uint32_t node)
 }
 
 /*
- * INV-FAILOVER-5: who copies a fresh node's bytes while another one compares them puts old ones back that nobody sees any more. So whoever led
- * to JOINING fills it, and another one that is asked to does so only if that one is dead, or was not asked. That one is called: it may have given
- * up, or be a later life that knows of nothing (failover_yield).
+ * INV-FAILOVER-5: a node that copies a fresh node's bytes while another one compares them puts old ones back unseen.
+ * So the one that led to JOINING fills it, and another one that is asked to does so only if that one is dead, or was
+ * not asked. That one is called: it may have given up, or be a later life that knows of nothing (failover_yield).
  */
 static int filler_pass(struct failover *failover)
 {
@@ -289,7 +291,7 @@ static int refill(struct failover *failover, uint32_t node)
     if (rc) return rc;
     if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
         return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
-    control.blank = failover->now.state == CONFIGURATION_LOST; /* nobody has begun to fill it */
+    control.blank = failover->now.state == CONFIGURATION_LOST; /* none has begun to fill it */
     rc = fabric->ops->control(fabric, &control, failover->run.error);
     if (rc == 0) rc = filler_pass(failover);
     if (rc == 0 && failover->now.state == CONFIGURATION_LOST) rc = change(failover, CONFIGURATION_JOINING, node);
@@ -299,7 +301,7 @@ static int refill(struct failover *failover, uint32_t node)
     return rc ? rc : change(failover, CONFIGURATION_STEADY, node);
 }
 
-/* To the next even epoch: nothing changes but the name, so nobody needs to stand still. */
+/* To the next even epoch: nothing changes but the name, so none needs to stand still. */
 static int yield(struct failover *failover)
 {
     int rc = look(failover, -1);

@@ -1,11 +1,12 @@
 /*
  * failover_copy.c - a fresh node gets all bytes of the lost one while the others run.
  *
- * From the epoch on in which this begins each WRITE of the workload reaches the fresh node, too. A copy is a READ at the primary and then a WRITE, and
- * what the workload wrote in between is overwritten by what was before it: so all is copied once, and then compared. In between everybody stands
- * still for a moment: else a WRITE that came before the copy at the fresh node, and comes behind the comparison at the primary, would make no
- * difference that anybody sees. What is equal then stays equal, as all WRITEs go to both. What differs (overtaken by a copy, or just being
- * written) is copied again while everybody stands still once more.
+ * From the epoch on in which this begins each WRITE of the workload reaches the fresh node, too. A copy is a READ at
+ * the primary and then a WRITE, and what the workload wrote in between is overwritten by what was before it: so all
+ * is copied once, and then compared. In between all stand still for a moment: else a WRITE that came before the copy
+ * at the fresh node, and comes after the comparison at the primary, would make no difference that is seen. What is
+ * equal then stays equal, as all WRITEs go to both. What differs (overtaken by a copy, or just being written) is
+ * copied again while all stand still once more.
  */
 #include "failover_internal.h"
 
@@ -81,8 +82,8 @@ static int piece_compare(struct failover *failover, const struct failover_piece 
 }
 
 /*
- * Others may want the configuration changed: the fresh node may be lost, too. Whoever waits for this one to fill it calls, too: that alone is
- * no reason to begin anew.
+ * Others may want the configuration changed: the fresh node may be lost, too. A compute node that waits for this one
+ * to fill it calls, too: that alone is no reason to begin anew.
  */
 static bool interrupted(struct failover *failover)
 {
@@ -109,7 +110,7 @@ static int pieces_of(struct failover *failover, struct failover_piece piece, uin
     return 0;
 }
 
-/* Header and slots; what is left behind the last slot is never used. */
+/* Header and slots; what is left after the last slot is never used. */
 static int run_pass(struct recover *run, struct heap_walk *walk)
 {
     struct failover *failover = failover_of(run);

@@ -26,7 +26,10 @@ static inline struct failover *failover_of(struct recover *run) { return (struct
 
 /* ---- failover_words.c: by the route of the state to come ---- */
 
-/* Words that only atomics touch, of a primary whose node is lost: members first, as they say who must stand still. */
+/*
+ * Words that only atomics touch, of a primary whose node is lost: members first, as they say which nodes must stand
+ * still.
+ */
 NODISCARD int failover_members_rebuild(struct failover *failover);
 NODISCARD int failover_chunks_rebuild(struct failover *failover);
 NODISCARD int failover_clock_rebuild(struct failover *failover);
@@ -39,9 +42,9 @@ NODISCARD int failover_locks_clear(struct failover *failover);
 
 /* ---- failover_copy.c ---- */
 
-/* All bytes of the fresh node. CLOSED: somebody changes the configuration. */
+/* All bytes of the fresh node. CLOSED: the configuration is being changed. */
 NODISCARD int failover_copy(struct failover *failover);
-/* Everybody has stood still since: compares them, and remembers pieces that differ. */
+/* All have stood still since: compares them, and remembers pieces that differ. */
 NODISCARD int failover_compare(struct failover *failover);
 /* Those pieces. */
 NODISCARD int failover_pieces_copy(struct failover *failover);

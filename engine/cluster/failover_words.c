@@ -18,7 +18,7 @@ static int word_get(struct failover *failover, struct fabric_addr addr, uint8_t 
     return recover_batch(&failover->run, &op, 1);
 }
 
-/* Nobody else is at it; a CAS whose reply was lost shows that it has run when it runs again. */
+/* No other is at it; a CAS whose reply was lost shows that it has run when it runs again. */
 static int word_set(struct failover *failover, struct fabric_addr addr, uint8_t flags, uint64_t word)
 {
     uint64_t old = 0, seen = 0;
@@ -53,7 +53,10 @@ static int member_raise(struct failover *failover, uint32_t cn, uint64_t field, 
     return rc || *newest == there ? rc : word_set(failover, member_at(0, cn, field), 0, *newest);
 }
 
-/* Incarnations go on from the largest that any member had: whoever drew a larger one and did not join has used it for nothing. */
+/*
+ * Incarnations go on from the largest that any member had: a process that drew a larger one and did not join has used
+ * it for nothing.
+ */
 int failover_members_rebuild(struct failover *failover)
 {
     uint64_t incarnation = 0;
@@ -71,7 +74,10 @@ int failover_members_rebuild(struct failover *failover)
     return rc;
 }
 
-/* Up to the end of the last run: whoever had taken more had not written its header, and has used it for nothing. */
+/*
+ * Up to the end of the last run: a compute node that had taken more had not written its header, and has used it for
+ * nothing.
+ */
 int failover_chunks_rebuild(struct failover *failover)
 {
     struct recover *run = &failover->run;
@@ -125,7 +131,10 @@ static int word_copy(struct failover *failover, struct fabric_addr addr)
     return rc ? rc : word_set(failover, addr, FABRIC_DIRECT, word);
 }
 
-/* Those of node 0 are the truth, those of nodes 1 .. f copies: who takes over tags, and who stands still, is written down nowhere else. */
+/*
+ * Those of node 0 are the truth, those of nodes 1 .. f copies: which nodes take over tags, and which stand still, is
+ * written nowhere else.
+ */
 static int members_copy(struct failover *failover)
 {
     static const uint64_t fields[] = {offsetof(struct member_wire, word), offsetof(struct member_wire, lease)};

@@ -1,12 +1,13 @@
 /*
- * halt.h - a compute node stands still while the configuration changes, and then goes on with the new one (docs/failover.md).
+ * halt.h - a compute node stands still while the configuration changes, and then goes on with the new one
+ * (docs/failover.md).
  *
- *     begin: no attempt enters the gate any more; WRITEs to a node that is lost go to who stands in for it
- *     still: all attempts have ended: what was durable is applied to all who are left, everything else has no effect
+ *     begin: no attempt enters the gate any more; WRITEs to a node that is lost go to the one that stands in for it
+ *     still: all attempts have ended: what was durable is applied to all that are left, everything else has no effect
  *     end:   operations take the new ways; attempts enter
  *
- * INV-FAILOVER-2: a compute node says that it stands still only when no attempt, recovery or bulk work of it is under way; and nothing of it
- * begins before it has seen the change's end.
+ * INV-FAILOVER-2: a compute node says that it stands still only when no attempt, recovery or bulk work of it is under
+ * way; and nothing of it begins before it has seen the change's end.
  */
 #pragma once
 
@@ -42,10 +43,10 @@ struct halt {
     _Atomic uint64_t suspects;  /* memory nodes that did not answer: a bit each */
     atomic_bool unmended;       /* a memory node is lost that no failover stands in for: none is waited for */
     atomic_bool called;         /* the configuration may have changed */
-    atomic_int rejoin;          /* 1 + the memory node that somebody wants filled; 0: none */
+    atomic_int rejoin;          /* 1 + the memory node that is to be filled; 0: none */
     atomic_int rejoined;        /* what became of it */
     struct fabric_ep *agent_ep; /* of the worker that looks at these three */
-    atomic_bool open;           /* a member: before that its agent looks at nothing, and who opens the pool does */
+    atomic_bool open;           /* a member: before that its agent looks at nothing, and the opener of the pool does */
 };
 
 /* Node n did not answer; from any thread. */
@@ -54,11 +55,11 @@ void halt_suspect(struct halt *halt, uint32_t node);
 void halt_follow(struct halt *halt, const struct halt_follower *follower, void *arg);
 /* As far as this compute node knows; from any thread. */
 bool halt_is_lost(const struct halt *halt, uint32_t node);
-/* Another one than that, which is away (-1: none is): nobody can end a change then. */
+/* Another one than that, which is away (-1: none is): no change can be ended then. */
 bool halt_another_lost(const struct halt *halt, int32_t away);
 /*
- * Is a memory node lost that no failover stands in for? From any thread; who asks has tried for long. Where it is not known, this compute node's agent looks, and the
- * next one who asks is told.
+ * Is a memory node lost that no failover stands in for? From any thread; the caller has tried for long. Where it is
+ * not known, this compute node's agent looks, and the next caller is told.
  */
 bool halt_unmended(struct halt *halt);
 /* `to`: an odd epoch. */
@@ -67,7 +68,7 @@ bool halt_still(struct halt *halt, struct sched *sched);
 /* From now on operations take the ways of this state. */
 void halt_route(struct halt *halt, const struct configuration *now);
 void halt_end(struct halt *halt, const struct configuration *now);
-/* Is the primary of this place lost, and nobody stands in for it yet? Then its tags are gone. */
+/* Is the primary of this place lost, and no backup stands in for it yet? Then its tags are gone. */
 static inline bool halt_tags_lost(const struct fabric_ep *ep, struct fabric_addr addr)
 {
     const struct fabric_route *route = atomic_load_explicit(&ep->route, memory_order_acquire);

@@ -1,10 +1,11 @@
 /*
  * vigil.c - pulse and watcher.
  *
- * The race it is built around: who takes over a tag of a dead node compares it with that node's index, and the index may be used again by
- * a new process, whose tags look the same. So the watcher first puts this node down as a taker, then sees that the dead one is redone and not free; and
- * takes the entry back only when no coordinator is in the midst of taking. The recoverer does not free the index while an entry is there, or
- * before the node that made it has been fenced, too (INV-RECOVER-8).
+ * The race it is built around: a node that takes over a tag of a dead one compares it with that node's index, and the
+ * index may be used again by a new process, whose tags look the same. So the watcher first registers this node as a
+ * taker, then sees that the dead one is redone and not free; and takes the entry back only when no coordinator is in
+ * the midst of taking. The recoverer does not free the index while an entry is there, or before the node that made it
+ * has been fenced, too (INV-RECOVER-8).
  */
 #include "vigil.h"
 
@@ -18,7 +19,7 @@
 
 #define STACK_BYTES (256u << 10)
 #define RENEWALS 4 /* in a lease */
-#define LOOKS 8    /* at somebody else's, in a lease */
+#define LOOKS 8    /* at another one's, in a lease */
 #define LOOK_MAX 4 /* one look counts for at most this part of a lease */
 #define END_POLL_NS 20000
 
@@ -30,7 +31,7 @@ static const struct member *member_of(const struct vigil *vigil) { return &vigil
 
 /*
  * INV-VIGIL-1. The pulse shares its worker with client functions and procedures. One that keeps it for long is told of; one that keeps it for a lease is why others declare
- * this compute node dead, as they should: what it holds may be in everybody's way.
+ * this compute node dead, as they should: what it holds may be in the others' way.
  */
 static void late_tell(const struct vigil *vigil, uint64_t due_ns)
 {
@@ -50,7 +51,7 @@ static void pulse_main(struct coro *co, void *arg)
     while (!vigil->stopping) {
         vigil->busy++;
         bool stopped = atomic_load(&gate_of(vigil)->failed) || atomic_load(&gate_of(vigil)->halted);
-        /* A renewal whose reply is lost will do, or the next one: nobody is suspected for one that is missing. */
+        /* A renewal whose reply is lost will do, or the next one: one that is missing raises no suspicion. */
         if (!stopped && !PLANT(lease_not_renewed))
             (void)!member_renew(co, member_of(vigil), worker->ep, vigil->lease_ns);
         vigil->busy--;
@@ -61,7 +62,7 @@ static void pulse_main(struct coro *co, void *arg)
     sched_park(co, &vigil->pulse);
 }
 
-/* ---- who is watched ---- */
+/* ---- watched nodes ---- */
 
 static void watch_on(struct vigil *vigil, uint32_t cn)
 {
@@ -86,13 +87,13 @@ static bool any_met(const struct vigil *vigil)
     return any;
 }
 
-/* Until a coordinator has met somebody's tag. */
+/* Until a coordinator has met a tag of another node. */
 static void watcher_rest(struct coro *co, struct vigil *vigil)
 {
     bool awake = false;
     atomic_store(&vigil->awake, false);
     if (any_met(vigil) && atomic_compare_exchange_strong(&vigil->awake, &awake, true)) return;
-    sched_park(co, &vigil->watcher); /* whoever sets `awake` wakes it */
+    sched_park(co, &vigil->watcher); /* the one that sets `awake` wakes it */
 }
 
 /* ---- taking over ---- */
@@ -109,7 +110,7 @@ static bool entry_withdraw(struct coro *co, struct vigil *vigil, uint32_t cn)
     return true;
 }
 
-/* Before the first of its tags is taken, and behind the last. Whatever fails is done at the next look. */
+/* Before the first of its tags is taken, and after the last. Whatever fails is done at the next look. */
 static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state)
 {
     struct vigil_watched *watch = &vigil->watches[cn];
@@ -126,7 +127,10 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
         atomic_store(&vigil->taking[cn], true);
 }
 
-/* Who has put this node down as a taker looks again afterwards: `takers` may be at another place then, and its entry gone. */
+/*
+ * The watcher that registered this node as a taker looks again afterwards: `takers` may be at another place then, and
+ * its entry gone.
+ */
 bool vigil_still(struct vigil *vigil)
 {
     for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++) atomic_store(&vigil->taking[cn], false);
@@ -143,7 +147,7 @@ void vigil_take_close(struct coro *co, struct vigil *vigil, uint32_t dead, struc
 
 /* ---- looking at others ---- */
 
-/* Is this node itself still what it was when it opened the pool? Who was declared dead declares nobody. */
+/* Is this node itself still what it was when it opened the pool? A node that was declared dead declares no other. */
 static bool self_lives(struct coro *co, struct vigil *vigil)
 {
     struct members_state now;
@@ -166,7 +170,7 @@ static void recover_it(struct coro *co, struct vigil *vigil, uint32_t cn, const 
     if (rc == -CELLAR_ERR_EXISTS && report.in_the_way >= 0) watch_on(vigil, (uint32_t)report.in_the_way);
 }
 
-/* Declared dead: is whoever recovers it at work? Else this node goes on with it. */
+/* Declared dead: is its recoverer at work? Else this node goes on with it. */
 static bool claim_held(struct coro *co, struct vigil *vigil, const struct members_state *state)
 {
     struct members_state holder;
@@ -189,7 +193,7 @@ static bool silence(struct vigil_watched *watch, const struct members_sign *sign
     watch->lease = sign->lease;
     watch->word = members_word(&sign->state);
     watch->looked_ns = now_ns ? now_ns : 1;
-    if (changed && !first) watch->on = false; /* alive; whoever meets it again says so */
+    if (changed && !first) watch->on = false; /* alive; a coordinator that meets it again says so */
     return sign->lease_ns && watch->silent_ns >= sign->lease_ns && !PLANT(lease_never_over);
 }
 
@@ -200,7 +204,7 @@ static bool fenceable(const struct vigil *vigil, uint32_t cn)
     return !db->shared || cn - db->config.cn_index >= db->config.cns;
 }
 
-/* Somebody has declared it dead: this node takes over its tags when they may be, and its recovery when nobody else is at it. */
+/* It was declared dead: this node takes over its tags when they may be, and its recovery when no other is at it. */
 static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const struct members_state *state, bool silent)
 {
     bool late = silent && members_opens(state, cn); /* its next life gives signs of life while it is at it */
@@ -276,7 +280,7 @@ static void watcher_main(struct coro *co, void *arg)
 
 /* ---- from coordinators ---- */
 
-/* The tags as the dead node left them; should somebody have taken them meanwhile, nothing happens. */
+/* The tags as the dead node left them; should they have been taken meanwhile, nothing happens. */
 static void tags_take(struct coro *co, struct fabric_ep *ep, const struct vigil_met *met)
 {
     for (uint32_t cells = met->cells; cells; cells &= cells - 1) {

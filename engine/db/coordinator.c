@@ -107,7 +107,10 @@ struct tag_wait {
     uint64_t since_ns;
 };
 
-/* INV-LOCK-2: a member clears its tags before its word says FREE. One that is there although its owner was none before and behind that is nobody's. */
+/*
+ * INV-LOCK-2: a member clears its tags before its word says FREE. One that is there although its owner was none
+ * before and after has no owner.
+ */
 static bool tag_orphaned(struct coro *co, struct worker *worker, const struct vigil_met *met)
 {
     struct cellar *db = worker->db;
@@ -125,7 +128,7 @@ static bool tag_orphaned(struct coro *co, struct worker *worker, const struct vi
     return held && members_word(&now) == members_word(&before);
 }
 
-/* CORRUPT: nobody will ever give it back. */
+/* CORRUPT: it will never be given back. */
 static int tag_met(struct coro *co, struct coordinator *coordinator, struct tag_wait *wait)
 {
     struct worker *worker = coordinator->worker;
@@ -146,13 +149,13 @@ static void tag_wait_end(struct worker *worker, const struct tag_wait *wait)
     if (waited_ns > stats->tag_wait_ns) __atomic_store_n(&stats->tag_wait_ns, waited_ns, __ATOMIC_RELAXED);
 }
 
-/* INV-FAILOVER-9. What it waits for may be of a compute node that nobody can recover any more. */
+/* INV-FAILOVER-9. What it waits for may be of a compute node that cannot be recovered any more. */
 static bool tries_in_vain(const struct worker *worker, uint64_t gone_ns)
 {
     return gone_ns > SETTLE_FAILOVER_STALLS * worker->ep->fabric->stall_max_ns && halt_unmended(worker->home.halt);
 }
 
-/* Did this attempt exhaust the record cache, and did nobody else? */
+/* Did this attempt exhaust the record cache, and did no other? */
 static bool cache_outgrown(const struct txn *txn)
 {
     return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn);
@@ -278,7 +281,7 @@ void coordinator_main(struct coro *co, void *arg)
             coordinator_exec(co, coordinator, request->proc, request->arg, request->options, request->begin_ns,
                              request->result);
         counter_add(&worker->busy, (uint64_t)-1);
-        /* From here on the request may be gone: it lives on the stack of whoever waits for `pending`. */
+        /* From here on the request may be gone: it lives on the stack of the thread that waits for `pending`. */
         if (request->ended)
             request->ended(request);
         else

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define SERVE_TRIES 2000       /* glances; a microsecond or two */
-#define CANCEL_LOOK_NS 1000000 /* who waits in a queue looks so often whether its call was cancelled */
+#define CANCEL_LOOK_NS 1000000 /* a waiter in a queue looks so often whether its call was cancelled */
 
 void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
 {
@@ -37,7 +37,7 @@ void db_observe(struct cellar *db, const struct observer *observer)
 void db_wait(struct cellar *db, uint32_t *pending)
 {
     int rc = db->fabric->ops->wait(db->fabric, pending, UINT64_MAX);
-    must(rc == 0); /* else a wake-up was lost: nothing is left to happen, and somebody still waits */
+    must(rc == 0); /* else a wake-up was lost: nothing is left to happen, and a thread still waits */
 }
 
 int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)

@@ -1,12 +1,13 @@
 /*
  * db.h - an open database: its compute nodes, workers and coordinators, and the way of a request to one of them.
  *
- * A *worker* is one thread of a compute node (a coroutine in sim): an endpoint, a scheduler, an address cache, its share of
- * memory-node space, and `coros` coordinators. A *coordinator* is a coroutine that serves requests, one at a time: a procedure
- * call, or a function to run. Requests come from any thread and live on their caller's stack until `pending` is 0.
+ * A *worker* is one thread of a compute node (a coroutine in sim): an endpoint, a scheduler, an address cache, its
+ * share of memory-node space, and `coros` coordinators. A *coordinator* is a coroutine that serves requests, one at a
+ * time: a procedure call, or a function to run. Requests come from any thread and live on their caller's stack until
+ * `pending` is 0.
  *
- * A worker without work lends its endpoint's helm (fabric.h): then the thread that calls runs its call itself, on one of that worker's
- * coordinators, and wakes nobody. Otherwise the request waits in the worker's queue.
+ * A worker without work lends its endpoint's helm (fabric.h): then the thread that calls runs its call itself, on one
+ * of that worker's coordinators, and wakes no thread. Otherwise the request waits in the worker's queue.
  */
 #pragma once
 
@@ -37,7 +38,7 @@ struct db_request {
     uint64_t begin_ns;                         /* of a call: when it was submitted, by its worker's clock */
     int rc;                                    /* of fn */
     uint32_t *pending;                         /* fabric_done when served */
-    void (*ended)(struct db_request *request); /* or this, by who has served it; NULL: pending */
+    void (*ended)(struct db_request *request); /* or this, by the thread that served it; NULL: pending */
 };
 
 struct worker {
@@ -57,7 +58,7 @@ struct worker {
     atomic_bool stop;
     /* atomically, from any thread */
     uint32_t calls;      /* from outside, by threads whose first choice it is: closing waits for them */
-    uint64_t busy;       /* coordinators with a request; written by who has the helm */
+    uint64_t busy;       /* coordinators with a request; written by the thread with the helm */
     uint32_t queued;     /* requests in the queue */
     uint32_t queue_lock; /* guards the queue, and changes of `queued` */
     struct db_request *queue, *queue_last;
@@ -96,7 +97,7 @@ struct cellar {
     struct {
         void (*fn)(void *arg, uint32_t by, uint32_t dead);
         void *arg;
-    } recovered;            /* told of each recovery that this process has made (tests); fn NULL: nobody is */
+    } recovered;            /* told of each recovery that this process has made (tests); fn NULL: none is */
     struct fabric_ep **eps; /* of all workers */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
@@ -133,7 +134,7 @@ void db_log(struct cellar *db, enum cellar_log_level level, const char *format, 
 
 /* Puts defaults where nothing is said. INVALID: it cannot be. */
 NODISCARD int db_config_check(struct cellar_config *config, struct cellar_error *error);
-/* The fabric of a checked configuration; whoever opens it closes it. As cellar_open. */
+/* The fabric of a checked configuration; the caller closes it. As cellar_open. */
 NODISCARD int db_fabric_open(const struct cellar_config *config, struct fabric **out, struct cellar_error *error);
 
 /* ---- coordinator.c ---- */
@@ -143,14 +144,17 @@ void coordinator_main(struct coro *co, void *coordinator);
 /* One call: attempts until it ends. begin_ns: when it was submitted; 0: now. */
 int coordinator_exec(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result);
-/* May it start, or start again? 0, CLOSED, CANCELLED or DEADLINE. While the database closes nothing starts: whoever closes waits for attempts. */
+/*
+ * May it start, or start again? 0, CLOSED, CANCELLED or DEADLINE. While the database closes nothing starts: closing
+ * waits for attempts.
+ */
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
 /* The result of a call that was refused so, after gone_ns. */
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);
 
 /* ---- db_recover.c ---- */
 
-/* Who recovers: a worker's compute node, in that task. */
+/* The recoverer: a worker's compute node, in that task. */
 struct recover_home db_recover_home(struct worker *worker, struct sched_task *task);
 
 /*
@@ -161,14 +165,17 @@ NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_ta
                          enum recover_how how, struct recover_report *report, struct cellar_error *error);
 /* As cellar_recover; *done: there was something to do, so it had died, and this call did it. */
 NODISCARD int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_error *error);
-/* Somebody waits for that compute node: it is watched like one whose lock is in the way. Nothing without leases. */
+/* That compute node is waited for: it is watched like one whose lock is in the way. Nothing without leases. */
 void db_watch(struct cellar *db, uint32_t cn);
 /* As cellar_outcome, by this coordinator. */
 NODISCARD int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2],
                          enum cellar_fate *fate, struct cellar_error *error);
-/* At open: whether a pool of its own that nobody closed can be recovered, before the first byte is written. */
+/* At open: whether a pool of its own that was not closed can be recovered, before the first byte is written. */
 NODISCARD int db_examine(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
-/* At open: joins as this process's compute nodes, and recovers first whoever of them, or of a pool of its own, did not leave it. */
+/*
+ * At open: joins as this process's compute nodes, and recovers first those of them, or all of a pool of its own, that
+ * did not leave it.
+ */
 NODISCARD int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 
 /* ---- db_failover.c ---- */
@@ -178,8 +185,8 @@ void db_halts_open(struct cellar *db);
 /* They are members: from now on their agents follow the configuration. */
 void db_halts_serve(struct cellar *db);
 /*
- * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed by whoever needs it: its failover
- * is waited for, as by a transaction that ends.
+ * All compute nodes of this process leave the pool; `db`: of the coordinator. A memory node that is lost is noticed
+ * by the one that needs it: its failover is waited for, as by a transaction that ends.
  */
 NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
@@ -194,7 +201,7 @@ void db_queues_free(struct cellar *db);
 
 /* Submits a request; from any thread. */
 void worker_submit(struct worker *worker, struct db_request *request);
-/* Takes one back that nobody has begun to serve; false: too late. */
+/* Takes one back that no thread has begun to serve; false: too late. */
 bool worker_withdraw(struct worker *worker, struct db_request *request);
 /*
  * The calling thread serves a call itself, if the worker lends its helm and has a coordinator for it; else false. It may return before the

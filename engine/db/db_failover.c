@@ -34,7 +34,7 @@ void db_halts_serve(struct cellar *db)
     for (uint32_t i = 0; i < db->config.cns; i++) atomic_store(&db->nodes[i].halt.open, true);
 }
 
-/* Each for itself: one that has stopped may hold tags, and stays for whoever recovers it. */
+/* Each for itself: one that has stopped may hold tags, and stays for its recoverer. */
 static int leave_all(struct coro *co, struct worker *worker)
 {
     struct cellar *db = worker->db;

@@ -1,9 +1,9 @@
 /*
  * db_queue.c - completion queues (cellar.h): calls that one thread keeps in flight, and what became of them.
  *
- * A queue has a slot for each call it may have; a slot is free, in flight, or ended and waiting to be reaped. The thread that uses the queue
- * takes slots and gives them back, so only the list of ended ones is shared, with who serves the calls. Each call in flight counts among its
- * database's calls: closing waits for it.
+ * A queue has a slot for each call it may have; a slot is free, in flight, or ended and waiting to be reaped. The
+ * thread that uses the queue takes slots and gives them back, so only the list of ended ones is shared, with the
+ * threads that serve the calls. Each call in flight counts among its database's calls: closing waits for it.
  */
 #include "db.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 struct slot {
-    struct db_request request; /* first: who has served it knows the slot */
+    struct db_request request; /* first: the thread that served it knows the slot */
     struct cellar_queue *queue;
     struct slot *next; /* free, or ended */
     bool in_flight;
@@ -29,7 +29,7 @@ struct cellar_queue {
     struct slot *free;
     cellar_notify_fn notify;
     void *notify_arg;
-    /* shared with those who serve calls */
+    /* shared with threads that serve calls */
     uint32_t lock;
     uint32_t none; /* atomically. 1: its thread waits, or is about to, until one has ended */
     struct slot *ended, *ended_last;

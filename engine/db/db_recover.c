@@ -1,4 +1,4 @@
-/* db_recover.c - recovery as a database does it: at open, for a caller, or because somebody was found dead. */
+/* db_recover.c - recovery as a database does it: at open, for a caller, or because a compute node was found dead. */
 #include "db.h"
 
 #include "plant.h"
@@ -38,7 +38,10 @@ static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct rec
            (unsigned long long)report->tags_cleared);
 }
 
-/* A memory node does not answer. Those who would meet it may all wait for this recovery: its loss is noticed here, or by nobody. */
+/*
+ * A memory node does not answer. Those that would meet it may all wait for this recovery: its loss is noticed here, or
+ * not at all.
+ */
 static void suspect_all(struct node *node)
 {
     const struct catalog *catalog = node->catalog;
@@ -184,8 +187,8 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
 }
 
 /*
- * An index of ours that somebody recovers just now will soon be free. Who opens the pool has no agent yet: called, it looks at the configuration
- * itself, and stands still as others do.
+ * An index of ours that another node recovers just now will soon be free. The opener of the pool has no agent yet:
+ * called, it looks at the configuration itself, and stands still as others do.
  */
 static int join_recover(struct coro *co, struct coordinator *coordinator, uint32_t dead, struct cellar_error *error)
 {
@@ -206,7 +209,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
     return rc;
 }
 
-/* Nobody who had the pool open has noticed that a memory node was lost: its backups take over now. */
+/* No compute node that had the pool open has noticed that a memory node was lost: its backups take over now. */
 static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
@@ -248,7 +251,7 @@ static int join_once(struct coro *co, struct coordinator *coordinator, uint32_t 
     int rc = members_join(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared,
                           &db->incarnation, dirty, error);
     db->joined = rc == 0;
-    /* Who changed it before the word said so has not waited for us; who does so from now on will. */
+    /* A leader that changed it before the word said so has not waited for us; one that does so from now on will. */
     if (rc == 0) db_halts_serve(db);
     if (rc == 0) rc = configuration_follow(co, coordinator, error);
     if (rc == 0) rc = joined_check(co, coordinator, error);
@@ -289,7 +292,10 @@ int db_join(struct coro *co, struct coordinator *coordinator, struct cellar_erro
 {
     struct cellar *db = coordinator->worker->db;
     int rc = join(co, coordinator, error);
-    /* Amid it: with nobody else there its backups take over here, or nowhere. One can be away at a time, so this ends. */
+    /*
+     * Amid it: with no other compute node there its backups take over here, or nowhere. One can be away at a time, so
+     * this ends.
+     */
     for (int32_t node; rc == -CELLAR_ERR_UNREACHABLE && (node = lost_now(coordinator->worker)) >= 0;) {
         bool steady = db->nodes[0].halt.now.state == CONFIGURATION_STEADY;
         rc = steady ? away_lose(co, coordinator, (uint32_t)node, error) : -CELLAR_ERR_UNREACHABLE;

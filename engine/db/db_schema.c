@@ -139,7 +139,7 @@ int cellar_proc_register(struct cellar *db, const struct cellar_proc_def *def, c
 
 /* ---- statistics ---- */
 
-/* Kinds behind SEND are none of the engine's. */
+/* Kinds after SEND are none of the engine's. */
 _Static_assert((int)CELLAR_VERBS == (int)FABRIC_SEND + 1 && (int)CELLAR_VERB_MASKED_CAS == (int)FABRIC_MASKED_CAS,
                "verbs are counted by kind");
 

@@ -46,7 +46,7 @@ bool worker_withdraw(struct worker *worker, struct db_request *request)
     return queued;
 }
 
-/* ---- serving; by who has the helm ---- */
+/* ---- serving; by the thread with the helm ---- */
 
 static inline bool has_queue(const struct worker *worker)
 {
@@ -95,7 +95,10 @@ static inline void look(struct worker *worker)
 
 static inline bool has_ended(const struct db_request *request) { return fabric_count_left(request->pending) == 0; }
 
-/* Until the call has ended, but not for long: who does not run itself is not waited for here. One round at least, for what has come meanwhile. */
+/*
+ * Until the call has ended, but not for long: a coordinator that does not run is not waited for here. One round at
+ * least, for what has come meanwhile.
+ */
 static __attribute__((noinline)) void drive(struct worker *worker, const struct db_request *request, uint32_t *seen)
 {
     uint64_t until_ns = fabric_now_ns(worker->ep) + DRIVE_NS;
@@ -126,7 +129,7 @@ bool worker_serve(struct worker *worker, struct db_request *request)
 
 /* ---- the worker's own thread ---- */
 
-/* Nobody has a request, and nothing is left to do for others. */
+/* No coordinator has a request, and nothing is left to do for others. */
 static bool leaves(struct worker *worker)
 {
     if (!atomic_load_explicit(&worker->stop, memory_order_acquire) || has_queue(worker)) return false;
@@ -134,7 +137,7 @@ static bool leaves(struct worker *worker)
     return !worker->home.receives || worker->home.mode->rests(&worker->home);
 }
 
-/* Until when to sleep: who is about to leave looks again soon. */
+/* Until when to sleep: a worker that is about to leave looks again soon. */
 static uint64_t next_ns(struct worker *worker)
 {
     uint64_t due_ns = sched_next_ns(&worker->sched);

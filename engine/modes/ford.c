@@ -141,7 +141,7 @@ static int log_add(struct coro *co, struct txn *txn, uint64_t *ts)
     return txn_log_place(co, txn, &entry, *ts, txn->log.sequence);
 }
 
-/* An attempt that nobody has seen anything of: it ends without effect. */
+/* An attempt of which nothing was seen: it ends without effect. */
 static int log_await(struct coro *co, struct txn *txn)
 {
     if (txn->op_count == 0 || txn_log_await(co, txn) == 0) return 0;

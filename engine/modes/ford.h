@@ -1,12 +1,14 @@
 /*
- * ford.h - mode `ford` (protocol.md section 7; docs/rivals.md): records are changed in place before the transaction is decided, under their locks, and
- * the log says what was there before.
+ * ford.h - mode `ford` (protocol.md section 7; docs/rivals.md): records are changed in place before the transaction
+ * is decided, under their locks, and the log says what was there before.
  *
  *     fetch: CAS + READ of records to write, READ of the others ──> old values to the log ∥ check of the others ──> write all replicas:
  *     committed ──> unlock                                                     (ahead of the writes, where every node has the log)
  *
- * INV-FORD-1: a byte of a replica is changed only behind the log entry that tells what was there, on every node that could tell.
- * INV-FORD-2: what was read counts only if a later READ shows its version still, and no lock: its holder may have been serialized already, and not written.
+ * INV-FORD-1: a byte of a replica is changed only after the log entry that tells what was there, on every node that
+ *             could tell.
+ * INV-FORD-2: what was read counts only if a later READ shows its version still, and no lock: its holder may have
+ *             been serialized already, and not written.
  * INV-FORD-3: no two attempts mean to write the same version: a TS names its worker.
  * INV-FORD-4: a transaction is told committed, and a record of it unlocked, when all its changes are on all replicas.
  */

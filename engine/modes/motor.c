@@ -42,7 +42,7 @@ static bool writes(const struct txn *txn)
     return false;
 }
 
-/* A TS that is drawn and not used is a gap, and harms nobody. */
+/* A TS that is drawn and not used is a gap, and does no harm. */
 static int stamp(struct coro *co, struct txn *txn)
 {
     if (txn->commit_ts || !writes(txn)) return 0;
@@ -138,14 +138,14 @@ enum mode_absence motor_absent(const struct txn *txn, const struct cache_object 
     if (!txn->snapshot_ts) return MODE_ABSENCE_CHECKED;
     bool old = layout_version_ts(bucket->image->version) <= txn->snapshot_ts || PLANT(motor_absence_unversioned);
     if (!old) return MODE_ABSENCE_GONE;
-    /* One bucket, read at once, is all that was read; what was read behind it may be newer. */
+    /* One bucket, read at once, is all that was read; what was read after it may be newer. */
     bool all = bucket->next < 0 && txn->home->ep->fabric->line_atomic;
     return all && (!object->misled || PLANT(motor_absence_misled)) ? MODE_ABSENCE_KNOWN : MODE_ABSENCE_CHECKED;
 }
 
 /* ---- old values ---- */
 
-/* The bar, and behind it header and tuples; where lines may be torn those before it, too. */
+/* The bar, and after it header and tuples; where lines may be torn those before it, too. */
 static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;

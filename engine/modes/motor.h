@@ -1,9 +1,11 @@
 /*
- * motor.h - mode `motor`: records keep old versions, writers are ordered by a clock, and who declares no writes reads a snapshot (docs/rivals.md).
+ * motor.h - mode `motor`: records keep old versions, writers are ordered by a clock, and a transaction that declares
+ * no writes reads a snapshot (docs/rivals.md).
  *
  * INV-MOTOR-1: a writer's TS is drawn after all its locks were taken and before any of its reads is checked.
- * INV-MOTOR-2: a reader's snapshot is drawn after it began and before its first read; it takes nothing of a record that shows a tag.
- * INV-MOTOR-3: old values count if a READ posted behind theirs shows no tag, and the tuple that leads to them.
+ * INV-MOTOR-2: a reader's snapshot is drawn after it began and before its first read; it takes nothing of a record
+ *              that shows a tag.
+ * INV-MOTOR-3: old values count if a READ posted after theirs shows no tag, and the tuple that leads to them.
  * INV-MOTOR-4: under a record's lock its bar is written first, then its cells, then epoch numbers and tuples.
  */
 #pragma once

@@ -1,9 +1,10 @@
 /*
- * member.h - membership: who is in, and who has been declared dead, as a table of functions.
+ * member.h - membership: which compute nodes are in, and which have been declared dead, as a table of functions.
  *
- * All that recovery asks of it is a register for each compute node that is moved by compare-and-set, and signs of life, so that a service outside of the
- * cluster (ZooKeeper, etcd) can take the place of the built-in one, whose words lie on the memory nodes (members.h). To move a node out of
- * LIVE is to declare it dead; that alone stops nobody, so whoever did so fences it on the fabric before he trusts it (recover.h).
+ * All that recovery asks of it is a register for each compute node that is moved by compare-and-set, and signs of
+ * life, so that a service outside of the cluster (ZooKeeper, etcd) can take the place of the built-in one, whose
+ * words lie on the memory nodes (members.h). To move a node out of LIVE is to declare it dead; that alone does not
+ * stop it, so the one that did so fences it on the fabric before it relies on it (recover.h).
  */
 #pragma once
 

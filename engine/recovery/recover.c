@@ -41,7 +41,7 @@ static int move(struct recover *run, const struct members_state *from, const str
     return rc;
 }
 
-/* Lives of it up to that one; 0: whoever has its index now. */
+/* Lives of it up to that one; 0: the one that has its index now. */
 static int fence(struct recover *run, uint32_t cn, uint64_t life, bool only_dead)
 {
     struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = only_dead};
@@ -56,7 +56,7 @@ static bool is_gone(struct recover *run, uint32_t cn, uint64_t life)
 }
 
 /*
- * INV-RECOVER-6. Whoever holds the claim now is out of the way: 0; or alive: EXISTS. Who holds the claim of its own index is its next life, which opens
+ * INV-RECOVER-6. The holder of the claim now is out of the way: 0; or alive: EXISTS. The holder of the claim of its own index is its next life, which opens
  * the pool: it is alive as long as the fabric knows it, and it was not silent for too long.
  */
 static int holder_pass(struct recover *run, const struct members_state *now)
@@ -109,8 +109,8 @@ static int claim(struct recover *run, enum recover_how how)
 }
 
 /*
- * Whoever failed is not at it any more, and another one may be. Not when an operation may still be under way: where a memory node does not answer, or
- * the configuration changes; then the same one tries again.
+ * A recoverer that failed is not at it any more, and another one may be. Not when an operation may still be under
+ * way: where a memory node does not answer, or the configuration changes; then the same one tries again.
  */
 static void claim_give_back(struct recover *run, int rc)
 {
@@ -140,7 +140,7 @@ static int advance(struct recover *run, enum layout_member_state state)
 
 /* ---- the steps ---- */
 
-/* Whoever waits for the catalog's lock need not wait for the dead. */
+/* Waiters for the catalog's lock need not wait for the dead. */
 static int catalog_unlock(struct recover *run)
 {
     uint64_t old;
@@ -181,7 +181,7 @@ static bool is_at_it(const struct recover *run, uint32_t cn)
     return run != NULL;
 }
 
-/* What the dead node was recovering is recovered too, before anybody can take its index for alive. */
+/* What the dead node was recovering is recovered too, before its index can be taken for alive. */
 static int claims_adopt(struct recover *run)
 {
     for (uint32_t cn = 0; cn < run->catalog->cn_count; cn++) {
@@ -208,8 +208,9 @@ static int taker_gone(struct recover *run, uint32_t cn)
 }
 
 /*
- * One that is down as a taker is waited for, if it is alive; else it is recovered, too. While everybody stands still it cannot take its entry back,
- * and need not: it takes over nothing, and puts itself down again before it goes on to do so (vigil_still).
+ * One that is registered as a taker is waited for, if it is alive; else it is recovered, too. While all stand still
+ * it cannot take its entry back, and need not: it takes over nothing, and puts itself down again before it goes on to
+ * do so (vigil_still).
  */
 static int taker_pass(struct recover *run, uint32_t taker, bool ask)
 {

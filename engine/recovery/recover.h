@@ -1,18 +1,23 @@
 /*
- * recover.h - recovery of a dead compute node by a coordinator of another one (docs/recovery.md, protocol.md section 5).
+ * recover.h - recovery of a dead compute node by a coordinator of another one (docs/recovery.md, protocol.md section
+ * 5).
  *
  *     claim -> fence -> read its log -> decide what counts -> redo in TS order -> REDONE -> clear its tags -> SCRUBBED -> FREE
  *
- * INV-RECOVER-1: nothing of the dead node's log is believed, and nothing of its changed, before the fabric has fenced it.
- * INV-RECOVER-3: what counts is on all replicas of the log before the first of it is redone: whoever goes on decides the same.
+ * INV-RECOVER-1: nothing of the dead node's log is believed, and nothing of its changed, before the fabric has fenced
+ *                it.
+ * INV-RECOVER-3: what counts is on all replicas of the log before the first of it is redone: a later recoverer
+ *                decides the same.
  * INV-RECOVER-4: a change is redone only under the dead node's tag, and only over versions that are not newer.
  * INV-RECOVER-5: no tag is cleared before all that counts is redone, and all that does not count is erased.
- * INV-RECOVER-6: only the holder of the claim goes on; who takes the claim over has fenced the holder before. A holder that the fabric knows to be
- * gone keeps nobody out, whatever its own word says.
- * INV-RECOVER-10: an earlier life of an own index is dead like any other, and recovered like it, by whatever this compute node recovers or leads; it is
- * fenced as that life, so that its index's next one goes on (INV-FABRIC-12).
- * INV-RECOVER-11: all that is to be redone has been tried, without a write, before the first write: a recovery that is refused has changed nothing.
- * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does any more.
+ * INV-RECOVER-6: only the holder of the claim goes on; a recoverer that takes the claim over has fenced the holder
+ * before. A holder that the fabric knows to be gone keeps no other out, whatever its own word says.
+ * INV-RECOVER-10: an earlier life of an own index is dead like any other, and recovered like it, by whatever this
+ * compute node recovers or leads; it is fenced as that life, so that its index's next one goes on (INV-FABRIC-12).
+ * INV-RECOVER-11: all that is to be redone has been tried, without a write, before the first write: a recovery that
+ *                 is refused has changed nothing.
+ * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does
+ *                any more.
  */
 #pragma once
 
@@ -35,7 +40,7 @@ struct recover_report {
 struct vigil;
 struct recover;
 
-/* Who recovers. */
+/* The recoverer. */
 struct recover_home {
     struct fabric_ep *ep;
     const struct catalog *catalog;
@@ -50,14 +55,14 @@ struct recover_home {
     uint32_t
         name; /* 1 + the compute node that claims are made for; 0: its own, or its earlier life while that is recovered */
     bool
-        watching; /* this task has others to watch, so it does not wait for whoever is in the way: EXISTS, to be tried again */
+        watching; /* this task has others to watch, so it does not wait for one that is in the way: EXISTS, to be tried again */
     uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
     const atomic_uint *
         halting; /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
     atomic_bool *
         called; /* while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting` says */
     const struct recover *outer; /* the run amid which another one was found to be in the way; NULL: none */
-    bool halted;                 /* everybody else who is alive stands still (halt.h): nobody holds a claim */
+    bool halted;                 /* all others that are alive stand still (halt.h): none holds a claim */
     uint32_t tags_lost;          /* 1 + the memory node whose primary was lost with its tags; 0: none */
 };
 
@@ -81,16 +86,16 @@ static inline bool recover_is_called(const struct recover_home *home)
 }
 
 /*
- * Recovers one compute node. 0 when nothing of it is left, whoever did it. NOT_FOUND: it is no member. EXISTS: it is alive, or another
- * live one recovers it just now, or takes over tags of it. UNREACHABLE: a memory node is lost. FENCED: this node is. Whoever ends with an error
- * gives its claim back, if it can.
+ * Recovers one compute node. 0 when nothing of it is left, whichever node did it. NOT_FOUND: it is no member. EXISTS:
+ * it is alive, or another live one recovers it just now, or takes over tags of it. UNREACHABLE: a memory node is
+ * lost. FENCED: this node is. A recoverer that ends with an error gives its claim back, if it can.
  */
 NODISCARD int recover_run(struct coro *co, const struct recover_home *home, uint32_t dead, enum recover_how how,
                           struct recover_report *report, struct cellar_error *error);
 
 /*
- * A pool that nobody has open, and that somebody did not close: can all be recovered that is left? Only reads (INV-RECOVER-11). CORRUPT with what
- * cannot be: words of members, tags that name none, logs, what they are to redo.
+ * A pool that is not open, and that a process did not close: can all be recovered that is left? Only reads
+ * (INV-RECOVER-11). CORRUPT with what cannot be: words of members, tags that name none, logs, what they are to redo.
  */
 NODISCARD int recover_examine(struct coro *co, const struct recover_home *home, struct cellar_error *error);
 

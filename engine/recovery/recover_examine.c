@@ -1,8 +1,9 @@
 /*
- * recover_examine.c - a pool at rest that somebody did not close, looked at before the first write: words, logs, tags (INV-RECOVER-11).
+ * recover_examine.c - a pool at rest that a process did not close, looked at before the first write: words, logs,
+ * tags (INV-RECOVER-11).
  *
- * Values of records are not covered: only what a clean close left has checksums (seal.h). A damaged entry of a log cannot be told from one that was
- * being written.
+ * Values of records are not covered: only what a clean close left has checksums (seal.h). A damaged entry of a log
+ * cannot be told from one that was being written.
  */
 #include "configuration.h"
 #include "plant.h"

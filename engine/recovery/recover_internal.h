@@ -65,8 +65,8 @@ void recover_pause(struct recover *run, uint64_t ns);
 /* Once in a while lets the worker's other coroutines run: where operations complete at once nothing else would. */
 void recover_breathe(struct recover *run);
 /*
- * EXISTS when the configuration changes: it does not wait for a recovery, which may take long. What dead nodes have left is redone by who leads
- * the change, or later by whoever tries again; every step may be done twice.
+ * EXISTS when the configuration changes: it does not wait for a recovery, which may take long. What dead nodes have
+ * left is redone by the leader of the change, or later by the node that tries again; every step may be done twice.
  */
 NODISCARD int recover_give_way(const struct recover *run);
 /* Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be lost. */

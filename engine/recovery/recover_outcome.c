@@ -1,7 +1,8 @@
 /*
- * recover_outcome.c - what became of a transaction, by what recovery left of its log: entries that count stay, the others are erased. So an entry
- * that is there had its effect. One that is missing and newer than all that its coordinator left never will: only a later entry of the same
- * coordinator takes its space, and would be there. One that is missing and older may have been overwritten: nobody can tell.
+ * recover_outcome.c - what became of a transaction, by what recovery left of its log: entries that count stay, the
+ * others are erased. So an entry that is there had its effect. One that is missing and newer than all that its
+ * coordinator left never will: only a later entry of the same coordinator takes its space, and would be there. One
+ * that is missing and older may have been overwritten: that cannot be told.
  */
 #include "recover.h"
 

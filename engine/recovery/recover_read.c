@@ -43,8 +43,8 @@ static int ring_fill(struct recover *run, const struct recover_ring *ring)
 
 /*
  * INV-RECOVER-3. The segment that the walk is at, from every replica: one that is away has another's bytes (fabric_route.h). A memory node that
- * refuses, but is not lost by the configuration, may be there again at the next operation, with an entry that nobody else has, or without one that
- * others have. So then nothing is decided.
+ * refuses, but is not lost by the configuration, may be there again at the next operation, with an entry that no
+ * other has, or without one that others have. So then nothing is decided.
  */
 static int segment_read(struct recover *run, const struct heap_walk *walk)
 {
@@ -148,8 +148,9 @@ static int entry_copy(struct recover *run, const struct recover_entry *entry, ui
 }
 
 /*
- * INV-RECOVER-3: else a memory node lost between two recoverers would let the second one decide otherwise. While a fresh memory node is being
- * filled nobody reads what it has (fabric_route.h), and the dead node's last WRITE may have missed it.
+ * INV-RECOVER-3: else a memory node lost between two recoverers would let the second one decide otherwise. While a
+ * fresh memory node is being filled what it has is not read (fabric_route.h), and the dead node's last WRITE may have
+ * missed it.
  */
 static int entries_copy(struct recover *run)
 {

@@ -1,15 +1,17 @@
 /*
  * recover_redo.c - what is due is written again, change by change, to all replicas.
  *
- * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is newer than the entry. An
- * insert's record has no tag of its own: it is redone under its bucket's, and only as long as it is not whole, when nobody can have reached it.
+ * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is
+ * newer than the entry. An insert's record has no tag of its own: it is redone under its bucket's, and only as long
+ * as it is not whole, when it cannot have been reached.
  *
- * Where the tags went with their memory node (docs/failover.md) versions alone decide: a change that had its effect everywhere was unlocked, or
- * overwritten, and shows its TS or a newer one on all replicas; one that had not was tagged until the node was lost, so nobody can have written
- * over it. Everybody stands still meanwhile.
+ * Where the tags went with their memory node (docs/failover.md) versions alone decide: a change that had its effect
+ * everywhere was unlocked, or overwritten, and shows its TS or a newer one on all replicas; one that had not was
+ * tagged until the node was lost, so no other can have written over it. All stand still meanwhile.
  *
- * INV-RECOVER-7: the epoch number of a redone cell is the one that some line of it has with that TS already; else one more than the largest
- * among its lines and headers on all replicas. So whoever redoes it again writes the same bytes, and no other version ever had that number.
+ * INV-RECOVER-7: the epoch number of a redone cell is the one that some line of it has with that TS already; else one
+ * more than the largest among its lines and headers on all replicas. So a second recoverer writes the same bytes, and
+ * no other version ever had that number.
  */
 #include "must.h"
 #include "plant.h"
@@ -83,8 +85,8 @@ static uint64_t version_next(const struct lines *lines, uint64_t ts)
 }
 
 /*
- * The version that the cell gets. A header's epoch number is ahead of all lines only where a whole record was being written, and nobody
- * can have read a version of that number; but it must not be ahead by more.
+ * The version that the cell gets. A header's epoch number is ahead of all lines only where a whole record was being
+ * written, and no transaction can have read a version of that number; but it must not be ahead by more.
  */
 static uint64_t cell_version(const struct recover *run, const struct schema *schema, uint32_t cell, uint64_t ts)
 {
@@ -140,7 +142,10 @@ bool recover_tags_lost(const struct recover *run, struct fabric_addr addr)
     return run->home->tags_lost == fabric_addr_node(addr) + 1 && !PLANT(failover_tags_asked);
 }
 
-/* Which of them the dead node has written where nobody knows: the record is all its own, on all replicas, and has none. */
+/*
+ * Which of them the dead node has written, and where, is not known: the record is all its own, on all replicas, and
+ * has none.
+ */
 static int versions_forget(struct recover *run, struct fabric_addr addr, const struct schema *schema)
 {
     uint8_t *image = run->memory->images[0];
@@ -196,8 +201,8 @@ int recover_deleted_set(struct recover *run, struct fabric_addr addr, uint64_t c
 enum insert_found { INSERT_OLDER, INSERT_NEWER, INSERT_THERE };
 
 /*
- * A recoverer that died amid its WRITEs may have left it whole on some replicas only, and not tagged. As long as a line is missing on one of
- * them nobody has come near the record.
+ * A recoverer that died amid its WRITEs may have left it whole on some replicas only, and not tagged. As long as a
+ * line is missing on one of them no other has come near the record.
  */
 static enum insert_found insert_find(const struct recover *run, const struct log_write_wire *write,
                                      const struct schema *schema, uint64_t ts)
@@ -232,7 +237,7 @@ static void insert_build(struct recover *run, const struct log_write_wire *write
     }
 }
 
-/* Is the bucket that the key belongs to the dead node's? Without tags: has nobody changed it since? */
+/* Is the bucket that the key belongs to the dead node's? Without tags: is it unchanged since? */
 static int bucket_owned(struct recover *run, const struct cellar_table *table, uint64_t key, uint64_t ts, bool *owned)
 {
     struct fabric_addr addr = index_bucket_addr(&table->index, key);
@@ -343,8 +348,8 @@ static int entry_redo(struct recover *run, const struct log_entry_wire *wire)
 }
 
 /*
- * In any order: of two changes to a cell or a bucket the older one finds the newer one's TS and is left out, and inserts and deletes are applied
- * before anybody else of their node may change the record.
+ * In any order: of two changes to a cell or a bucket the older one finds the newer one's TS and is left out, and
+ * inserts and deletes are applied before another transaction of their node may change the record.
  */
 int recover_redo(struct recover *run)
 {

@@ -1,13 +1,15 @@
 /*
- * recover_undo.c - the dead node's transactions whose log says what was there before: those that were written on all replicas stay, the others are undone.
+ * recover_undo.c - the dead node's transactions whose log says what was there before: those that were written on all
+ * replicas stay, the others are undone.
  *
- * Each change of an entry concerns this transaction only while its record (of an insert: its bucket) has the dead node's tag, and while no line of it
- * shows a version but the one that was there and the one that the transaction writes: any other was written under a later lock, so this
- * one had been given back.
+ * Each change of an entry concerns this transaction only while its record (of an insert: its bucket) has the dead
+ * node's tag, and while no line of it shows a version but the one that was there and the one that the transaction
+ * writes: any other was written under a later lock, so this one had been given back.
  *
- * INV-RECOVER-9: a transaction stays if all changes that concern it are whole on all replicas, since only then may it have been told, or have unlocked
- * one of them. Else each of them gets what was there: with its TS, which no other transaction has, and an epoch number that is larger by two, which nobody can
- * have read. So whoever does it again writes the same bytes.
+ * INV-RECOVER-9: a transaction stays if all changes that concern it are whole on all replicas, since only then may it
+ * have been told, or have unlocked one of them. Else each of them gets what was there: with its TS, which no other
+ * transaction has, and an epoch number that is larger by two, which no transaction can have read. So a second
+ * recoverer writes the same bytes.
  */
 #include "plant.h"
 #include "recover_internal.h"
@@ -46,8 +48,9 @@ static enum shown join(enum shown a, enum shown b)
 }
 
 /*
- * The header's epoch number is written behind the cells: while it is the old one the value may lack its end. Any other does: a later holder of the lock, who
- * wrote the whole record, or whoever undid that, may have gone on from there.
+ * The header's epoch number is written after the cells: while it is the old one the value may lack its end. Any
+ * other does: a later holder of the lock, which wrote the whole record, or one that undid that, may have gone on from
+ * there.
  */
 static enum shown line_shown(uint64_t version, uint16_t header_en, uint64_t before, uint64_t ts)
 {
@@ -119,8 +122,9 @@ static int cell_look(struct recover *run, const struct log_write_wire *write, co
 }
 
 /*
- * Does the record's header say on all replicas what it said before: of an insert that it is deleted, or was never used; else that it is there? A
- * WRITE cut short within the line, an insert's or that of who undid it, may have changed the key alone: then the replicas differ.
+ * Does the record's header say on all replicas what it said before: of an insert that it is deleted, or was never
+ * used; else that it is there? A WRITE cut short within the line, an insert's or its undoing, may have changed the
+ * key alone: then the replicas differ.
  */
 static bool header_untouched(const struct recover *run, bool insert)
 {

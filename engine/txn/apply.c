@@ -137,8 +137,9 @@ static void apply_versions(struct coro *co, struct txn *txn, struct cache_object
 }
 
 /*
- * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked meanwhile, lest the next writer overtake
- * us on a backup; where it is written before it is decided, lest anybody use what may yet be undone.
+ * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked
+ * meanwhile, lest the next writer overtake us on a backup; where it is written before it is decided, lest another
+ * transaction use what may yet be undone.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {
@@ -211,7 +212,7 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
         apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
         return;
     }
-    /* Words are stored and fetched in ascending order: behind the new version everybody must find the new entries. */
+    /* Words are stored and fetched in ascending order: after the new version every reader must find the new entries. */
     apply_write(co, txn, head->addr, 16, head->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     apply_write(co, txn, head->addr, 8, &head->image->version, sizeof head->image->version);
 }
@@ -247,7 +248,7 @@ static inline void unlock_all(struct coro *co, struct txn *txn)
          object++) {
         if (object->held || txn_is_insert(object)) unlock_object(co, txn, object);
     }
-    /* Buckets last: while one is ours, the inserts and deletes behind it are. */
+    /* Buckets last: while one is ours, the inserts and deletes under it are. */
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
         if (txn_bucket(txn, (int32_t)i)->held) txn_bucket_unlock(co, txn, txn_bucket(txn, (int32_t)i));
 }
@@ -277,8 +278,9 @@ static bool tags_ours(struct coro *co, struct txn *txn, const struct cache_objec
 }
 
 /*
- * Is the object still to be applied or unlocked? Of an insert its bucket tells: once that is free all has run, and as long as it is ours
- * nobody can have deleted the record again, so that a DELETED in the lock word is the one we are to clear.
+ * Is the object still to be applied or unlocked? Of an insert its bucket tells: once that is free all has run, and as
+ * long as it is ours no transaction can have deleted the record again, so that a DELETED in the lock word is the one
+ * we are to clear.
  */
 static bool object_open(struct coro *co, struct txn *txn, const struct cache_object *object)
 {
@@ -326,9 +328,9 @@ static enum standing standing_of(const struct txn *txn, const struct cache_objec
 }
 
 /*
- * INV-COMMIT-5, where records are shared, once the unlock was posted: a tag that is there need not be the one that it was to clear, but may be one that another
- * one of this CN took by a stale address, with changes of other CNs between. The change itself tells: while something of it is missing the unlock
- * behind it cannot have run.
+ * INV-COMMIT-5, where records are shared, once the unlock was posted: a tag that is there need not be the one that it
+ * was to clear, but may be one that another one of this CN took by a stale address, with changes of other CNs
+ * between. The change itself tells: while something of it is missing the unlock after it cannot have run.
  */
 static bool standing_read(struct coro *co, struct txn *txn, const struct cache_object *object, enum standing *standing)
 {
@@ -423,8 +425,8 @@ static inline void remember(struct txn *txn)
 }
 
 /*
- * The WRITEs. Nothing is unlocked yet, so what has failed of them may run again, until it has: how many have failed for good. When a batch
- * before the last one has failed nobody knows what of it, and that is left to apply_settle.
+ * The WRITEs. Nothing is unlocked yet, so what has failed of them may run again, until it has: how many have failed
+ * for good. When a batch before the last one has failed it is not known what of it, and that is left to apply_settle.
  */
 static uint32_t writes_await(struct coro *co, struct txn *txn)
 {
@@ -461,7 +463,7 @@ void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
         if (txn->home->mode->end) txn->home->mode->end(co, txn);
     }
     changes_post(co, txn, ts);
-    /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, behind the WRITEs. */
+    /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, after the WRITEs. */
     if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = writes_await(co, txn);
     if (!failed) {
         /* Behind WRITEs of the same batch that fail the unlock has not run either: rule 5 of fabric.h. */
@@ -478,7 +480,7 @@ int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
     changes_post(co, txn, ts);
     if (PLANT(ford_unlock_early)) unlock_all(co, txn);
     if (!writes_await(co, txn)) return 0;
-    /* What is written where, nobody here can tell: the log does. */
+    /* What is written where cannot be told here: the log tells it. */
     gate_fail(txn->home->gate);
     return -CELLAR_ERR_INDETERMINATE;
 }

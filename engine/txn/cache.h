@@ -1,16 +1,18 @@
 /*
- * cache.h - the record cache of a compute node: one local object per record in use (protocol.md section 2).
+ * cache.h - a transaction's copies of records: one object for each record that it uses (docs/record-cache.md;
+ * docs/protocol.md section 2).
  *
- * An object knows, per cell, what is known here of the record: the base version fetched (in the image), whether the cell's lock
- * is held, who means to write it. Localized execution will share objects between a CN's coordinators, with chains of local
- * versions above the base; the modes `record` and `cell` use the same object privately, one set for each transaction, so the
- * sharing parts (pin counts, announced writers, chains) are theirs to add and nothing here needs to know who shares it
- * (docs/record-cache.md).
+ * An object knows, for each cell, what the transaction knows of the record: the base version that was fetched (in the
+ * image), whether the cell's tag is held, whether the cell is read or written. These objects are never shared. Where
+ * the coordinators of a compute node share records, each object refers to a shared one (`local`, local.h), and stands
+ * for it while the transaction has the record alone.
  *
- * INV-CACHE-1: a cell counts as held only when a READ posted behind its successful masked CAS has returned.
- * INV-CACHE-2: an image's versions are those fetched until the transaction commits; values may change, for held cells only.
+ * INV-CACHE-1: a cell counts as held only when a READ posted after its successful masked CAS has returned.
+ * INV-CACHE-2: an image's versions are those fetched until the transaction commits; values may change, for held cells
+ *              only.
  *
- * Memory: a fixed arena for each cache, registered with the fabric; cache_reset drops all at once. No allocation otherwise.
+ * Memory: a fixed arena for each cache, registered with the fabric; cache_reset drops all at once. No allocation
+ * otherwise.
  */
 #pragma once
 
@@ -53,7 +55,7 @@ struct cache_object {
     uint8_t *image;          /* record_bytes, in the arena */
     uint8_t *
         slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; modes `ford`, `motor`: old written_cells */
-    uint8_t *head;              /* mode `motor`: header and tuples as read behind the lock, or by a reader */
+    uint8_t *head;              /* mode `motor`: header and tuples as read after the lock, or by a reader */
     uint32_t undo_cells;        /* mode `motor`: fetched, but newer than the snapshot */
     uint32_t bar_at, bar_bytes; /* mode `motor`: where in the record what it displaces goes, and in slot_image is */
     uint64_t held;              /* bits of the lock word that are ours */
@@ -87,14 +89,14 @@ struct cache_object {
     uint32_t spoiled_cells;        /* in sole use: what was put there is not to become versions */
     uint16_t puts;                 /* blocks that have put versions */
     bool sole;                     /* in sole use, unless another one has come since */
-    bool busy;                     /* in sole use, and nobody else looks at this copy (CREST_BUSY) */
+    bool busy;                     /* in sole use, and no other looks at this copy (CREST_BUSY) */
     bool locked;                   /* its slot is locked until the block ends */
     bool announced;                /* counts among the object's writers */
     bool claimed;                  /* this transaction is the object's fetcher */
     bool own_read;                 /* all that was read is what this transaction has just fetched itself */
     uint8_t heat;                  /* enum cache_heat */
     bool cools;                    /* its lock CAS clears HOT */
-    bool bounded;                  /* somebody else sees to it that it is not held for too long */
+    bool bounded;                  /* other code sees to it that it is not held for too long */
     bool applier;                  /* this transaction is the last writer, and applies */
     uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
     struct local_version *applied; /* the chains that it has taken off for that */
@@ -106,13 +108,13 @@ struct cache_object {
     uint64_t lock_clear;               /* DELETED; in mode `cellar` HOT, too, unless it is known to be hot */
     uint64_t lock_old;                 /* its reply, kept until it is judged */
     struct fabric_addr unsettled_addr; /* where `unsettled` is */
-    uint8_t *again;                    /* mode `motor`: header and tuples, read once more behind that; and before */
+    uint8_t *again;                    /* mode `motor`: header and tuples, read once more after that; and before */
     bool again_before;
     const uint8_t *absence; /* lock and version of absent_bucket, as read again */
     bool read_at_once;      /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
     /* in sole use, set when that begins */
     struct local_writer *owner;
-    _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that somebody has put in its place */
+    _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that has taken its place */
 };
 _Static_assert(offsetof(struct cache_object, table) == offsetof(struct local_node, table), "the same field");
 _Static_assert(offsetof(struct cache_object, key) == offsetof(struct local_node, key), "the same field");

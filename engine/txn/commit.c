@@ -1,10 +1,12 @@
 /*
- * commit.c - validation and redo log (protocol.md section 4, for transactions that share nothing inside their CN).
+ * commit.c - validation, redo log, and the order of a commit's steps (docs/protocol.md section 4). txn_commit_own is
+ * that of transactions which share nothing inside their compute node; modes with a commit of their own use its parts.
  *
  *     last fetch returned: v -> validate reads not locked -> TS, log entry to f + 1 nodes: durable, acknowledged
  *                            -> apply to all replicas, unlock (apply.c)
  *
- * INV-COMMIT-1: every check of a read is posted after v, and every lock is held from before v until the apply has completed.
+ * INV-COMMIT-1: every check of a read is posted after v, and every lock is held from before v until the apply has
+ *               completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
 #include "fetch.h"

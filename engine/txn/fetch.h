@@ -44,7 +44,7 @@ NODISCARD int fetch_own(struct coro *co, struct txn *txn);
 
 /* Some operation of a batch did not return well: locks among them may have been taken all the same. RETRY. */
 int fetch_node_failed(struct coro *co, struct txn *txn);
-/* Whose tag is in the way: whoever tries again has it watched. */
+/* Whose tag is in the way: the next attempt has it watched. */
 void fetch_foreign_tag(struct txn *txn, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells);
 /* Where the READ goes, when this is not the first READ of a record that is there; false without memory. */
 bool fetch_elsewhere(struct txn *txn, struct cache_object *object);

@@ -86,7 +86,7 @@ struct mode {
     /* It ends without effect. Before its reads are validated, and after: 0 or RETRY. */
     int (*fail)(struct coro *co, struct txn *txn);
     int (*failed)(struct coro *co, struct txn *txn);
-    /* Nobody knows whether its entry is in the log. NULL: the compute node stops. */
+    /* It is not known whether its entry is in the log. NULL: the compute node stops. */
     void (*lost)(struct txn *txn);
     /* Gives back all that it holds. NULL: txn_release_own. */
     void (*release)(struct coro *co, struct txn *txn);
@@ -120,7 +120,7 @@ struct mode {
 const struct mode *mode_of(enum cellar_cc cc);
 /* The mode of that name, or -1. */
 int mode_find(const char *name);
-/* Their names, NULL behind the last one. */
+/* Their names, NULL after the last one. */
 extern const char *const mode_names[];
 /* Whose pools keep old versions, or do not: "mode ..." or "other modes than ...". */
 const char *mode_of_pools(bool versions);

@@ -30,7 +30,10 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     return false;
 }
 
-/* Who does not stand still is waited for, too: the failover lasts longer than the longest stall. One that cannot be is not (INV-FAILOVER-9). */
+/*
+ * A node that does not stand still is waited for, too: the failover lasts longer than the longest stall. One that
+ * cannot be is not (INV-FAILOVER-9).
+ */
 static bool failover_over(const struct txn_home *home, uint64_t begin_ns)
 {
     if (atomic_load_explicit(&home->halt->unmended, memory_order_relaxed)) return true;
@@ -148,10 +151,11 @@ static bool patient(const struct txn *txn, const struct settle_patience *patienc
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
- * Where records are shared: do tags of this CN at that address belong to this object? Its fetcher settles, so they do where the record is, or are those of one who came by a stale address, and who will look for them
- * before it clears anything (INV-LOCAL-7). But an
- * address that was stale may by now be another record's, whose tags are another one's of this CN: nobody can tell. If there are none,
- * none are to be cleared: those that come later are not this object's.
+ * Where records are shared: do tags of this CN at that address belong to this object? Its fetcher settles, so they do
+ * where the record is, or are those of one that came by a stale address, and that will look for them before it clears
+ * anything (INV-LOCAL-7). But an address that was stale may by now be another record's, whose tags are another one's
+ * of this CN: that cannot be told. If there are none, none are to be cleared: those that come later are not this
+ * object's.
  */
 static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache_object *object)
 {

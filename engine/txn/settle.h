@@ -1,8 +1,9 @@
 /*
  * settle.h - finding out what ran when replies were lost (protocol.md section 5, last rule).
  *
- * Nothing is re-issued blindly: behind the closed gate (gate.h) the lock word is read back. While it shows our tag, WRITEs under that
- * lock may run again; once it does not, all of them have run, since the unlock came behind them on the same connection.
+ * Nothing is re-issued blindly: behind the closed gate (gate.h) the lock word is read back. While it shows our tag,
+ * WRITEs under that lock may run again; once it does not, all of them have run, since the unlock came after them on
+ * the same connection.
  */
 #pragma once
 
@@ -23,9 +24,9 @@ struct settle_patience {
 };
 
 /*
- * What failed of the batch of `count` operations just awaited, WRITEs under locks that are surely ours (or of the own log) and the tags of new
- * records, again and again until it has run: true. Where a memory node is lost that is when the configuration says who stands in for it.
- * False: not for a long time, or this compute node is fenced.
+ * What failed of the batch of `count` operations just awaited, WRITEs under locks that are surely ours (or of the own
+ * log) and the tags of new records, again and again until it has run: true. Where a memory node is lost that is when
+ * the configuration says which node stands in for it. False: not for a long time, or this compute node is fenced.
  */
 bool settle_rest(struct coro *co, struct txn *txn, uint32_t count);
 /* Unlocks of this attempt that have had their reply need no settling. */
@@ -43,9 +44,11 @@ bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint
 /* Does the word show these tags? */
 bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask);
 /*
- * INV-LOCAL-7, where records are shared. A lock may go to a stale address, and be taken on a record that others of this CN use by its own name. Its
- * owner gives it back *from memory*; a settlement clears what it *sees*, and may take the one for the other. So tags are given back from memory only if
- * nobody has cleared on sight since the attempt began, nor does meanwhile (`returns` of mode.h); else they are looked at, too. False: they must be. True: settle_return_end follows.
+ * INV-LOCAL-7, where records are shared. A lock may go to a stale address, and be taken on a record that others of
+ * this CN use by its own name. Its owner gives it back *from memory*; a settlement clears what it *sees*, and may
+ * take the one for the other. So tags are given back from memory only if no coordinator has cleared on sight since
+ * the attempt began, nor does meanwhile (`returns` of mode.h); else they are looked at, too. False: they must be.
+ * True: settle_return_end follows.
  */
 static inline bool settle_return_begin(struct txn *txn)
 {

@@ -109,7 +109,7 @@ static __attribute__((cold, noinline)) int error_at(struct txn *txn, int code, e
 
 /* ---- the batch ---- */
 
-/* Where there are backups somebody finds out whether it is gone for good. */
+/* Where there are backups the agent finds out whether it is gone for good. */
 static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t count)
 {
     for (uint32_t i = 0; i < count && txn->home->catalog->replicas; i++)
@@ -323,7 +323,7 @@ int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells)
     return 0;
 }
 
-/* Somebody else may look at this copy, or the mode wants to know what is put over. */
+/* Another transaction may look at this copy, or the mode wants to know what is put over. */
 static inline bool put_prepares(const struct txn *txn, const struct cache_object *object)
 {
     return txn->home->mode->put && !object->busy;
@@ -337,7 +337,7 @@ static inline int put_column(struct cache_object *object, uint32_t number, const
     return 0;
 }
 
-/* Out of the way of those who need not. */
+/* Out of the way of those that need not. */
 static __attribute__((noinline)) int put_prepared(struct txn *txn, struct cache_object *object, uint32_t number,
                                                   const void *value)
 {

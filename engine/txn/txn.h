@@ -54,7 +54,7 @@ struct txn_home {
     struct sched *sched;
     const struct observer *observer; /* NULL: none */
     uint32_t owner;                  /* CN index: the tag less 1 */
-    struct vigil *vigil;             /* of its compute node; NULL: it watches nobody */
+    struct vigil *vigil;             /* of its compute node; NULL: it watches none */
     const struct mode *mode;
     void *own;                      /* the mode's, of this worker */
     bool receives;                  /* the mode takes this worker's messages */
@@ -113,14 +113,14 @@ struct txn {
     uint32_t version_count;    /* made until then */
     uint64_t log_reserved;     /* bytes that are known to fit into the log */
     struct local_ref *waits,
-        *deps; /* who must be decided before v; whose entries this one's rests on. TXN_REFS_MAX each */
+        *deps; /* transactions that must be decided before v; those on whose entries this one's rests. TXN_REFS_MAX each */
     uint32_t wait_count, dep_count;
     struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     uint32_t part_count, locked_count;
     uint32_t announced_count;
     bool later_block;      /* the next one is not the first */
-    bool alone;            /* all it has is in sole use, and BUSY until its end or until somebody wants it */
+    bool alone;            /* all it has is in sole use, and BUSY until its end or until another one wants it */
     bool puts_late;        /* something was put that an earlier block fetched */
     bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
     uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
@@ -184,8 +184,9 @@ NODISCARD bool txn_log_changes(struct txn *txn, struct logseg_entry *entry);
 NODISCARD int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, uint64_t ts,
                             uint64_t watermark);
 /*
- * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status met, if some never ran. With
- * backups a memory node that refuses is waited for until the configuration says who stands in for it.
+ * Posts the batch, and again what of it failed, a few times: WRITEs to our own log may run twice. The worst status
+ * met, if some never ran. With backups a memory node that refuses is waited for until the configuration says which
+ * node stands in for it.
  */
 NODISCARD int txn_log_await(struct coro *co, struct txn *txn);
 /* Tells the observer how the attempt has ended. */

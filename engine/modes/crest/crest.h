@@ -63,9 +63,12 @@ NODISCARD bool crest_settle(struct coro *co, struct txn *txn);
 void crest_settled(struct txn *txn);
 NODISCARD bool crest_returns(struct txn *txn);
 void crest_returned(struct txn *txn);
-/* Nobody knows whether the entry is in the log: the CN stops, and whoever waits for this transaction is told. */
+/* It is not known whether the entry is in the log: the CN stops, and waiters for this transaction are told. */
 void crest_lost(struct txn *txn);
-/* Leaves all objects. Of those that nobody else writes, the newest versions become this transaction's to apply, as its own copies. */
+/*
+ * Leaves all objects. Of those without other writers, the newest versions become this transaction's to apply, as its
+ * own copies.
+ */
 void crest_leave(struct txn *txn);
 /* After that apply: others may write those objects again. */
 void crest_applied(struct txn *txn);
@@ -96,7 +99,10 @@ static inline uint32_t crest_cells_declared(const struct cache_object *object)
 {
     return object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->read_cells | object->write_cells;
 }
-/* Inserts only announce themselves: nobody else of the CN may lock a record that is not yet whole, or settle by its tags. */
+/*
+ * Inserts only announce themselves: no other transaction of the CN may lock a record that is not yet whole, or settle
+ * by its tags.
+ */
 static inline bool crest_is_shared(const struct cache_object *object)
 {
     return object->kind != CACHE_INSERT && object->state != CACHE_ABSENT;
@@ -106,7 +112,7 @@ static inline struct local_ref crest_ref(const struct cache_object *object, uint
 {
     return object->refs ? object->refs[number] : (struct local_ref){0};
 }
-/* Of this attempt: the same coordinator's earlier transactions are like anybody else's. */
+/* Of this attempt: the same coordinator's earlier transactions are like any other. */
 static inline bool crest_is_own(const struct txn *txn, struct local_ref ref)
 {
     return ref.writer == txn->writer && ref.mark >> LOCAL_PUTS_BITS == txn->mark >> LOCAL_PUTS_BITS;
@@ -129,8 +135,8 @@ enum crest_taken crest_take(struct txn *txn);
 void crest_unlock_slots(struct txn *txn);
 
 /*
- * Records in sole use (crest_sole.c). Is this object, of nobody yet, the transaction's alone from now on, and BUSY? False, and nothing
- * done, when somebody else has it, or it is none to be used so.
+ * Records in sole use (crest_sole.c). Is this object, which has no owner yet, the transaction's alone from now on,
+ * and BUSY? False, and nothing done, when another one has it, or it is none to be used so.
  */
 bool crest_sole_begin(struct txn *txn, struct cache_object *object);
 /* Under the lock, of a node of kind LOCAL_SOLE: the object that takes its place; NULL, and nothing done, when the arena is exhausted. */
@@ -147,7 +153,7 @@ NODISCARD bool crest_sole_give_up(struct txn *txn, struct cache_object *object);
 bool crest_sole_leave(struct txn *txn, struct cache_object *object);
 /* Likewise, of an attempt without effect. */
 void crest_sole_close(struct txn *txn, struct cache_object *object);
-/* What was read is stale: whoever has made it shared is to know. */
+/* What was read is stale: the transaction that made it shared is to know. */
 void crest_sole_refresh(struct txn *txn, struct cache_object *object);
 /* Gives it back at the attempt's end; its tags are cleared. */
 void crest_sole_give_back(struct txn *txn, struct cache_object *object, bool applied);

@@ -1,10 +1,12 @@
 /*
- * crest_block.c - executing a block on shared objects: join, claim, fetch, publish. Then copies are taken (crest_take.c).
+ * crest_block.c - executing a block on shared objects: join, claim, fetch, publish. Then copies are taken
+ * (crest_take.c).
  *
- * The races it is built around: (1) an object may be closed (draining, being applied, deleted) just when a writer comes: who
- * finds one closed takes back what it has announced in this block before it waits, and aborts if it has announced anything in
- * earlier ones, lest two closed objects wait for each other. (2) Two transactions may each be the fetcher of what the other one needs:
- * so a fetch is finished, and sole use given up, before anybody waits for another.
+ * The races it is built around: (1) an object may be closed (draining, being applied, deleted) just when a writer
+ * comes: a writer that finds one closed takes back what it has announced in this block before it waits, and aborts if
+ * it has announced anything in earlier ones, lest two closed objects wait for each other. (2) Two transactions may
+ * each be the fetcher of what the other one needs: so a fetch is finished, and sole use given up, before it waits for
+ * another.
  */
 #include "crest_fetch.h"
 
@@ -39,7 +41,7 @@ static void forget_gone(struct txn *txn, struct cache_object *object)
     local_unlock_slot(home->local, slot);
 }
 
-/* Under the lock: announces whoever means to write. */
+/* Under the lock: announces a transaction that means to write. */
 static enum joined announce(struct txn *txn, struct cache_object *object)
 {
     struct local_object *local = object->local;
@@ -76,7 +78,7 @@ static struct local_object *find_or_make(struct txn_home *home, struct local_slo
     return local;
 }
 
-/* The first time: alone if nobody else has it. */
+/* The first time: alone if no other has it. */
 static enum joined join_first(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
@@ -207,7 +209,7 @@ static enum claim claim(struct txn *txn, struct cache_object *object)
     return claim;
 }
 
-/* What was fetched becomes the base, for everybody; tags taken are the CN's from now on. Under the lock. */
+/* What was fetched becomes the base, for all; tags taken are the CN's from now on. Under the lock. */
 static void base_take(struct txn *txn, struct cache_object *object)
 {
     struct local_object *local = object->local;
@@ -253,7 +255,7 @@ static void announcement_end(struct txn *txn, struct cache_object *object)
     object->local->exclusive = false;
 }
 
-/* The fetch is over; whoever waits for it looks again. */
+/* The fetch is over; its waiters look again. */
 static void publish(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
@@ -375,7 +377,7 @@ static int refs_make(struct txn *txn)
     return 0;
 }
 
-/* Whoever wants a record that was found absent is to look for itself. */
+/* A transaction that wants a record that was found absent is to look for itself. */
 static __attribute__((noinline)) void absent_end(struct txn *txn)
 {
     for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
@@ -383,7 +385,7 @@ static __attribute__((noinline)) void absent_end(struct txn *txn)
         if (object->busy && object->state == CACHE_ABSENT) crest_sole_end(txn, object, false);
 }
 
-/* Nobody to wait for, and nothing to take from others: as in mode `cell`. */
+/* No wait, and nothing to take from others: as in mode `cell`. */
 static int fetch_alone(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
 {
     int rc = rounds(co, txn);
@@ -393,7 +395,7 @@ static int fetch_alone(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
     return rc;
 }
 
-/* True when all that the block declares exists for nobody else, and is still to be fetched. */
+/* True when no other has any of what the block declares, and it is still to be fetched. */
 static bool begin_alone(struct txn *txn)
 {
     uint32_t begun = 0;
@@ -406,7 +408,7 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
     return txn_abort(co, txn, taken == CREST_TAKEN_LATER ? CELLAR_ABORT_LOCAL_ORDER : CELLAR_ABORT_DEPENDENCY);
 }
 
-/* Some of it somebody else has, or has had in an earlier block of this transaction. */
+/* Another one has some of it, or this transaction had it in an earlier block. */
 static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, crest_rounds_fn rounds,
                                                   uint32_t announced_before)
 {
@@ -435,7 +437,7 @@ int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, cre
     uint32_t announced_before = txn->announced_count;
 
     if (rc) return rc;
-    if (!first) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets anybody */
+    if (!first) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets another */
     txn->later_block = true;
     if (enter && (rc = enter(co, txn)) != 0) return rc;
     bool alone = begin_alone(txn);

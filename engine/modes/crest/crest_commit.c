@@ -1,17 +1,18 @@
 /*
  * crest_commit.c - v, dependencies, durability, and the last writer's apply (protocol.md section 4).
  *
- *     all below decided -> status VALIDATING: v -> own checks under each lock, header READs posted behind them
+ *     all below decided -> status VALIDATING: v -> own checks under each lock, header READs posted after them
  *                       -> COMMITTABLE -> log entry, in parallel with those it rests on -> all of them durable: DURABLE, acknowledged
  *                       -> leave: writers-- ; at 0 the newest versions are applied, the tags cleared, the object is open again
  *
- * INV-CREST-1: a transaction is serialized at v. Who passes its own v later finds this one VALIDATING at least, or is found so by it
- *              (both store their status before they load the other's, sequentially consistent).
- * INV-CREST-2: a cell read counts as current when it is the newest among base and versions past their v; if this CN does not hold it, a
- *              header READ posted behind that decision shows the base's epoch number and no other CN's tag.
+ * INV-CREST-1: a transaction is serialized at v. One that passes its own v later finds this one VALIDATING at least,
+ *              or is found so by it (both store their status before they load the other's, sequentially consistent).
+ * INV-CREST-2: a cell read counts as current when it is the newest among base and versions past their v; if this CN
+ *              does not hold it, a header READ posted after that decision shows the base's epoch number and no other
+ *              CN's tag.
  * INV-CREST-3: nothing is acknowledged or applied before its log entry, and all those it rests on, are on f + 1 nodes.
- * INV-CREST-4: an object is left only after that, or after the own versions were taken back: whoever is last finds committed
- *              and durable versions only.
+ * INV-CREST-4: an object is left only after that, or after the own versions were taken back: the last one finds
+ *              committed and durable versions only.
  */
 #include "crest.h"
 
@@ -125,7 +126,7 @@ static bool cell_current(const struct txn *txn, struct cache_object *object, uin
     return true;
 }
 
-/* Not inlined: few need it, and the way of those who do not is to be short; others below likewise. */
+/* Not inlined: few need it, and the way of those that do not is to be short; others below likewise. */
 static __attribute__((noinline)) bool object_current(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
@@ -144,7 +145,7 @@ static __attribute__((noinline)) bool object_current(struct txn *txn, struct cac
     return all;
 }
 
-/* Everybody below. */
+/* All below. */
 static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *txn)
 {
     for (uint32_t i = 0; i < txn->wait_count; i++) {
@@ -162,8 +163,8 @@ static inline uint32_t sole_check_cells(const struct cache_object *object)
 }
 
 /*
- * Nobody else has, or waits for, any of it: so it stays until it was applied. Nobody asks for this transaction's status, and what was read is
- * current here.
+ * No other has, or waits for, any of it: so it stays until it was applied. No other asks for this transaction's
+ * status, and what was read is current here.
  */
 static bool stays_alone(struct txn *txn)
 {
@@ -193,7 +194,7 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
         } else if (object->sole) {
             crest_sole_look(txn, object);
         }
-        /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
+        /* No other has it: what was read is current here, unless another one comes, whose v is later then. */
         if (object->sole)
             object->check_cells = sole_check_cells(object);
         else if (object->ref_cells && !object_current(txn, object))

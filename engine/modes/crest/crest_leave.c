@@ -53,7 +53,10 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
     object->locked_cells = local->tagged_cells;
     object->held = lockword_tags(lockword_ones(schema->tag_bits, local->tagged_cells), txn->home->owner);
     if (!PLANT(crest_held_late)) local->held_cells = 0;
-    /* Nobody reads a tombstone: what validates it, a header with our tag, may be torn between its flags and its epoch numbers. */
+    /*
+     * A tombstone is not read: what validates it, a header with our tag, may be torn between its flags and its epoch
+     * numbers.
+     */
     if (txn_is_delete(object) && !PLANT(crest_deleted_read)) local->base_cells = 0;
     local->phase = PLANT(crest_dropped_early) ? LOCAL_OPEN : LOCAL_APPLYING;
 }
@@ -67,7 +70,7 @@ static void insert_begin(struct cache_object *object)
     if (PLANT(crest_insert_found_early)) object->local->addr = object->addr;
 }
 
-/* Whoever looks at its versions from now on cannot ask this transaction any more. Under the lock. */
+/* A transaction that looks at its versions from now on cannot ask this transaction any more. Under the lock. */
 static void versions_stamp(struct txn *txn, struct cache_object *object)
 {
     for (uint32_t cells = object->local->held_cells; cells; cells &= cells - 1)
@@ -140,7 +143,7 @@ static __attribute__((noinline)) void object_applied(struct txn *txn, struct cac
     if (PLANT(crest_held_late)) local->held_cells = 0;
     local->exclusive = false;
     local->phase = LOCAL_OPEN;
-    if (txn_is_insert(object)) local->addr = object->addr; /* not before: who reads there may find it half written */
+    if (txn_is_insert(object)) local->addr = object->addr; /* not before: a reader there may find it half written */
     if (txn_is_delete(object)) {
         local->base_cells = 0;
         local_forget(home->local, local);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Once: whoever comes to wait behind the walk sees under the slot's lock that the gate has failed. */
+/* Once: a waiter that comes after the walk sees under the slot's lock that the gate has failed. */
 static void stopped(void *arg, struct sched *from)
 {
     struct local *local = arg;

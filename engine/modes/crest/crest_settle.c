@@ -18,7 +18,7 @@ bool crest_returns(struct txn *txn)
     return false;
 }
 
-/* Whoever has begun to give tags back is awaited: that takes one batch. Whoever begins now will look. */
+/* Coordinators that have begun to give tags back are awaited: that takes one batch. One that begins now will look. */
 bool crest_settle(struct coro *co, struct txn *txn)
 {
     struct local *local = txn->home->local;

@@ -1,18 +1,20 @@
 /*
  * crest_sole.c - records that one transaction uses alone: most of them, where records are many.
  *
- * Of such a record the hash holds the owner's own copy (struct cache_object). Its base, tags and put values are not told to anybody:
- * they stay in that copy, as in the other modes, and nothing is copied and no chain is kept until somebody else comes.
+ * Of such a record the hash holds the owner's own copy (struct cache_object). Its base, tags and put values are told
+ * to no other: they stay in that copy, as in the other modes, and nothing is copied and no chain is kept until
+ * another transaction comes.
  *
- *     nobody has it ─ join ─> BUSY ─ block end, v ─> READY ─ put in a later block, leave ─> BUSY ─ applied or released ─> gone
+ *     not in use    ─ join ─> BUSY ─ block end, v ─> READY ─ put in a later block, leave ─> BUSY ─ applied or released ─> gone
  *                              │                    │
  *                              └───── another one joins: an object takes its place; the newcomer waits, as for a fetch, or makes
  *                                     base and versions of the copy
  *
- * The race it is built around: the owner takes its steps without a lock, while a newcomer, under that of the slot, puts an object in the
- * copy's place. Both change one word, `shared`, by an atomic exchange, so that one of them is first: a newcomer that found it READY
- * reads a copy which its owner cannot begin to change before the newcomer is done (INV-LOCAL-6). At v the owner stores VALIDATING, and
- * then makes the copy READY or looks at the word: a newcomer that it does not find has its own v later (INV-CREST-1).
+ * The race it is built around: the owner takes its steps without a lock, while a newcomer, under that of the slot,
+ * puts an object in the copy's place. Both change one word, `shared`, by an atomic exchange, so that one of them is
+ * first: a newcomer that found it READY reads a copy which its owner cannot begin to change before the newcomer is
+ * done (INV-LOCAL-6). At v the owner stores VALIDATING, and then makes the copy READY or looks at the word: a
+ * newcomer that it does not find has its own v later (INV-CREST-1).
  */
 #include "crest.h"
 
@@ -259,7 +261,7 @@ void crest_sole_close(struct txn *txn, struct cache_object *object)
 void crest_sole_refresh(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
-    if (object->busy) return; /* nobody has been told what was read */
+    if (object->busy) return; /* no other has been told what was read */
     local_lock_slot(home->local, object->node.slot, home->ep);
     if (is_object(atomic_load_explicit(&object->shared, memory_order_relaxed))) lost(txn, object);
     local_unlock_slot(home->local, object->node.slot);

@@ -21,7 +21,10 @@ static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref re
     return true;
 }
 
-/* Another one's version is met: this transaction is serialized behind it. Waiting for a later one could come full circle. */
+/*
+ * Another one's version is met: this transaction is serialized after it. Waiting for a later one could come full
+ * circle.
+ */
 static enum crest_taken meet(struct txn *txn, const struct local_version *version, bool read)
 {
     enum local_status status = local_status_of(version->ref);
@@ -81,7 +84,10 @@ static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, 
     return CREST_TAKEN;
 }
 
-/* Everybody undecided below a version to be: they are decided before this transaction is. Those below an own one are known. */
+/*
+ * All undecided ones below a version to be: they are decided before this transaction is. Those below an own one are
+ * known.
+ */
 static enum crest_taken order_behind(struct txn *txn, const struct local_version *version)
 {
     enum crest_taken taken = CREST_TAKEN;

@@ -125,7 +125,7 @@ void local_wait(struct coro *co, struct local *local, struct local_object *objec
 static void wake_list(struct local_waiter *waiter, struct sched *from)
 {
     while (waiter) {
-        struct local_waiter *next = waiter->next; /* it lives on the stack of who is woken */
+        struct local_waiter *next = waiter->next; /* it lives on the stack of the one that is woken */
         sched_wake(from, waiter->sched, waiter->task);
         waiter = PLANT(crest_waiter_forgotten) ? NULL : next;
     }

@@ -1,30 +1,33 @@
 /*
- * local.h - the record cache that the coordinators of a compute node share in mode `crest` (protocol.md section 2; CREST, localized
- * execution): one local object for each record in use, and who of this CN reads and writes it.
+ * local.h - the record cache that the coordinators of a compute node share in mode `crest` (protocol.md section 2;
+ * CREST, localized execution): one local object for each record in use, and which transactions of this CN read and
+ * write it.
  *
  *     object { address | base: image as fetched or applied | held cells | announced writers | phase | fetching }
  *        cell 0: tail -> version (writer T3, undecided) -> version (T2, committable) -> version (T1, durable)
  *        cell 1: no local version: the base is the newest
  *
- * A *version* is what one transaction wrote to one cell, not yet applied to the pool; the newest is at the tail. Versions exist only
- * while the CN holds the cell's tag. The *base* is what the pool holds, as far as this CN knows.
+ * A *version* is what one transaction wrote to one cell, not yet applied to the pool; the newest is at the tail.
+ * Versions exist only while the CN holds the cell's tag. The *base* is what the pool holds, as far as this CN knows.
  *
  *     phase OPEN      writers may announce themselves
  *           DRAINING  held long enough: no new writers; those announced finish
  *           APPLYING  the last writer has left and applies the newest versions; then the tags are cleared: OPEN again
  *
- * Whoever finds a record in use by nobody has it for its *sole* use: the hash then holds its own copy, whose base, tags and put values
- * nobody else knows (crest_sole.c). The next one who comes puts an object in its place.
+ * A transaction that finds a record not in use has it for its *sole* use: the hash then holds its own copy, whose
+ * base, tags and put values no other knows (crest_sole.c). The next one that comes puts an object in its place.
  *
- * INV-LOCAL-1: everything about an object is read and changed under the lock of its hash bucket; nobody suspends while holding one,
- *              and who needs several takes them in order.
- * INV-LOCAL-2: a cell is held only from the READ behind the CAS that took its tag until its apply is posted.
- * INV-LOCAL-3: one fetcher at a time; tags of an object change only by its fetcher or its applier, and those exclude each other for
- *              cells to write: a tag of this CN found in the pool is theirs (so that a lost reply can be settled by reading).
+ * INV-LOCAL-1: everything about an object is read and changed under the lock of its hash bucket; no coroutine
+ *              suspends while holding one, and one that needs several takes them in order.
+ * INV-LOCAL-2: a cell is held only from the READ after the CAS that took its tag until its apply is posted.
+ * INV-LOCAL-3: one fetcher at a time; tags of an object change only by its fetcher or its applier, and those exclude
+ *              each other for cells to write: a tag of this CN found in the pool is theirs (so that a lost reply can
+ *              be settled by reading).
  * INV-LOCAL-4: an aborted transaction's versions are gone from all chains before it leaves its objects.
  * INV-LOCAL-5: an object without pins is freed.
- * INV-LOCAL-6: a record in sole use has no object. Its owner changes the copy that stands for it only while it is BUSY; others put an
- *              object in its place only under the lock, and read that copy only when it was not BUSY at that moment.
+ * INV-LOCAL-6: a record in sole use has no object. Its owner changes the copy that stands for it only while it is
+ *              BUSY; others put an object in its place only under the lock, and read that copy only when it was not
+ *              BUSY at that moment.
  */
 #pragma once
 
@@ -37,7 +40,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* ---- who waits ---- */
+/* ---- waiters ---- */
 
 struct local_waiter {
     struct local_waiter *next;
@@ -53,7 +56,7 @@ enum local_status {
     LOCAL_COMMITTABLE, /* never reverts */
     LOCAL_DURABLE,     /* its log entry, and those of all it depends on, are on f + 1 nodes */
     LOCAL_ABORTED,
-    LOCAL_LOST, /* committable, but nobody knows whether it is in the log: the CN stops */
+    LOCAL_LOST, /* committable, but it is not known whether it is in the log: the CN stops */
 };
 #define LOCAL_STATUS_BITS 3
 #define LOCAL_PUTS_BITS 16 /* versions that one transaction makes of one cell */
@@ -68,7 +71,7 @@ struct local_writer {
     atomic_uint lock;                    /* guards `waiters` */
     _Atomic(struct local_waiter *) waiters;
     uint64_t begin_ns;  /* of the attempt */
-    atomic_bool wanted; /* somebody waits for a record that it uses alone: a hint, set under that one's lock */
+    atomic_bool wanted; /* another one waits for a record that it uses alone: a hint, set under that record's lock */
 };
 
 /* A version's identity: one put of one attempt; writer NULL: the base. */
@@ -139,12 +142,12 @@ struct local_object {
     uint8_t phase;                                 /* enum local_phase */
     bool fetching;
     bool exclusive;            /* an insert or a delete: no other writer */
-    bool gone;                 /* deleted: no longer found, whoever still reads it will not validate */
+    bool gone;                 /* deleted: no longer found, one that still reads it will not validate */
     uint64_t held_ns, base_ns; /* since when held; when the oldest of the base was fetched */
     struct local_waiter *waiters;
     struct local_version **tails; /* for each cell */
     struct local_ref *origins;    /* for each cell: the version that the base was before it was applied */
-    uint8_t *image; /* the base; header and base cells hold data. NULL, as are chains: nobody but an insert has it */
+    uint8_t *image; /* the base; header and base cells hold data. NULL, as are chains: only an insert has it */
 };
 _Static_assert(sizeof(struct local_object) <= ARENA_BLOCK_MIN, "a block of the smallest class");
 
@@ -158,7 +161,10 @@ struct local {
     } * slots;
     struct arena arena;
     _Atomic uint64_t exec_ts; /* the CN's counter */
-    /* INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SIGHTS_BITS | those under way; who gives tags back from memory just now. */
+    /*
+     * INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SIGHTS_BITS | those under way; coordinators that
+     * give tags back from memory just now.
+     */
     _Atomic uint64_t sights;
     atomic_uint returning;
 };
@@ -241,7 +247,10 @@ void local_object_free(struct local *local, struct arena_magazine *magazine, str
 bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: one pin less; without pins it is freed. */
 void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);
-/* Under the lock: once nobody writes it, tags are gone or were never taken, and no insert is being applied, writers may come again. */
+/*
+ * Under the lock: once it has no writers, tags are gone or were never taken, and no insert is being applied, writers
+ * may come again.
+ */
 static inline void local_reopen(struct local_object *object)
 {
     if (object->writers || object->tagged_cells) return;
@@ -249,7 +258,7 @@ static inline void local_reopen(struct local_object *object)
     object->phase = LOCAL_OPEN;
     object->exclusive = false;
 }
-/* Under the lock: nobody finds it any more; the next pin of its key makes a new one. */
+/* Under the lock: it is not found any more; the next pin of its key makes a new one. */
 void local_forget(struct local *local, struct local_object *object);
 
 /* A version of that cell, its bytes copied from a record's image; NULL when the arena is exhausted. */
@@ -260,7 +269,10 @@ static inline uint64_t local_version_ts(const struct local_version *version)
 {
     return version->ts ? version->ts : atomic_load_explicit(&version->ref.writer->ts, memory_order_relaxed);
 }
-/* TS_exec of a running attempt is taken now, by itself or by whoever makes its versions visible, unless it has one. */
+/*
+ * TS_exec of a running attempt is taken now, by itself or by the one that makes its versions visible, unless it has
+ * one.
+ */
 void local_exec_ts_take(struct local *local, struct local_writer *writer);
 
 /* ---- waiting ---- */
@@ -268,12 +280,12 @@ void local_exec_ts_take(struct local *local, struct local_writer *writer);
 /* Under the lock: suspends, unlocking, until local_wake_all. */
 void local_wait(struct coro *co, struct local *local, struct local_object *object, struct sched *sched,
                 struct sched_task *task);
-/* Under the lock: everybody who waits for this object looks again. */
+/* Under the lock: all waiters for this object look again. */
 void local_wake_all(struct local_object *object, struct sched *from);
 
-/* Whoever waits for that attempt looks again. */
+/* Waiters for that attempt look again. */
 void local_status_tell(struct local_writer *writer, struct sched *from);
-/* The attempt's next status; wakes whoever waits for it. */
+/* The attempt's next status; wakes its waiters. */
 static inline void local_status_set(struct local_writer *writer, enum local_status status, struct sched *from)
 {
     uint64_t state = atomic_load_explicit(&writer->state, memory_order_relaxed);

@@ -1,11 +1,13 @@
 /*
  * logring.h - the space of a coordinator's log segment while several of its entries are not yet applied (mode `crest`).
  *
- *     reserve space for the next entry -> ... -> entry placed -> versions applied, by whoever -> reclaimed -> watermark -> space again
+ *     reserve space for the next entry -> ... -> entry placed -> versions applied, by any one -> reclaimed -> watermark -> space again
  *
- * INV-LOGRING-1: the space of an entry is used again only when all its versions are applied or overwritten in the pool (reclaimed), and a
- * durable watermark says so: else recovery would take an entry that rests on it for one that does not count.
- * INV-LOGRING-2: space for the next entry is reserved before its transaction's first access: a full log delays, and never deadlocks.
+ * INV-LOGRING-1: the space of an entry is used again only when all its versions are applied or overwritten in the
+ * pool (reclaimed), and a durable watermark says so: else recovery would take an entry that rests on it for one that
+ * does not count.
+ * INV-LOGRING-2: space for the next entry is reserved before its transaction's first access: a full log delays, and
+ *                never deadlocks.
  */
 #pragma once
 

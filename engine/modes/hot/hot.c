@@ -1,9 +1,9 @@
 /*
  * hot.c - a block's hot locks: entered before its records are joined, left at the attempt's end.
  *
- * The race it is built around: the CN's lock may be closed, given away and granted again between a waiter's wake-up and its look. So a grant is
- * nobody's in particular: whoever looks and finds the lock open enters it, and the keeper gives it away when nobody uses it or waits
- * for it, both under the lock's word (INV-HOT-5).
+ * The race it is built around: the CN's lock may be closed, given away and granted again between a waiter's wake-up
+ * and its look. So a grant is none's in particular: a waiter that looks and finds the lock open enters it, and the
+ * keeper gives it away when none uses it or waits for it, both under the lock's word (INV-HOT-5).
  */
 #include "hot_internal.h"
 
@@ -124,9 +124,9 @@ static void waiter_remove(struct hot_lock *lock, struct hot_waiter *waiter)
     lock->readers_waiting -= !waiter->exclusive;
 }
 
-enum entered { ENTERED, PASSED /* without it: it is left alone, or nobody can keep it */, GIVEN_UP };
+enum entered { ENTERED, PASSED /* without it: it is left alone, or cannot be kept */, GIVEN_UP };
 
-/* Under the word, of a lock that is not open to this one: sees to it that it will be. False: nobody can. */
+/* Under the word, of a lock that is not open to this one: sees to it that it will be. False: it cannot. */
 static bool ask_for(struct txn *txn, struct hot_lock *lock, uint32_t number, bool exclusive)
 {
     if (lock->state == HOT_OPEN && lock->shared && exclusive) {
@@ -198,7 +198,7 @@ static enum entered enter(struct coro *co, struct txn *txn, uint32_t number, boo
 
 /* ---- a block ---- */
 
-/* Those whose lock has met nobody else for long are hot no more: the next CAS of their tags says so. */
+/* Records whose lock has met no other node for long are hot no more: the next CAS of their tags says so. */
 static void cool(struct txn *txn)
 {
     const struct hot *hot = txn->home->hot;

@@ -3,16 +3,18 @@
  *
  *     block ── hints ──> locks of its hot cells, entered in order ──> join, fetch as in mode `crest` ... end of the attempt ──> left
  *                                   │ not open                                                                             │
- *                                   └─ wait <── told ── keeper: acquires and releases for the compute node <── nobody uses it ─┘
+ *                                   └─ wait <── told ── keeper: acquires and releases for the compute node <── without users ──┘
  *
- * A lock of the lock manager is held by the compute node (CN), for all its transactions together; what these do to each other is the record
- * cache's affair. All of it orders arrivals only: cells are written under tags.
+ * A lock of the lock manager is held by the compute node (CN), for all its transactions together; what these do to
+ * each other is the record cache's affair. All of it orders arrivals only: cells are written under tags.
  *
- * INV-HOT-2: a lock is released when no attempt uses it; an attempt uses it until its tags are cleared, or are another user's to clear.
+ * INV-HOT-2: a lock is released when no attempt uses it; an attempt uses it until its tags are cleared, or are
+ *            another user's to clear.
  * INV-HOT-3: within a block locks are entered in ascending order, before any record is joined.
  * INV-HOT-4: every wait of a coordinator ends: it enters, its time is over, or the CN stops.
- * INV-HOT-5: a lock that was granted and that nobody uses or waits for is released.
- * INV-HOT-6: HOT is set of a record whose tags were lost; it is cleared by who has its lock, when nobody queued for some turns.
+ * INV-HOT-5: a lock that was granted and has neither users nor waiters is released.
+ * INV-HOT-6: HOT is set of a record whose tags were lost; it is cleared by a coordinator with its lock, after some
+ *            turns without a queue.
  * INV-HOT-7: a lock that is not granted for too long is left alone for a while, and its records are used as cold ones.
  */
 #pragma once
@@ -53,7 +55,7 @@ void hot_close(struct node *node);
 /* The first worker's keepers begin to run. */
 NODISCARD int hot_worker_open(struct txn_home *home, struct cellar_error *error);
 bool hot_receive(struct txn_home *home);
-/* From now on nobody waits for long. */
+/* From now on no wait is long. */
 bool hot_rests(struct txn_home *home);
 
 /* ---- blocks (hot.c) ---- */

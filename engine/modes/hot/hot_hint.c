@@ -73,7 +73,7 @@ void hot_forget(struct hot *hot, const struct cellar_table *table, uint64_t key)
     atomic_store_explicit(&record->read_cells, 0, memory_order_relaxed);
 }
 
-/* Whoever sets HOT of a record that is hot already, or not there any more, does no harm. */
+/* To set HOT of a record that is hot already, or not there any more, does no harm. */
 static void heat(struct coro *co, struct txn *txn, struct hot_record *record, struct fabric_addr addr)
 {
     struct txn_home *home = txn->home;

@@ -2,7 +2,7 @@
  * hot_internal.h - what the files of hot.h share: locks and records as one compute node (CN) sees them, keepers.
  *
  *     IDLE ── wanted ──> WANTED ── granted ──> OPEN ── time over, others wait ──> CLOSING ── no users ──> RELEASING ──> WANTED or IDLE
- *                                               └────────────── no users, nobody waits ─────────────────────^
+ *                                               └────────────── no users, no waiters ──────────────────────^
  */
 #pragma once
 
@@ -33,11 +33,11 @@ struct hot_waiter {
 struct hot_lock {
     atomic_uint word;
     uint8_t state;               /* enum hot_state */
-    _Atomic uint8_t turns_alone; /* nobody else was met, in so many turns in a row; written under the word */
+    _Atomic uint8_t turns_alone; /* no other node was met, in so many turns in a row; written under the word */
     bool shared;                 /* OPEN or CLOSING: held in mode shared; WANTED: to be */
-    bool refused;                /* the last one who asked for it did not get it */
-    uint32_t users, served;      /* now; at any time of this hold: those of its begin, and who entered since; */
-    uint32_t batch;              /* who entered since it was last seen whether others wait */
+    bool refused;                /* the last one that asked for it did not get it */
+    uint32_t users, served;      /* now; at any time of this hold: those of its begin, and those that entered since; */
+    uint32_t batch;              /* entered since it was last seen whether others wait */
     uint32_t holds;              /* since it was granted */
     uint32_t writers_waiting, readers_waiting;
     struct hot_waiter *first;
@@ -46,9 +46,9 @@ struct hot_lock {
     uint64_t off_until_ns;
 };
 
-/* What this CN believes of one record. Written by anybody at any time: a hint. */
+/* What this CN believes of one record. Written by any coordinator at any time: a hint. */
 struct hot_record {
-    _Atomic uint64_t name; /* of table and key, never 0; 0: nobody's */
+    _Atomic uint64_t name; /* of table and key, never 0; 0: none */
     _Atomic uint64_t since_ns;
     atomic_uint losses, read_cells;
     _Atomic uint64_t entered_since_ns; /* a window of its being entered, */
@@ -86,7 +86,7 @@ struct hot {
     uint32_t coordinators;
 };
 
-/* Wakes the lock's keeper: nobody uses it, or it is to be closed. Under its word. */
+/* Wakes the lock's keeper: it has no users, or it is to be closed. Under its word. */
 void hot_keeper_call(struct hot_lock *lock, struct sched *from);
 /* Has a keeper acquire the lock; false: all are busy. Under its word. */
 NODISCARD bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home);

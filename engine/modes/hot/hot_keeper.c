@@ -1,11 +1,12 @@
 /*
- * hot_keeper.c - keepers: coroutines of a compute node's first worker that take locks for the node and give them away again.
+ * hot_keeper.c - keepers: coroutines of a compute node's first worker that take locks for the node and give them away
+ * again.
  *
- *     parked ── lock wanted ──> acquire ── granted: open ──> wait until nobody uses it, or its time is over and others wait: close ──> release
+ *     parked ── lock wanted ──> acquire ── granted: open ──> wait until it is not used, or its time is over and others wait: close ──> release
  *        ^                         ^                                                                                                   │
- *        └── nobody wants it ──────┴──────────────────────────── somebody of this node does <──────────────────────────────────────────┘
+ *        └── not wanted ───────────┴──────────────────────────── a client of this node does <──────────────────────────────────────────┘
  *
- * No coordinator waits inside the lock manager: it may have to lead a reset, or to wait for one whose end nobody knows.
+ * No coordinator waits inside the lock manager: it may have to lead a reset, or to wait for one whose end is not known.
  */
 #include "hot_internal.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 
 #define STACK_BYTES (64u << 10)
-#define ACQUIRE_NS 2000000 /* then it looks whether anybody still wants the lock */
+#define ACQUIRE_NS 2000000 /* then it looks whether the lock is still wanted */
 
 /* ---- for coordinators ---- */
 
@@ -51,7 +52,7 @@ void hot_wake_waiters(struct hot_lock *lock, struct sched *from)
 
 /* ---- the watcher ---- */
 
-/* While keepers wait for long, or the tender does: a reset may end only when it is known who is dead. */
+/* While keepers wait for long, or the tender does: a reset may end only when the dead are known. */
 static uint64_t watch(struct coro *co, struct lockservice_worker *first)
 {
     struct hot *hot = first->home->node->shared;
@@ -77,7 +78,7 @@ static bool stopped(const struct hot *hot)
 
 static void lock_word(struct hot *hot, struct hot_lock *lock) { local_lock_word(&lock->word, hot->home->ep); }
 
-/* Under the word: somebody waits whom this lock, held as it is, would let in. */
+/* Under the word: a coordinator waits that this lock, held as it is, would let in. */
 static bool wanted(const struct hot_lock *lock)
 {
     return lock->readers_waiting || (lock->writers_waiting && !lock->shared);
@@ -91,7 +92,7 @@ static void ask(struct hot_keeper *keeper)
     lockservice_wake(&hot->service, hot->sched);
 }
 
-/* Acquires for as long as anybody wants it. The word is free. */
+/* Acquires for as long as it is wanted. The word is free. */
 static bool acquire(struct coro *co, struct hot_keeper *keeper)
 {
     struct hot *hot = keeper->hot;
@@ -138,8 +139,9 @@ static bool batch_full(const struct hot *hot, const struct hot_lock *lock)
 }
 
 /*
- * Under the word, at the end of a hold: many were inside, so closing and opening again would cost more than the wait of others. It costs less
- * when few still are: those who waited for this turn have had it, and what is left drains quickly.
+ * Under the word, at the end of a hold: many were inside, so closing and opening again would cost more than the wait
+ * of others. It costs less when few still are: those that waited for this turn have had it, and what is left drains
+ * quickly.
  */
 static bool goes_on(const struct hot *hot, struct hot_lock *lock)
 {
@@ -198,7 +200,7 @@ static void hold(struct coro *co, struct hot_keeper *keeper)
     }
 }
 
-/* The lock is not held any more: does somebody of this node want it? Then it is WANTED again. */
+/* The lock is not held any more: does a coordinator of this node want it? Then it is WANTED again. */
 static bool again(struct hot_keeper *keeper, bool granted)
 {
     struct hot *hot = keeper->hot;
@@ -350,7 +352,7 @@ bool hot_rests(struct txn_home *home)
     return rests;
 }
 
-/* Every attempt has ended and every wait: whoever is still counted was counted wrongly (INV-HOT-2, INV-HOT-4). */
+/* Every attempt has ended and every wait: one that is still counted was counted wrongly (INV-HOT-2, INV-HOT-4). */
 static void rest_check(const struct hot *hot)
 {
     uint32_t count = 0;

@@ -6,7 +6,7 @@
 
 #define STACK_BYTES (64u << 10)
 
-/* ---- who is dead ---- */
+/* ---- dead compute nodes ---- */
 
 static bool dead(void *arg, uint32_t cn)
 {

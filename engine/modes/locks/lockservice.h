@@ -1,11 +1,14 @@
 /*
- * lockservice.h - the lock manager in a compute node, for modes that lock by it: who is dead, a tender in each worker that has clients, and a watcher.
+ * lockservice.h - the lock manager in a compute node, for modes that lock by it: which compute nodes are dead, a
+ * tender in each worker that has clients, and a watcher.
  *
  *     tender   does what no client waits for: hands locks on, answers other compute nodes
- *     watcher  of the first worker: renews what is known of deaths while a lock is waited for, as the mode says (lockservice_watch_fn)
+ *     watcher  of the first worker: renews what is known of deaths while a lock is waited for, as the mode says
+ *              (lockservice_watch_fn)
  *
- * A reset of a lock ends only when it is known who is dead, so that whatever waits for one keeps the watcher awake: a client, or a tender by itself
- * (INV-LOCKMGR-6). A worker that leaves owes no other compute node an answer, or has waited LOCKSERVICE_STOP_NS for it to be taken.
+ * A reset of a lock ends only when the dead are known, so that whatever waits for one keeps the watcher awake: a
+ * client, or a tender by itself (INV-LOCKMGR-6). A worker that leaves owes no other compute node an answer, or has
+ * waited LOCKSERVICE_STOP_NS for it to be taken.
  */
 #pragma once
 
@@ -15,7 +18,7 @@
 
 #include <stdatomic.h>
 
-#define LOCKSERVICE_VIEW_NS 500000  /* between two looks at who is dead, while a lock is waited for */
+#define LOCKSERVICE_VIEW_NS 500000  /* between two looks for dead nodes, while a lock is waited for */
 #define LOCKSERVICE_STOP_NS 4000000 /* so long a node that closes waits for others that may owe it a message */
 #define LOCKSERVICE_RTT_NS 2000     /* about: of no known fabric it is much more */
 
@@ -39,7 +42,7 @@ struct lockservice {
     struct view view;
     const struct gate *gate;
     uint32_t cn;
-    _Atomic uint64_t asked; /* clients and tenders that wait for a lock, or for who has one */
+    _Atomic uint64_t asked; /* clients and tenders that wait for a lock, or for its holder */
     atomic_bool watched;    /* the watcher looks again by itself */
     atomic_bool stopping;   /* a worker wants to leave */
     atomic_bool abandons;   /* one has waited for others for long enough */

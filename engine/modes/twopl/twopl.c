@@ -1,9 +1,10 @@
 /*
  * twopl.c - an attempt's locks in mode `2pl`: taken before the records of a block are read, released when all is over.
  *
- * The race it is built around: two attempts that each want what the other one holds. Blocks ask in ascending order, so that within a block, and as long
- * as each block's locks are above the earlier ones', nobody waits in a cycle. A lock that is not above is asked for, too, since most often it is
- * free; but not for long. Who gives up then, or would need a lock stronger than he holds it, remembers all that he held and wanted, and the next attempt
+ * The race it is built around: two attempts that each want what the other one holds. Blocks ask in ascending order,
+ * so that within a block, and as long as each block's locks are above the earlier ones', no waits form a cycle. A
+ * lock that is not above is asked for, too, since most often it is free; but not for long. An attempt that gives up
+ * then, or would need a lock stronger than it holds it, remembers all that it held and wanted, and the next attempt
  * of the call asks for it at once, in order.
  */
 #include "twopl.h"
@@ -124,7 +125,7 @@ static void leave(struct coro *co, struct txn *txn)
     struct twopl_set *set = &txn->twopl;
     uint64_t before = lockmgr_client_ops(set->client);
     lockservice_asked_begin(&twopl->service,
-                            txn->home->sched); /* a release may have to wait until it is known who is dead */
+                            txn->home->sched); /* a release may have to wait until the dead are known */
     while (set->held.count) {
         struct lockmgr_hold *hold = &set->holds[set->held.wants[--set->held.count].hold];
         int code = lockmgr_release(co, hold);
@@ -150,7 +151,7 @@ static bool gather(struct txn *txn)
     for (uint32_t i = 0; i < txn->block_count && all; i++) {
         const struct cache_object *object = txn->block[i];
         if (object->kind == CACHE_INSERT)
-            continue; /* its bucket is locked, and nobody can reach it before that is free */
+            continue; /* its bucket is locked, and it cannot be reached before that is free */
         bool exclusive = object->write_cells || object->kind == CACHE_DELETE;
         if (PLANT(twopl_shared_for_write)) exclusive = false;
         if (PLANT(twopl_reads_unlocked) && !exclusive) continue;

@@ -1,22 +1,30 @@
 /*
- * twopl.h - mode `2pl`: strict two-phase locking over any lock of the lock manager whose words are in memory nodes (docs/rivals.md).
+ * twopl.h - mode `2pl`: strict two-phase locking over any lock of the lock manager whose words are in memory nodes
+ * (docs/rivals.md).
  *
  *     block ──> its records' locks, in ascending order, one after the other ──> fetch: mark + READ of what is to be written, READ of the rest ... ──> v
  *     ──> log: acknowledged ──> apply, unmark ──> all locks released
  *
- * A record's lock is named by a hash of (table, key), in a table on the record's memory node: shared to read it, exclusive to write or delete it. The tag
- * on a record is no lock in this mode but a mark: who is writing, for whoever recovers that node. Index buckets are locked and checked as in the
- * other modes.
+ * A record's lock is named by a hash of (table, key), in a table on the record's memory node: shared to read it,
+ * exclusive to write or delete it. The tag on a record is no lock in this mode but a mark: which node is writing, for
+ * its recoverer. Index buckets are locked and checked as in the other modes.
  *
- * INV-2PL-1: a record is read under its lock, and marked under its lock held exclusively; every lock is held until the attempt has ended, its changes applied.
- * INV-2PL-2: an attempt that holds locks waits for one that is not above all of them for a bounded time only, so that no wait is part of a
- *            cycle for long; and a lock that is held shared never becomes exclusive: the attempt ends, and the next one asks for the stronger one first.
- * INV-2PL-3: of a lock that can be lost while it is held (LOCKMGR_LEASES) nothing is believed: reads under it are checked behind v as in mode `record`.
- * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write is never lost.
- * INV-2PL-6: who waits for all other attempts of his compute node holds no lock that one of them may wait for: locks are released before a settlement.
- * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one; unless the configuration changes first.
- * INV-2PL-7: no lock outlives a change of the configuration: while all compute nodes stand still none holds one, each forgets all that it knows of
- *            them, and the leader makes them zero, on each memory node or where it is stood in for.
+ * INV-2PL-1: a record is read under its lock, and marked under its lock held exclusively; every lock is held until
+ *            the attempt has ended, its changes applied.
+ * INV-2PL-2: an attempt that holds locks waits for one that is not above all of them for a bounded time only, so that
+ *            no wait is part of a cycle for long; and a lock that is held shared never becomes exclusive: the attempt
+ *            ends, and the next one asks for the stronger one first.
+ * INV-2PL-3: of a lock that can be lost while it is held (LOCKMGR_LEASES) nothing is believed: reads under it are
+ *            checked after v as in mode `record`.
+ * INV-2PL-4: whatever becomes of a lock, a record is changed under its mark only, which a masked CAS took; so a write
+ *            is never lost.
+ * INV-2PL-6: an attempt that waits for all others of its compute node holds no lock that one of them may wait for:
+ *            locks are released before a settlement.
+ * INV-2PL-5: a compute node that cannot tell whether it holds a lock stops, and is recovered like a dead one; unless
+ *            the configuration changes first.
+ * INV-2PL-7: no lock outlives a change of the configuration: while all compute nodes stand still none holds one, each
+ *            forgets all that it knows of them, and the leader makes them zero, on each memory node or where it is
+ *            stood in for.
  */
 #pragma once
 
@@ -30,8 +38,9 @@
 
 #define TWOPL_LOCKS_MAX 1024 /* of a transaction at once */
 /*
- * For a lock above all that are held: long, since whoever gives up goes to the end of the queue, and his place in it still has its turn. Twice as long
- * after each time in vain, so many times at most, and once less with each call: where a queue takes longer than this, all would give up for ever.
+ * For a lock above all that are held: long, since a waiter that gives up goes to the end of the queue, and its place
+ * in it still has its turn. Twice as long after each time in vain, so many times at most, and once less with each
+ * call: where a queue takes longer than this, all would give up for ever.
  */
 #define TWOPL_WAIT_NS 10000000
 #define TWOPL_WAIT_DOUBLINGS 6
@@ -100,7 +109,7 @@ void twopl_detach(struct txn *txn);
 
 /* ---- while the configuration changes (twopl_change.c); `twopl`: struct twopl, as halt.h tells it ---- */
 
-/* No lock is granted any more; `from`: the scheduler of who says so. */
+/* No lock is granted any more; `from`: the caller's scheduler. */
 void twopl_halt(void *twopl, struct sched *from);
 /* No attempt is under way: does it stand still, having forgotten its locks? */
 bool twopl_still(void *twopl);
@@ -112,8 +121,8 @@ struct fabric_addr twopl_addr(const struct locktable *table, const struct catalo
 /* Before a lock is asked for: what came before the last change is taken out of the worker's inbox. */
 void twopl_await_begin(struct coro *co, struct txn *txn);
 /*
- * The lock set->doubtful of an attempt that holds no other one: nobody knows whether it is held. True: the configuration changes, and all locks end. False:
- * its memory node is there, or nobody knows for long.
+ * The lock set->doubtful of an attempt that holds no other one: it is not known whether it is held. True: the
+ * configuration changes, and all locks end. False: its memory node is there, or that is not known for long.
  */
 bool twopl_doubt_ends(struct coro *co, struct txn *txn);
 

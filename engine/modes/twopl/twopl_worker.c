@@ -72,7 +72,7 @@ uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_byt
 
 /* ---- the watcher ---- */
 
-/* No tag tells who holds a lock: any of them may be the one that does not answer any more. */
+/* No tag tells which node holds a lock: any of them may be the one that does not answer any more. */
 static void look_at_all(struct coro *co, struct lockservice_worker *first)
 {
     const struct txn_home *home = first->home;
