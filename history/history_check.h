@@ -28,7 +28,7 @@
  */
 #pragma once
 
-#include "history.h"
+#include "history_slices.h"
 
 #define HISTORY_VERDICT_BYTES 2048
 #define HISTORY_CYCLE_MAX 16
@@ -53,3 +53,10 @@ struct history_check_options {
 /* 0 and kind "ok"; -CORRUPT with a verdict when there is a violation; -NOMEM. */
 NODISCARD int history_check(const struct history *history, const struct history_check_options *options,
                             struct history_verdict *verdict);
+/*
+ * The same of a history whose accesses and states are in slices, and which has no ranges: the verdict is the one that it has in memory. Also SYSTEM when they
+ * cannot be read back, with a text in *error.
+ */
+NODISCARD int history_check_slices(const struct history *history, struct history_slices *slices,
+                                   const struct history_check_options *options, struct history_verdict *verdict,
+                                   struct cellar_error *error);

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "history.h"
+#include "history_slices.h"
 
 /*
  * Written to a temporary name beside it and renamed: a file of that name is whole. The journal beside it (history_journal.h), whose work is done then, is
@@ -32,3 +32,9 @@ NODISCARD int history_read(struct history *history, const char *path, struct cel
 /* The same; *bytes_read tells another thread how far it is, atomically. */
 NODISCARD int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read,
                                    struct cellar_error *error);
+/*
+ * The same; a file that would take more than about so many bytes of memory is read into *slices (history_slices.h), and *history has its transactions, without
+ * what they did. *slices is NULL where all is in *history: so of a smaller file, of one with ranges, and of a journal.
+ */
+NODISCARD int history_read_slices(struct history *history, const char *path, uint64_t memory_bytes,
+                                  struct history_slices **slices, uint64_t *bytes_read, struct cellar_error *error);

@@ -19,6 +19,24 @@ void history_graph_add(struct history_graph *graph, enum history_edge kind, uint
     graph->edges[graph->edge_count++] = (struct history_graph_edge){from, to << 2 | (uint32_t)kind};
 }
 
+static int edge_compare(const void *left, const void *right)
+{
+    const struct history_graph_edge *a = left, *b = right;
+    if (a->from != b->from) return a->from < b->from ? -1 : 1;
+    return (a->to_kind > b->to_kind) - (a->to_kind < b->to_kind);
+}
+
+void history_graph_tidy(struct history_graph *graph, uint64_t first)
+{
+    struct history_graph_edge *edges = graph->edges;
+    uint64_t kept = first;
+
+    if (graph->edge_count > first) qsort(edges + first, graph->edge_count - first, sizeof *edges, edge_compare);
+    for (uint64_t i = first; i < graph->edge_count; i++)
+        if (kept == first || edge_compare(&edges[kept - 1], &edges[i])) edges[kept++] = edges[i];
+    graph->edge_count = kept;
+}
+
 static int target_compare(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;

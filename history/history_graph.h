@@ -37,6 +37,8 @@ struct history_graph_times {
 };
 
 void history_graph_add(struct history_graph *graph, enum history_edge kind, uint32_t from, uint32_t to);
+/* Drops doubles among the edges that were added after the first so many: those of one slice are often of the same two transactions. */
+void history_graph_tidy(struct history_graph *graph, uint64_t first);
 /* Sorts the edges by node and drops doubles. NOMEM. */
 NODISCARD int history_graph_finish(struct history_graph *graph);
 void history_graph_free(struct history_graph *graph);

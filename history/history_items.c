@@ -25,8 +25,12 @@ static int ranks_make(struct history_items *items)
     const struct history *history = items->history;
     struct ranked *ranked = malloc(((size_t)items->txn_count + 1) * sizeof *ranked);
     if (!ranked) return -CELLAR_ERR_NOMEM;
-    for (uint32_t i = 0; i < items->txn_count; i++) ranked[i] = (struct ranked){history->txns[i].id, i};
-    qsort(ranked, items->txn_count, sizeof *ranked, ranked_compare);
+    bool sorted = true; /* as cellar writes them */
+    for (uint32_t i = 0; i < items->txn_count; i++) {
+        ranked[i] = (struct ranked){history->txns[i].id, i};
+        sorted = sorted && (i == 0 || ranked[i - 1].id < ranked[i].id);
+    }
+    if (!sorted) qsort(ranked, items->txn_count, sizeof *ranked, ranked_compare);
 
     for (uint32_t rank = 0; rank < items->txn_count; rank++) {
         const struct history_txn *txn = &history->txns[ranked[rank].txn];

@@ -119,7 +119,9 @@ bool history_items_is_access(const struct history_items *items, uint32_t entry);
 
 /* Decides which indeterminate transactions take part. NOMEM. */
 NODISCARD int history_scan_decide(struct history_items *items);
-/* Applies the rules to single transactions, and to those of one coordinator. NOMEM. */
-NODISCARD int history_txns_scan(const struct history_items *items, const struct history_sink *sink);
+/* Applies the rules to single transactions. */
+void history_txns_timestamps(const struct history_items *items, const struct history_sink *sink);
+/* Applies those to the transactions of one coordinator. NOMEM. */
+NODISCARD int history_txns_turns(const struct history_items *items, const struct history_sink *sink);
 /* Applies the rules to one record. NOMEM. */
 NODISCARD int history_scan_record(struct history_items *items, uint32_t record, const struct history_sink *sink);

@@ -19,32 +19,62 @@ static bool text_skip(struct cursor *cursor, const char *text)
     return true;
 }
 
-/* JSON's whole numbers: no zeros before others. */
-static bool number_read(struct cursor *cursor, uint64_t max, uint64_t *number)
+static inline bool char_skip(struct cursor *cursor, char c)
 {
-    const char *first = cursor->at;
-    for (*number = 0; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
-        if (__builtin_mul_overflow(*number, 10, number) ||
-            __builtin_add_overflow(*number, (uint64_t)(*cursor->at - '0'), number))
-            return false;
-    return cursor->at > first && (*first != '0' || cursor->at == first + 1) && *number <= max;
+    if (cursor->at == cursor->end || *cursor->at != c) return false;
+    cursor->at++;
+    return true;
 }
 
-/* Digits of that base in quotes. */
-static bool quoted_read(struct cursor *cursor, unsigned base, uint64_t *number)
+/* Decimal digits; false where there is none, or the number has more than 64 bits. Nineteen digits never have. */
+static inline bool decimal_read(struct cursor *cursor, uint64_t *number)
 {
-    if (!text_skip(cursor, "\"")) return false;
-    const char *first = cursor->at;
-    for (*number = 0; cursor->at < cursor->end && *cursor->at != '"'; cursor->at++) {
-        char c = *cursor->at;
-        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
-                                                : base;
-        if (digit >= base || __builtin_mul_overflow(*number, base, number) ||
-            __builtin_add_overflow(*number, digit, number))
+    const char *const first = cursor->at, *const end = cursor->end, *at = first;
+    uint64_t value = 0, digit;
+
+    for (; at < end && (digit = (unsigned char)(*at - '0')) < 10; at++) {
+        if (at - first < 19)
+            value = value * 10 + digit;
+        else if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, digit, &value))
             return false;
     }
-    return cursor->at > first && text_skip(cursor, "\"");
+    *number = value;
+    cursor->at = at;
+    return at > first;
+}
+
+/* JSON's whole numbers: no zeros before others. */
+static inline bool number_read(struct cursor *cursor, uint64_t max, uint64_t *number)
+{
+    const char *first = cursor->at;
+    return decimal_read(cursor, number) && (*first != '0' || cursor->at == first + 1) && *number <= max;
+}
+
+/* Of a hexadecimal digit its value and one more; 0: it is none. */
+static const uint8_t hexadecimal[256] = {
+    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+};
+
+static inline bool hexadecimal_read(struct cursor *cursor, uint64_t *number)
+{
+    const char *const first = cursor->at, *const end = cursor->end, *at = first;
+    uint64_t value = 0, digit;
+
+    for (; at < end && (digit = hexadecimal[(unsigned char)*at]) != 0; at++) {
+        if (value >> 60) return false;
+        value = value << 4 | (digit - 1);
+    }
+    *number = value;
+    cursor->at = at;
+    return at > first;
+}
+
+/* A number of that base in quotes. */
+static inline bool quoted_read(struct cursor *cursor, unsigned base, uint64_t *number)
+{
+    return char_skip(cursor, '"') && (base == 10 ? decimal_read(cursor, number) : hexadecimal_read(cursor, number)) &&
+           char_skip(cursor, '"');
 }
 
 static bool part_read(struct cursor *cursor, char part, uint64_t *value)
@@ -100,9 +130,9 @@ static bool entry_read(struct cursor *cursor, const struct list *list, struct hi
 {
     uint64_t values[HISTORY_LINE_VALUES];
     for (uint32_t i = 0; list->parts[i]; i++)
-        if (!text_skip(cursor, i ? "," : "[") || !part_read(cursor, list->parts[i], &values[i])) return false;
+        if (!char_skip(cursor, i ? ',' : '[') || !part_read(cursor, list->parts[i], &values[i])) return false;
     history_line_access(list->kind, values, access);
-    return text_skip(cursor, "]") && (list->kind != HISTORY_WRITE || access->cell != HISTORY_PRESENCE);
+    return char_skip(cursor, ']') && (list->kind != HISTORY_WRITE || access->cell != HISTORY_PRESENCE);
 }
 
 /* The entries behind `begin`, one at least, and the list's end. */
@@ -112,8 +142,8 @@ static bool entries_read(struct cursor *cursor, const struct list *list, struct 
     do {
         if (!entry_read(cursor, list, &accesses[*count])) return false;
         ++*count;
-    } while (text_skip(cursor, ","));
-    return text_skip(cursor, "]");
+    } while (char_skip(cursor, ','));
+    return char_skip(cursor, ']');
 }
 
 /* ---- lines ---- */

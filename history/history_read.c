@@ -15,11 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #define FORMAT 2
 #define LINE_BYTES_MAX (16u << 20)
+#define SLICES_MAX 1024
 
 /* Lines come in this order. */
 enum stage { STAGE_HEADER, STAGE_LOADED, STAGE_TXNS, STAGE_FINALS, STAGE_END };
@@ -30,6 +32,8 @@ struct reader {
     uint64_t *bytes_read;
     struct cellar_error *error;
     struct history *history;
+    struct history_slices *slices; /* NULL: all goes into the history */
+    bool ranges;                   /* which cannot be judged in slices: the file is to be read again */
     XXH3_state_t *checksum;
     enum stage stage;
     uint64_t line_number, txns_line; /* of the first transaction */
@@ -354,6 +358,27 @@ static int outcome_read(struct reader *reader, const json_t *object, uint32_t *o
     return 0;
 }
 
+static int slice_failed(struct reader *reader, int rc)
+{
+    if (rc == -CELLAR_ERR_NOMEM) return no_memory(reader);
+    return rc ? err_set(reader->error, CELLAR_ERR_SYSTEM, "%.100s: its slices could not be written: %s", reader->path,
+                        strerror(errno))
+              : 0;
+}
+
+static int txn_slice(struct reader *reader, const struct history_txn *txn)
+{
+    struct history_txn bare = *txn;
+
+    for (uint32_t i = 0; i < txn->count && !reader->ranges; i++)
+        reader->ranges = reader->accesses[i].kind == HISTORY_RANGE;
+    if (reader->ranges) return -CELLAR_ERR_UNSUPPORTED;
+    bare.count = 0;
+    if (history_txn_add(reader->history, &bare, NULL)) return no_memory(reader);
+    return slice_failed(
+        reader, history_slices_txn(reader->slices, reader->history->txn_count - 1, reader->accesses, txn->count));
+}
+
 /* Its accesses are those of the reader. */
 static int txn_keep(struct reader *reader, const struct history_txn *txn)
 {
@@ -361,6 +386,7 @@ static int txn_keep(struct reader *reader, const struct history_txn *txn)
     reader->stage = STAGE_TXNS;
     int rc = accesses_accept(reader, txn->count);
     if (rc) return rc;
+    if (reader->slices) return txn_slice(reader, txn);
     return history_txn_add(reader->history, txn, reader->accesses) ? no_memory(reader) : 0;
 }
 
@@ -399,7 +425,10 @@ static int states_keep(struct reader *reader, bool final)
         const struct history_access *access = &reader->accesses[i];
         const struct history_final state = {access->table_id, access->cell, access->key, access->version,
                                             access->digest};
-        if (final ? history_final_add(history, &state) : history_loaded_add(history, &state)) rc = no_memory(reader);
+        rc = reader->slices ? slice_failed(reader, history_slices_state(reader->slices, final, &state))
+             : final        ? history_final_add(history, &state)
+                            : history_loaded_add(history, &state);
+        if (rc == -CELLAR_ERR_NOMEM) rc = no_memory(reader);
     }
     return rc;
 }
@@ -561,29 +590,67 @@ static int not_opened(const char *path, int code, struct cellar_error *error)
                    strerror(code), path);
 }
 
-int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read, struct cellar_error *error)
+static int file_read(struct reader *reader)
 {
-    struct reader reader = {
-        .path = path, .bytes_read = bytes_read, .error = error, .history = history, .capacity = 1 << 16};
     int rc;
 
-    if (history_journal_is(path)) return history_journal_read(history, path, error);
-    reader.file = fopen(path, "r");
-    if (!reader.file) return not_opened(path, errno, error);
-    reader.buffer = malloc(reader.capacity);
-    reader.checksum = XXH3_createState();
-    if (reader.buffer && reader.checksum) {
-        XXH3_64bits_reset(reader.checksum);
-        rc = lines_read(&reader);
+    reader->file = fopen(reader->path, "r");
+    if (!reader->file) return not_opened(reader->path, errno, reader->error);
+    reader->capacity = 1 << 16;
+    reader->buffer = malloc(reader->capacity);
+    reader->checksum = XXH3_createState();
+    if (reader->buffer && reader->checksum) {
+        XXH3_64bits_reset(reader->checksum);
+        rc = lines_read(reader);
     } else {
-        rc = no_memory(&reader);
+        rc = no_memory(reader);
     }
-    if (rc) history_free(history);
-    XXH3_freeState(reader.checksum);
-    free(reader.buffer);
-    free(reader.accesses);
-    fclose(reader.file);
+    if (rc) history_free(reader->history);
+    XXH3_freeState(reader->checksum);
+    free(reader->buffer);
+    free(reader->accesses);
+    fclose(reader->file);
     return rc;
+}
+
+int history_read_watched(struct history *history, const char *path, uint64_t *bytes_read, struct cellar_error *error)
+{
+    struct reader reader = {.path = path, .bytes_read = bytes_read, .error = error, .history = history};
+
+    if (history_journal_is(path)) return history_journal_read(history, path, error);
+    return file_read(&reader);
+}
+
+/* Into how many slices, each of a quarter of the memory: the rest is for transactions and their graph. 1: none. */
+static uint32_t slices_needed(const char *path, uint64_t memory_bytes)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode) || history_journal_is(path)) return 1;
+    uint64_t bytes = (uint64_t)status.st_size + (uint64_t)status.st_size / 4;
+    if (bytes <= memory_bytes) return 1;
+    uint64_t count = bytes / (memory_bytes / 4 + 1) + 1;
+    return count < SLICES_MAX ? (uint32_t)count : SLICES_MAX;
+}
+
+int history_read_slices(struct history *history, const char *path, uint64_t memory_bytes,
+                        struct history_slices **slices, uint64_t *bytes_read, struct cellar_error *error)
+{
+    uint64_t before = __atomic_load_n(bytes_read, __ATOMIC_RELAXED);
+    uint32_t count = slices_needed(path, memory_bytes);
+
+    *slices = NULL;
+    if (count == 1) return history_read_watched(history, path, bytes_read, error);
+    int rc = history_slices_open(count, slices, error);
+    if (rc) return rc;
+    struct reader reader = {
+        .path = path, .bytes_read = bytes_read, .error = error, .history = history, .slices = *slices};
+    rc = file_read(&reader);
+    if (rc == 0) return 0;
+    history_slices_close(*slices);
+    *slices = NULL;
+    if (!reader.ranges) return rc;
+    __atomic_store_n(bytes_read, before, __ATOMIC_RELAXED);
+    return history_read_watched(history, path, bytes_read, error);
 }
 
 int history_read(struct history *history, const char *path, struct cellar_error *error)

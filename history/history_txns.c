@@ -23,6 +23,11 @@ static void timestamps_scan(const struct history_items *items, uint32_t rank, co
     }
 }
 
+void history_txns_timestamps(const struct history_items *items, const struct history_sink *sink)
+{
+    for (uint32_t rank = 0; rank < items->txn_count; rank++) timestamps_scan(items, rank, sink);
+}
+
 /* ---- coordinators ---- */
 
 struct turn {
@@ -40,7 +45,7 @@ static int turn_compare(const void *left, const void *right)
 }
 
 /* Nobody knows when an indeterminate one ended: its coordinator may have died, and another one of that number have come. */
-static int coordinators_scan(const struct history_items *items, const struct history_sink *sink)
+int history_txns_turns(const struct history_items *items, const struct history_sink *sink)
 {
     struct turn *turns = malloc(((size_t)items->txn_count + 1) * sizeof *turns);
     uint32_t count = 0;
@@ -63,10 +68,4 @@ static int coordinators_scan(const struct history_items *items, const struct his
     }
     free(turns);
     return 0;
-}
-
-int history_txns_scan(const struct history_items *items, const struct history_sink *sink)
-{
-    for (uint32_t rank = 0; rank < items->txn_count; rank++) timestamps_scan(items, rank, sink);
-    return coordinators_scan(items, sink);
 }

@@ -108,23 +108,10 @@ static const char *what(const struct history_words *words, const struct history_
 
 /* ---- cycles ---- */
 
-/* Was this cell written in deleting its record? */
-static bool is_deletion(const struct history_words *words, const struct history_access *access, uint32_t rank)
-{
-    const struct history_txn *txn = history_items_txn(words->items, rank);
-
-    for (uint64_t i = txn->first; i < txn->first + txn->count; i++) {
-        const struct history_access *other = &words->items->history->accesses[i];
-        if (other->kind == HISTORY_DELETE && other->key == access->key && other->table_id == access->table_id)
-            return true;
-    }
-    return false;
-}
-
 /* What the second transaction did to the same item. */
-static const char *then(const struct history_words *words, const struct history_visit *visit, char phrase[PHRASE_BYTES])
+static const char *then(const struct history_words_reason *reason, char phrase[PHRASE_BYTES])
 {
-    const struct history_access *to = history_items_access(words->items, visit->entry);
+    const struct history_access *to = &reason->to;
     uint64_t ts = layout_version_ts(to->version);
 
     switch ((enum history_kind)to->kind) {
@@ -139,8 +126,7 @@ static const char *then(const struct history_words *words, const struct history_
         snprintf(phrase, PHRASE_BYTES, "found absent (bucket TS %" PRIu64 ")", ts);
         break;
     case HISTORY_WRITE:
-        snprintf(phrase, PHRASE_BYTES, "%s (EN %u TS %" PRIu64 ")",
-                 is_deletion(words, to, history_visit_rank(visit)) ? "deleted" : "overwrote",
+        snprintf(phrase, PHRASE_BYTES, "%s (EN %u TS %" PRIu64 ")", reason->deletes ? "deleted" : "overwrote",
                  layout_version_en(to->version), ts);
         break;
     case HISTORY_READ:
@@ -168,8 +154,7 @@ static void edge_line(const struct history_words *words, const struct history_gr
         return;
     }
     line(words, "%s %s, which T%" PRIu64 " %s: T%" PRIu64 " -> T%" PRIu64, who(words, from, first),
-         what(words, history_items_access(words->items, reason->from.entry), second), to_id,
-         then(words, &reason->to, third), from_id, to_id);
+         what(words, &reason->from, second), to_id, then(reason, third), from_id, to_id);
 }
 
 /* A class by its edges, and what that is called in plain words. */

@@ -9,11 +9,12 @@ struct history_words {
     uint64_t clock_error_ns;
 };
 
-/* Why one transaction of a cycle comes before the next: two visits of one item. */
+/* Why one transaction of a cycle comes before the next: what each did to one item. */
 struct history_words_reason {
-    uint32_t table_id;
-    uint64_t key;
-    struct history_visit from, to;
+    bool known;
+    uint64_t place; /* of the first one's visit */
+    struct history_access from, to;
+    bool deletes; /* `to`: a cell that was written in deleting its record */
 };
 
 /* Fills in kind, text and cycle. `reasons`: one for each edge of the cycle; unused where it is real time. */

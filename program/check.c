@@ -22,6 +22,8 @@ struct check {
     struct history *parts; /* one of each path */
     const char *reading;   /* for the status line */
     struct history history;
+    struct history_slices *slices; /* of a file that is too large: what the transactions of the history did */
+    uint64_t memory_bytes, accesses;
     struct history_check_options options;
     struct history_verdict verdict;
     uint64_t outcomes[HISTORY_OUTCOMES]; /* transactions by enum history_outcome */
@@ -42,6 +44,13 @@ static const struct option_def defs[] = {
      .help = "serializability only: the order in time may differ",
      .kind = OPTION_FLAG,
      .offset = AT(no_realtime)},
+    {.name = "memory",
+     .argument = "SIZE",
+     .help = "judge a file that would need more in slices, on disk",
+     .fallback = "1G",
+     .kind = OPTION_SIZE,
+     .offset = AT(memory_bytes),
+     .min = 1 << 16},
     {.name = "json",
      .argument = "FILE",
      .help = "also write the verdict as JSON; - is standard output",
@@ -75,6 +84,7 @@ static void print_help(void)
 static int parse(int count, char *const *arguments, struct check *check, struct cellar_error *error)
 {
     uint64_t given;
+    check->memory_bytes = 1ull << 30;
     int code = options_parse(&options, count, arguments, check, &given, error);
     if (code == 0 && !check->history_path)
         return err_set(error, CELLAR_ERR_INVALID, "--history FILE is missing: it is all that can be checked so far");
@@ -100,8 +110,7 @@ static void draw_judging(void *arg, double elapsed_s, char *line, size_t bytes)
     char txns[STYLE_BYTES], accesses[STYLE_BYTES];
 
     snprintf(line, bytes, "  judging %s transactions with %s accesses: %.0f s",
-             style_count(txns, check->history.txn_count), style_count(accesses, check->history.access_count),
-             elapsed_s);
+             style_count(txns, check->history.txn_count), style_count(accesses, check->accesses), elapsed_s);
 }
 
 /* Cuts the list of files at its commas. */
@@ -126,7 +135,9 @@ static int read_parts(struct check *check, struct cellar_error *error)
 
     for (uint32_t i = 0; i < check->path_count && code == 0; i++, path += strlen(path) + 1) {
         __atomic_store_n(&check->reading, path, __ATOMIC_RELAXED);
-        code = history_read_watched(&check->parts[i], path, &check->bytes_read, error);
+        code = check->path_count == 1 ? history_read_slices(&check->parts[i], path, check->memory_bytes, &check->slices,
+                                                            &check->bytes_read, error)
+                                      : history_read_watched(&check->parts[i], path, &check->bytes_read, error);
         const struct history *part = &check->parts[i];
         if (code == 0 && check->path_count == 1 && part->parts > 1)
             code = err_set(error, CELLAR_ERR_INVALID,
@@ -170,10 +181,12 @@ static int run(struct check *check, struct watch *watch, struct cellar_error *er
 
     const struct history *history = &check->history;
     for (uint64_t i = 0; i < history->txn_count; i++) check->outcomes[history->txns[i].outcome]++;
+    check->accesses = check->slices ? history_slices_accesses(check->slices) : history->access_count;
     check->options = (struct history_check_options){
         .realtime = !check->no_realtime, .clock_error_ns = history->clock_error_ns, .settled = !history->nodes_lost};
     watch->begin(watch, &(struct watch_phase){.draw = draw_judging, .arg = check});
-    code = history_check(history, &check->options, &check->verdict);
+    code = check->slices ? history_check_slices(history, check->slices, &check->options, &check->verdict, error)
+                         : history_check(history, &check->options, &check->verdict);
     watch->end(watch);
     return code;
 }
@@ -192,7 +205,7 @@ static void print_text(const struct check *check, FILE *out)
             style_count(numbers[0], verdict->txns), style_count(numbers[1], check->outcomes[HISTORY_COMMITTED]),
             style_count(numbers[2], check->outcomes[HISTORY_FAILED]),
             style_count(numbers[3], check->outcomes[HISTORY_INDETERMINATE]));
-    fprintf(out, "  %s accesses to %s items, %s dependencies\n", style_count(numbers[4], check->history.access_count),
+    fprintf(out, "  %s accesses to %s items, %s dependencies\n", style_count(numbers[4], check->accesses),
             style_count(numbers[5], verdict->items), style_count(numbers[6], verdict->edges));
     if (check->outcomes[HISTORY_ABORTED])
         fprintf(out, "  and %s attempts that were aborted, which are not judged\n",
@@ -218,7 +231,7 @@ static json_t *verdict_json(const struct check *check)
         "concerned", cycle, "txns", (json_int_t)verdict->txns, "committed",
         (json_int_t)check->outcomes[HISTORY_COMMITTED], "failed", (json_int_t)check->outcomes[HISTORY_FAILED],
         "indeterminate", (json_int_t)check->outcomes[HISTORY_INDETERMINATE], "aborted",
-        (json_int_t)check->outcomes[HISTORY_ABORTED], "accesses", (json_int_t)check->history.access_count, "items",
+        (json_int_t)check->outcomes[HISTORY_ABORTED], "accesses", (json_int_t)check->accesses, "items",
         (json_int_t)verdict->items, "edges", (json_int_t)verdict->edges, "realtime", check->options.realtime, "loaded",
         check->history.has_loaded, "final", check->history.has_final, "torn", check->history.torn, "died",
         (json_int_t)check->history.died, "clock_error_ns", (json_int_t)check->options.clock_error_ns);
@@ -250,6 +263,7 @@ static void finish(struct check *check)
     if (!check) return;
     for (uint32_t i = 0; check->parts && i < check->path_count; i++) history_free(&check->parts[i]);
     history_free(&check->history);
+    history_slices_close(check->slices);
     free(check->parts);
     free(check->paths);
     free(check);

@@ -163,6 +163,17 @@ grep -q "ended when --history-max 1,000 was reached" "$folder/bench" || fail "no
 timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --json "$folder/json" >"$folder/out" && grep -q '"history": null' "$folder/json" ||
     fail "without --history the JSON has one"
 
+# ---- a file that needs more memory than it may take: the same verdict, from slices on disk ----
+
+records tpcc --warehouses 1 --scale small --txns 400
+for memory in 1G 1M 64K; do
+    name="--memory $memory" && check "$folder/h" --memory $memory --json "$folder/json.$memory"
+    [ $status -eq 0 ] || fail "$name: exit $status: $(cat "$folder/out" "$folder/err")"
+    cmp -s "$folder/json.1G" "$folder/json.$memory" || fail "$name: another verdict: $(diff "$folder/json.1G" "$folder/json.$memory")"
+done
+name="no room for slices" && TMPDIR=/no/such/folder check "$folder/h" --memory 64K && refuses "TMPDIR may name a folder with room"
+name="--memory nothing" && check "$folder/h" --memory 0 && refuses "--memory must be"
+
 # ---- one of several processes ----
 
 "$cellar" memnode --socket "$folder/mn" --bytes 96M >"$folder/mn.out" 2>&1 &

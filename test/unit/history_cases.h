@@ -4,6 +4,7 @@
 #pragma once
 
 #include "history_check.h"
+#include "history_sliced.h"
 #include "layout.h"
 #include "prng.h"
 
@@ -141,5 +142,6 @@ static inline void expect(struct history *history, const struct history_check_op
         assert_memory_equal(again.cycle, verdict.cycle, verdict.cycle_count * sizeof *verdict.cycle);
         assert_int_equal(again.edges, verdict.edges);
     }
+    for (uint32_t count = 1; count < 8; count += 3) assert_sliced(history, count, options, &verdict);
     history_free(history);
 }

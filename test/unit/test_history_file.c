@@ -537,12 +537,73 @@ static void files_that_cannot_be(void **state)
     history_free(&history);
 }
 
+/* What is too large goes into slices; but not what has ranges. */
+static void a_file_too_large(void **state)
+{
+    struct history history = {0}, whole = {0}, read = {0}, slice = {0};
+    struct paper paper = paper_new();
+    struct history_slices *slices;
+    struct cellar_error error = {0};
+    uint64_t bytes_read = 0, accesses = 0, finals = 0, loaded = 0;
+    size_t bytes;
+    (void)state;
+    sample(&history);
+    for (int ranges = 1; ranges >= 0; ranges--) {
+        for (uint64_t i = 0; !ranges && i < history.access_count; i++)
+            if (history.accesses[i].kind == HISTORY_RANGE) history.accesses[i] = history.accesses[0];
+        char *text = written(&history, &bytes);
+        paper_put(&paper, text, bytes);
+        free(text);
+        assert_int_equal(history_read(&whole, paper.path, &error), 0);
+        assert_int_equal(history_read_slices(&read, paper.path, 1 << 20, &slices, &bytes_read, &error), 0);
+        assert_null(slices);
+        assert_true(same(&whole, &read));
+        history_free(&read);
+        bytes_read = 0;
+        assert_int_equal(history_read_slices(&read, paper.path, 1000, &slices, &bytes_read, &error), 0);
+        assert_int_equal(bytes_read, bytes);
+        if (ranges) {
+            assert_null(slices);
+            assert_true(same(&whole, &read));
+        } else {
+            assert_true(history_slices_count(slices) > 4);
+            assert_int_equal(history_slices_accesses(slices), whole.access_count);
+            assert_int_equal(read.access_count + read.final_count + read.loaded_count, 0);
+            assert_true(read.has_final && read.has_loaded && read.nodes_lost);
+            assert_int_equal(read.txn_count, whole.txn_count);
+        }
+        for (uint32_t i = 0; slices && i < history_slices_count(slices); i++) {
+            assert_int_equal(history_slices_load(slices, i, &read, &slice, &error), 0);
+            assert_int_equal(slice.txn_count, whole.txn_count);
+            accesses += slice.access_count;
+            finals += slice.final_count;
+            loaded += slice.loaded_count;
+        }
+        history_free(&read);
+        if (ranges) history_free(&whole);
+        if (!ranges) history_slices_close(slices);
+    }
+    assert_int_equal(accesses, whole.access_count);
+    assert_int_equal(finals, whole.final_count);
+    assert_int_equal(loaded, whole.loaded_count);
+    /* Without a place to put them. */
+    setenv("TMPDIR", "/no/such/folder", 1);
+    assert_int_equal(history_read_slices(&read, paper.path, 1000, &slices, &bytes_read, &error), -CELLAR_ERR_SYSTEM);
+    assert_non_null(strstr(error.text, "TMPDIR"));
+    unsetenv("TMPDIR");
+    history_free(&slice);
+    history_free(&whole);
+    history_free(&history);
+    close(paper.file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(an_empty_history_too),
         cmocka_unit_test(a_large_history_too),
+        cmocka_unit_test(a_file_too_large),
         cmocka_unit_test(cut_anywhere),
         cmocka_unit_test(flipped_anywhere),
         cmocka_unit_test(scrambled),

@@ -7,6 +7,7 @@
  * shortest of all cycles, found by walking every one of them.
  */
 #include "history_check.h"
+#include "history_sliced.h"
 #include "layout.h"
 #include "prng.h"
 
@@ -517,6 +518,7 @@ static void compare(const struct made *made, bool realtime, uint64_t seed, struc
         tally->classes[kind]++;
     else
         tally->local++;
+    if (seed % 16 == 0) assert_sliced(&history, 2 + (uint32_t)(seed / 16 % 3), &options, &verdict);
     history_free(&history);
 }
 
