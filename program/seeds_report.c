@@ -89,8 +89,10 @@ void seeds_report_failure(const struct seeds_jobs *jobs, const struct seeds_shru
         "  cluster  %s, --cc %s%s%s, %u compute nodes x %u threads x %u coordinators, %u memory nodes, %u backups\n",
         plan->workload, mode_of(plan->cc)->name, mode_of(plan->cc)->locks ? " --lock " : "",
         mode_of(plan->cc)->locks ? plan->lock : "", plan->cns, plan->threads, plan->coros, plan->mns, plan->replicas);
-    fprintf(out, "           %s, schedule %s%s%s\n", plan->profile->name, sim_plan_schedule_name(plan->schedule),
-            plan->torn ? ", torn lines" : "", plan->words ? ", torn words" : "");
+    bool again = plan->reopen != SIM_REOPEN_NEVER;
+    fprintf(out, "           %s, schedule %s%s%s%s%s\n", plan->profile->name, sim_plan_schedule_name(plan->schedule),
+            plan->torn ? ", torn lines" : "", plan->words ? ", torn words" : "", again ? ", opened again: " : "",
+            again ? sim_plan_reopen_name(plan->reopen) : "");
     print_faults(report, out);
     uint32_t all = sim_plan_clients(plan) * (plan->txns + sim_plan_heal_txns(plan));
     if (shrunk->runs)

@@ -77,13 +77,20 @@ static int run_open(struct whole *whole, struct cellar *db, struct cellar_error 
     return whole->workload->open(db, &config, txns, &whole->run, error);
 }
 
+static int client_begin(struct cellar_session *session, void *arg)
+{
+    struct whole *whole = arg;
+    return whole->workload->client_init(whole->run, session, whole->clients[cellar_session_index(session)]);
+}
+
 /* What clients have counted goes on; their run is another process's, which has loaded nothing. */
 static int whole_reopen(struct sim_load *load, struct cellar *db, struct cellar_error *error)
 {
     struct whole *whole = whole_of(load);
     whole->workload->close(whole->run);
     whole->run = NULL;
-    return run_open(whole, db, error);
+    int code = run_open(whole, db, error);
+    return code ? code : cellar_run(db, client_begin, whole);
 }
 
 static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)

@@ -13,7 +13,7 @@
 
 /* By a client that comes to its transaction of that index: all compute nodes crash, when it is time for that. */
 void sim_reopen_step(struct sim_state *state, uint32_t index);
-/* Are all compute nodes to be gone when the phase ends? Then nobody is there to recover or to fail over. */
+/* Are all compute nodes to be gone when the phase ends? Then no compute node is there that could recover or fail over. */
 bool sim_reopen_crashes(const struct sim_state *state);
 /* All clients have ended, and no faults are left: closes the database, and opens it again. A pool that does not open is a complaint. */
 NODISCARD int sim_reopen(struct sim_state *state);
