@@ -200,15 +200,16 @@ struct cellar_config {
 
 /*
  * Opens a database: attaches to the memory of `config`, or creates it. New memory is formatted; else the
- * layout fingerprint is compared and the catalog read. On failure returns a negative code, fills *error if it
+ * layout fingerprint is compared and the catalog read. A pool file that was closed is compared with its checksums,
+ * one that was not is examined and recovered: refused as CORRUPT, it has not changed by a byte. On failure returns a negative code, fills *error if it
  * is not NULL, and leaves *out NULL.
  */
 CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
 /*
  * Refuses new calls and waits for those that run. An attempt that has begun is finished, and its call has its
  * result. A call that would have to try again ends with CLOSED and without effect, and so does each later
- * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean
- * and frees everything. Only one thread may call it, once. NULL is allowed.
+ * cellar_exec of a client function: closing waits for no lock. Then leaves the pool, marks a pool file clean,
+ * with checksums of what is in use, and frees everything. Only one thread may call it, once. NULL is allowed.
  */
 void cellar_close(struct cellar *db);
 
@@ -388,7 +389,8 @@ struct cellar_call_options {
     X(INDEX, "the index leads to no place of a record")                                                                \
     X(TIMEOUT, "timeout_ns")                                                                                           \
     X(ATTEMPTS, "attempts in a row met a memory node that did not answer")                                             \
-    X(ATTEMPTS_MAX, "attempts_max")
+    X(ATTEMPTS_MAX, "attempts_max")                                                                                    \
+    X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")
 
 enum cellar_why {
 #define X(name, text) CELLAR_WHY_##name,
@@ -401,7 +403,7 @@ struct cellar_detail {
     int32_t column;                   /* -1: none */
     const struct cellar_table *table; /* NULL: none; else with the key */
     uint64_t key;
-    uint64_t limit; /* the limit that was passed; REFERENCE, RETURNED: the value itself; 0: none */
+    uint64_t limit; /* the limit that was passed; REFERENCE, RETURNED, LOCK: the value itself; 0: none */
 };
 
 struct cellar_result {

@@ -169,6 +169,8 @@ static struct cellar_detail detail_of(const struct txn *txn, int code, const str
         return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
     if (code == -CELLAR_ERR_UNREACHABLE)
         return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
+    if (code == -CELLAR_ERR_CORRUPT)
+        return (struct cellar_detail){.why = CELLAR_WHY_LOCK, .column = -1, .limit = (uint64_t)txn->met.cn};
     if (code == -CELLAR_ERR_TOO_LARGE)
         return (struct cellar_detail){
             .why = CELLAR_WHY_RECORD_CACHE, .column = -1, .limit = txn->home->local->arena.class_bytes};

@@ -16,7 +16,8 @@ static const char *why_text(uint32_t why)
 
 static void limit_print(const struct cellar_detail *detail, char *text, size_t bytes)
 {
-    bool is_value = detail->why == CELLAR_WHY_REFERENCE || detail->why == CELLAR_WHY_RETURNED;
+    bool is_value =
+        detail->why == CELLAR_WHY_REFERENCE || detail->why == CELLAR_WHY_RETURNED || detail->why == CELLAR_WHY_LOCK;
     text[0] = 0;
     if (is_value)
         snprintf(text, bytes, ": %" PRId64, (int64_t)detail->limit);

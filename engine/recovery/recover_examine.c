@@ -9,7 +9,7 @@
 #include "plant.h"
 #include "recover_internal.h"
 
-#define AHEAD 16 /* chunks behind those handed out that must have no header */
+#define AHEAD 16 /* chunks after those handed out that must have no header */
 #define TEXT(number) ((unsigned long long)(number))
 
 struct examine {
@@ -134,7 +134,7 @@ static int run_check(struct recover *run, struct heap_walk *walk)
     const struct chunk_wire *header = &walk->memory->run;
     if (header->owner_cn >= run->catalog->cn_count) return corrupt(run, "a run's owner", header->owner_cn);
     if (walk->chunk > walk->chunk_end && walk->chunk <= run->catalog->chunk_count)
-        return corrupt(run, "a run ends behind the chunks handed out, at", walk->offset);
+        return corrupt(run, "a run ends after the chunks handed out, at", walk->offset);
     if (header->kind == LAYOUT_RUN_LOG) return 0;
     if (!run->catalog->tables[header->table_id - 1])
         return corrupt(run, "a run of a table that is not in the catalog", header->table_id);
@@ -152,7 +152,7 @@ static int ahead_check(struct examine *examine, uint32_t node)
         uint64_t offset = run->catalog->heap_offset + chunk * LAYOUT_CHUNK_BYTES;
         struct fabric_op op = fabric_op_read(fabric_addr_of(node, offset), header, sizeof *header);
         rc = recover_batch(run, &op, 1);
-        if (rc == 0 && header->magic) return corrupt(run, "a run behind the chunks handed out, at", offset);
+        if (rc == 0 && header->magic) return corrupt(run, "a run after the chunks handed out, at", offset);
     }
     return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc))
               : 0;

@@ -327,7 +327,7 @@ static void flips_of_a_file_left_open_are_refused_or_repaired(void **state)
     flips_pass(true);
 }
 
-/* ---- tags of nobody, in a pool that is in use ---- */
+/* ---- tags of no member, in a pool that is in use ---- */
 
 #define OWNER_LEFT 1    /* the pool was made for two, and this one has closed it */
 #define OWNER_BEYOND 77 /* none that there can be */
@@ -383,13 +383,15 @@ static int orphan_met(enum cellar_cc cc, uint32_t owner, bool bucket)
     if (cellar_proc_register(bank.db, &insert, &proc, &bank.error)) return 3;
     struct orphan orphan = {.bank = &bank, .key = bucket ? ROWS : 5, .owner = owner, .bucket = bucket};
     if (db_run_on(bank.db, 0, orphan_make, &orphan)) return 4;
-    int code = cellar_call(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, NULL);
+    struct cellar_result result;
+    int code = cellar_call(bank.db, bucket ? proc : bank.move, &(struct move_args){&bank, orphan.key}, NULL, &result);
     bool locks_elsewhere = cc == CELLAR_CC_TWOPL && !bucket;
     if (code != -CELLAR_ERR_CORRUPT && !(locks_elsewhere && code == 0)) return 5;
+    if (code && (result.detail.why != CELLAR_WHY_LOCK || result.detail.limit != owner)) return 7;
     return cellar_run(bank.db, judge_client, &(struct judge){&bank, {0, 0}}) == -CELLAR_ERR_CORRUPT ? 0 : 6;
 }
 
-static void tags_of_nobody_are_corrupt(void **state)
+static void tags_of_no_member_are_corrupt(void **state)
 {
     static const enum cellar_cc modes[] = {CELLAR_CC_RECORD, CELLAR_CC_CELL,  CELLAR_CC_CREST, CELLAR_CC_CELLAR,
                                            CELLAR_CC_FORD,   CELLAR_CC_MOTOR, CELLAR_CC_TWOPL};
@@ -409,7 +411,7 @@ static void tags_of_nobody_are_corrupt(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tags_of_nobody_are_corrupt),
+        cmocka_unit_test(tags_of_no_member_are_corrupt),
         cmocka_unit_test(flips_of_a_closed_file_are_refused),
         cmocka_unit_test(flips_of_a_file_left_open_are_refused_or_repaired),
     };
