@@ -200,9 +200,9 @@ struct cellar_config {
 
 /*
  * Opens a database: attaches to the memory of `config`, or creates it. New memory is formatted; else the
- * layout fingerprint is compared and the catalog read. A pool file that was closed is compared with its checksums,
- * one that was not is examined and recovered: refused as CORRUPT, it has not changed by a byte. On failure returns a negative code, fills *error if it
- * is not NULL, and leaves *out NULL.
+ * layout fingerprint is compared and the catalog read. A pool file that was closed is compared with its checksums; a
+ * file that was not is examined and recovered. A file that is refused as CORRUPT has not changed by a byte. On
+ * failure returns a negative code, fills *error if it is not NULL, and leaves *out NULL.
  */
 CELLAR_NODISCARD int cellar_open(const struct cellar_config *config, struct cellar **out, struct cellar_error *error);
 /*
@@ -489,11 +489,13 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct ce
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
 
 /*
- * All of these want the compute nodes of this process to themselves. BUSY, at once, when a transaction of theirs is under way, or a load beside a
- * read, or the reverse: they wait for nobody. A transaction that would begin meanwhile begins later (its deadline counts, and cancelling it);
- * so fn of a scan must not wait for one. Of what other processes do: a read of a table or of the pool ends TORN when they have changed
- * something of it meanwhile, or hold locks there, and then what fn was shown is void; 0 means that all of it was there at one moment. A read of a
- * pool that other processes may have open therefore takes three times as long. While another process is at work do not load.
+ * All of these want the compute nodes of this process to themselves. BUSY, at once, when a transaction of theirs is
+ * under way, or a load beside a read, or the reverse: they do not wait. A transaction that would begin meanwhile
+ * begins later (its deadline counts, and cancelling it); so fn of a scan must not wait for one. Of what other
+ * processes do: a read of a table or of the pool ends TORN when they have changed something of it meanwhile, or hold
+ * locks there, and then what fn was shown is void; 0 means that all of it was there at one moment. A read of a pool
+ * that other processes may have open therefore takes three times as long. While another process is at work do not
+ * load.
  */
 
 /* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
