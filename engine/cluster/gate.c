@@ -32,7 +32,7 @@ static __attribute__((noinline)) bool wait_open(struct coro *co, struct gate *ga
     uint64_t pause_ns = GATE_POLL_NS;
     do {
         active_add(gate, worker, (uint32_t)-1, sched);
-        if (atomic_load(&gate->failed)) return false;                  /* nobody may ever open it again */
+        if (atomic_load(&gate->failed)) return false;                  /* it may never be opened again */
         if (atomic_load(&gate->closed) & ~GATE_SETTLING) return false; /* that may take long */
         look_later(co, sched, task, &pause_ns);
         active_add(gate, worker, 1, sched);
@@ -67,7 +67,7 @@ static uint32_t active_sum(struct gate *gate, struct sched *sched)
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone)
 {
-    /* While it waits for its turn it holds nobody up, but what it has to settle is open all the while. */
+    /* While it waits for its turn it holds no other up, but what it has to settle is open all the while. */
     unsigned expected = 0;
     uint64_t pause_ns = GATE_POLL_NS;
     atomic_fetch_add(&gate->waiting, 1);
@@ -79,14 +79,15 @@ void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sche
     pause_ns = GATE_POLL_NS;
     while (active_sum(gate, sched) > 0 && !PLANT(gate_open_early)) look_later(co, sched, task, &pause_ns);
     bool last = atomic_fetch_sub(&gate->waiting, 1) == 1;
-    /* Whoever stopped the CN has left tags behind that look like the caller's. */
+    /* The transaction that stopped the CN has left tags that look like the caller's. */
     *alone = (last && !atomic_load(&gate->failed)) || PLANT(gate_two_settle);
     active_add(gate, worker, 1, sched);
 }
 
 /*
- * An attempt that settles is not counted while it waits for its turn, but then it is among the waiting or has closed the gate, until it is
- * counted again; so whoever finds none counted, none waiting, the gate open, and again none counted, has missed nobody.
+ * An attempt that settles is not counted while it waits for its turn, but then it is among the waiting or has closed
+ * the gate, until it is counted again; so a settler that finds none counted, none waiting, the gate open, and again
+ * none counted, has missed none.
  */
 bool gate_still(struct gate *gate, struct sched *sched)
 {

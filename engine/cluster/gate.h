@@ -1,13 +1,14 @@
 /*
  * gate.h - stopping one compute node's coordinators for a moment, to settle what a lost reply left open.
  *
- * A tag names its CN, not its coordinator. When the reply to a lock or unlock is lost, reading the word back decides only
- * if no other coordinator of this CN can have put that tag there. So who must settle closes the gate, waits until every other
- * attempt has ended, and then reads: a tag of this CN is its own. Two that must settle at once cannot tell their tags
- * apart if they find one: the CN then stops for good, and its recovery decides (INV-GATE-1).
+ * A tag names its CN, not its coordinator. When the reply to a lock or unlock is lost, reading the word back decides
+ * only if no other coordinator of this CN can have put that tag there. So a coordinator that must settle closes the
+ * gate, waits until every other attempt has ended, and then reads: a tag of this CN is its own. Two that must settle
+ * at once cannot tell their tags apart if they find one: the CN then stops for good, and its recovery decides
+ * (INV-GATE-1).
  *
- * Whole-table work (loads, walks of tables) wants all compute nodes of its process to itself, and never waits for an attempt: it begins when none
- * has entered, and none enters until it has ended (INV-GATE-2).
+ * Whole-table work (loads, walks of tables) wants all compute nodes of its process to itself, and never waits for an
+ * attempt: it begins when none has entered, and none enters until it has ended (INV-GATE-2).
  */
 #pragma once
 
@@ -20,17 +21,17 @@
 #define GATE_POLL_NS 2000       /* first look again after so long, then twice as long, and so on, */
 #define GATE_POLL_MAX_NS 256000 /* up to this: settling lasts as long as a node does not answer */
 
-/* In gate.closed, beside the bit of who settles: how many loads and walks of tables are under way. */
+/* In gate.closed, beside the bit of the settler: how many loads and walks of tables are under way. */
 #define GATE_SETTLING 1u
 #define GATE_LOAD 2u
 #define GATE_WALK (1u << 16)
 
 struct gate {
-    atomic_uint closed;                             /* somebody settles, or works on whole tables */
+    atomic_uint closed;                             /* a coordinator settles, or works on whole tables */
     atomic_uint waiting;                            /* others that must settle too */
     atomic_bool failed;                             /* the CN has stopped */
     atomic_uint halted;                             /* the cluster's configuration changes (halt.h) */
-    void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: nobody is */
+    void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: none is */
     void *stopped_arg;
     uint32_t worker_count;
     struct gate_worker {
@@ -55,7 +56,7 @@ void gate_bulk_leave(struct gate *gate, unsigned kind);
 bool gate_bulk_waits(const struct gate *gate);
 /* With `halted` set: has every attempt ended, and all whole-table work? */
 bool gate_still(struct gate *gate, struct sched *sched);
-/* Stops the CN: no attempt enters any more. True for who did it first. */
+/* Stops the CN: no attempt enters any more. True for the first that did. */
 bool gate_fail(struct gate *gate);
-/* The same; and who waits inside the CN is told to look again. */
+/* The same; and waiters inside the CN are told to look again. */
 void gate_stop(struct gate *gate, struct sched *from);

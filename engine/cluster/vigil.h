@@ -1,17 +1,20 @@
 /*
- * vigil.h - one compute node's watch over the others: noticing that one is dead, having it recovered, and taking over its tags meanwhile.
+ * vigil.h - one compute node's watch over the others: noticing that one is dead, having it recovered, and taking over
+ * its tags meanwhile.
  *
  *     pulse    renews the own lease, each quarter of it
- *     watcher  parked, until a coordinator's attempt met somebody's tag; then looks at the owner's lease each eighth of it, and recovers
- *              whoever has not renewed it for a whole one
+ *     watcher  parked, until a coordinator's attempt met another node's tag; then looks at the owner's lease each
+ *              eighth of it, and recovers a node that has not renewed it for a whole one
  *
- * INV-VIGIL-2: an attempt that ends for a foreign tag says whose it is, whether a fetch met it or a check of what was read.
+ * INV-VIGIL-2: an attempt that ends for a foreign tag says whose it is, whether a fetch met it or a check of what was
+ *              read.
  *
- * Both are coroutines of the node's first worker, beside its coordinators: no thread of their own, and nobody's call waits for a
- * recovery that somebody else makes. Nothing is asked of a node whose tags are in nobody's way.
+ * Both are coroutines of the node's first worker, beside its coordinators: no thread of their own, and no call waits
+ * for a recovery that another node makes. Nothing is asked of a node whose tags are in no attempt's way.
  *
- * Only successful looks count, and each for a quarter of a lease at most: a clock that jumps ahead, a watcher that stood still, a memory node
- * that did not answer make nobody suspect. That a suspicion may be false is harmless: recovery fences first (INV-RECOVER-1).
+ * Only successful looks count, and each for a quarter of a lease at most: a clock that jumps ahead, a watcher that
+ * stood still, a memory node that did not answer raise no suspicion. That a suspicion may be false is harmless:
+ * recovery fences first (INV-RECOVER-1).
  */
 #pragma once
 
@@ -60,8 +63,8 @@ NODISCARD int vigil_begin(struct coro *co, struct vigil *vigil);
 void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task);
 
 /*
- * While the configuration changes (halt.h): no tags are taken over and nobody is looked at from now on; by its worker. False: somebody is in
- * the midst of it.
+ * While the configuration changes (halt.h): no tags are taken over and no node is looked at from now on; by its
+ * worker. False: a coordinator is in the midst of it.
  */
 bool vigil_still(struct vigil *vigil);
 /*
@@ -69,7 +72,10 @@ bool vigil_still(struct vigil *vigil);
  * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
  */
 void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met);
-/* By any coordinator of the node: somebody waits for that one for another reason. Has it watched, until it shows a sign of life or is recovered. */
+/*
+ * By any coordinator of the node: that one is waited for, for another reason. Has it watched, until it shows a sign
+ * of life or is recovered.
+ */
 void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn);
 /*
  * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags, or must have done with it,

@@ -1,11 +1,14 @@
 /*
- * bulk.c - work on whole tables: loading, scanning, auditing, measuring. In the fabric's bulk mode, for as long as it takes.
+ * bulk.c - work on whole tables: loading, scanning, auditing, measuring. In the fabric's bulk mode, for as long as it
+ * takes.
  *
- * INV-BULK-1: while it goes on, no attempt of this process is under way: it is refused with BUSY when one is, and attempts that would begin are
- *             made later. So nobody waits for whole-table work but transactions, and it waits for no transaction.
- * INV-BULK-2: a walk of a pool that other processes may change has seen a state that was there: all versions were the same before it as
- *             behind it, and no foreign tag was met. Else it ends TORN. Versions never come back, and a transaction holds all its tags from before
- *             it changes the first byte until the last one is changed: what it had changed half would show a tag, or a version that moves.
+ * INV-BULK-1: while it goes on, no attempt of this process is under way: it is refused with BUSY when one is, and
+ *             attempts that would begin are made later. So only transactions wait for whole-table work, and it waits
+ *             for no transaction.
+ * INV-BULK-2: a walk of a pool that other processes may change has seen a state that was there: all versions were the
+ *             same before it as after it, and no foreign tag was met. Else it ends TORN. Versions never come back,
+ *             and a transaction holds all its tags from before it changes the first byte until the last one is
+ *             changed: what it had changed half would show a tag, or a version that moves.
  */
 #include "db.h"
 #include "session.h"

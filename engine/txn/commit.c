@@ -137,7 +137,10 @@ static bool versions_unchanged(struct coro *co, struct txn *txn)
     return true;
 }
 
-/* A tag may be why, and the reader need not meet it anywhere else: mode `ford` fetches what is locked (INV-VIGIL-2). */
+/*
+ * A tag may be why, and the reader need not meet it anywhere else, where its mode fetches what is locked
+ * (INV-VIGIL-2).
+ */
 static int validation_failed(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint64_t lock = record_header(object->fetching)->lock;

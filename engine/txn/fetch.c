@@ -1,17 +1,20 @@
 /*
  * fetch.c - fetching a block (protocol.md section 3.2): find each record, lock the cells to write, read a snapshot.
  *
- * A round posts at most two batches. First the buckets: of keys whose address is not known, and, locked, of inserts and deletes. Then
- * the records: masked CAS of the own tag on the cells to write, and behind it, in the same batch, READ of header and cells. Objects
- * that met a stale address, a wrong candidate or a torn image take part in the next round; a foreign tag ends the attempt.
+ * A round posts at most two batches. First the buckets: of keys whose address is not known, and, locked, of inserts
+ * and deletes. Then the records: masked CAS of the own tag on the cells to write, and after it, in the same batch,
+ * READ of header and cells. Objects that met a stale address, a wrong candidate or a torn image take part in the next
+ * round; a foreign tag ends the attempt.
  *
- * The race it is built around: an address (from the cache or a bucket) may lead to a slot that was freed or reused since, even
- * between our CAS and its reply. So a lock counts only on a record that the READ behind it shows to be ours, and is given back
- * otherwise; and what is read of unlocked cells counts only if the header shows no tag on them and their EN (INV-FETCH-1).
+ * The race it is built around: an address (from the cache or a bucket) may lead to a slot that was freed or reused
+ * since, even between our CAS and its reply. So a lock counts only on a record that the READ after it shows to be
+ * ours, and is given back otherwise; and what is read of unlocked cells counts only if the header shows no tag on
+ * them and their EN (INV-FETCH-1).
  *
- * INV-FETCH-2: a key is absent only if no entry of its chain, read without the bucket's lock, led to a record of that key. One that is there and deleted
- * belongs to an insert or delete whose other half the bucket shows, or will: on a fabric that is not line-atomic the bucket's tag may have been read before the
- * inserter took it, and its version after the inserter wrote it, and then nothing in that version changes any more when the record comes to life.
+ * INV-FETCH-2: a key is absent only if no entry of its chain, read without the bucket's lock, led to a record of that
+ * key. One that is there and deleted belongs to an insert or delete whose other half the bucket shows, or will: on a
+ * fabric that is not line-atomic the bucket's tag may have been read before the inserter took it, and its version
+ * after the inserter wrote it, and then nothing in that version changes any more when the record comes to life.
  */
 #include "fetch.h"
 
@@ -27,7 +30,7 @@ int fetch_node_failed(struct coro *co, struct txn *txn)
     return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
 }
 
-/* Whose tag is in the way: whoever tries again has it watched. */
+/* Whose tag is in the way: the next attempt has it watched. */
 void fetch_foreign_tag(struct txn *txn, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells)
 {
     for (uint32_t rest = cells; rest && word != UINT64_MAX; rest &= rest - 1) {

@@ -63,7 +63,10 @@ bool fetch_addresses_known(struct txn *txn);
 
 /* ---- records ---- */
 
-/* READ of header (mode `motor`: and tuples, also where all cells are known and only their lock is wanted) and cells: one, or two when a long gap lies between them. */
+/*
+ * READ of header (and tuples of old versions, where there are any, also if all cells are known and only their lock is
+ * wanted) and cells: one, or two when a long gap lies between them.
+ */
 FETCH_INLINE void fetch_record_read(struct coro *co, struct txn *txn, struct cache_object *object, uint32_t cells)
 {
     const struct schema *schema = &object->table->schema;
