@@ -127,9 +127,23 @@ static inline int add_one(struct api *api, uint64_t key, const struct cellar_cal
     return cellar_call(api->db, api->any, &args, options, &api->result);
 }
 
-/* Locks record 5 for a compute node that does not exist, or frees it. */
+/* Compute node 6 uses the pool from now on, as far as can be seen, or has left it. A tag of none that does would be CORRUPT. */
+static inline void member_six(struct api *api, bool lives)
+{
+    struct catalog *catalog = (struct catalog *)(uintptr_t)api->db->catalog;
+    const struct members_state state = {
+        .state = lives ? LAYOUT_MEMBER_LIVE : LAYOUT_MEMBER_FREE, .incarnation = 1, .recoverer = -1};
+    uint64_t word = LAYOUT_MEMBERS_OFFSET + 6 * sizeof(struct member_wire) + offsetof(struct member_wire, word);
+    uint64_t epoch = offsetof(struct superblock_wire, epoch);
+    catalog->cn_count = lives ? 7 : api->db->fabric->cn_count;
+    api_poke_word(api, fabric_addr_of(0, word), members_word(&state), UINT64_MAX);
+    api_op(api, fabric_op_faa(fabric_addr_of(0, epoch), (uint64_t *)(void *)api->local, 1));
+}
+
+/* Locks record 5 for compute node 6, or frees it. */
 static inline void lock_five(struct api *api, bool locked)
 {
     struct fabric_addr head, addr = api_find(api, 5, &head);
+    member_six(api, locked);
     api_poke_word(api, addr, locked ? api_foreign_tags(api->items) : 0, api_tag_mask(api->items));
 }
