@@ -422,7 +422,7 @@ static uint64_t replicas_read(const struct logs *logs, const struct logged_txn *
     uint32_t per_cn = db->config.threads * db->config.coros;
     uint32_t index = (logged->cn - db->config.cn_index) * per_cn + logged->coordinator;
     const struct worker *worker = &db->workers[index / db->config.coros];
-    uint32_t node = fabric_addr_node(worker->coordinators[index % db->config.coros].txn.log.addr);
+    uint32_t node = fabric_addr_node(worker->coordinators[index % db->config.coros].txn->log.addr);
     return ((2ull << db->catalog->replicas) - 1) & ~logs->unread[node];
 }
 

@@ -137,18 +137,19 @@ static void presence_read(struct history_recorder *recorder, struct lane *lane, 
                                        .cell = HISTORY_PRESENCE,
                                        .table_id = object->table->id,
                                        .key = object->key,
-                                       .version = txn->cache.buckets[object->bucket].image->version});
+                                       .version = txn_bucket(txn, object->bucket)->image->version});
 }
 
 /* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
 static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn, uint32_t number,
                         bool dated)
 {
-    const struct cache_object *object = &txn->cache.objects[number];
+    const struct cache_object *object = txn_object(txn, (int32_t)number);
     uint32_t *taken = &lane->taken[number];
 
     if (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT) {
-        uint32_t declared = object->local ? object->ref_cells : object->read_cells | object->write_cells;
+        const struct mode *mode = txn->home->mode;
+        uint32_t declared = mode->cells_read ? mode->cells_read(object) : object->read_cells | object->write_cells;
         uint32_t seen = object->fetched_cells & declared, cells = seen & ~(uint32_t)object->implied_cells & ~*taken;
         cells_read(recorder, lane, object, number, cells, dated);
         *taken |= cells;
@@ -175,7 +176,7 @@ static void objects_read(struct history_recorder *recorder, struct lane *lane, c
 static void fetched(void *arg, const struct txn *txn)
 {
     struct history_recorder *recorder = arg;
-    objects_read(recorder, lane_of(recorder, txn), txn, txn->home->local == NULL);
+    objects_read(recorder, lane_of(recorder, txn), txn, !txn->home->mode->shares);
 }
 
 /* The versions of what was read before they were known. */
@@ -186,7 +187,7 @@ static void serialized(void *arg, const struct txn *txn)
 
     for (uint32_t i = lane->dated; i < lane->count; i++) {
         struct history_access *read = &lane->accesses[i];
-        const struct cache_object *object = &txn->cache.objects[read->over];
+        const struct cache_object *object = txn_object(txn, (int32_t)read->over);
         read->version = record_version(&object->table->schema, object->image, read->cell) & recorder->versions;
         read->over = 0;
     }
@@ -272,8 +273,8 @@ static void logging(void *arg, const struct txn *txn, uint64_t ts)
     struct history_recorder *recorder = arg;
     struct lane *lane = lane_of(recorder, txn);
 
-    for (uint32_t i = 0; i < txn->cache.object_count; i++)
-        if (txn_cells_to_apply(&txn->cache.objects[i])) object_written(recorder, lane, &txn->cache.objects[i], ts);
+    txn_each_object (txn, object)
+        if (txn_cells_to_apply(object)) object_written(recorder, lane, object, ts);
     lane->pending = put_down(recorder, lane, HISTORY_INDETERMINATE, ts, INT64_MAX);
 }
 

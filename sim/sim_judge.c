@@ -18,6 +18,7 @@
 #include "sim_failover.h"
 #include "sim_judge_locks.h"
 #include "sim_recover.h"
+#include "twopl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "plant.h"
 #include "prng.h"
 #include "workload.h"
+#include "twopl.h"
 
 #include <stdlib.h>
 #include <string.h>

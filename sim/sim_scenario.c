@@ -242,7 +242,7 @@ static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t t
     struct cellar_call_options options = {.timeout_ns = CALL_NS};
     struct cellar_result result;
     struct sim_scenario_outcome *outcome = &lab->report->outcomes[txn];
-    uint64_t logged = coordinator->txn.log.sequence;
+    uint64_t logged = coordinator->txn->log.sequence;
     lab->spans[txn].begin = ++lab->clock;
     const struct cellar_proc *proc =
         lab->read_proc && reads_only(&lab->scenario->txns[txn]) ? lab->read_proc : lab->run_proc;
@@ -251,7 +251,7 @@ static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t t
     outcome->attempts = result.attempts;
     outcome->digest = call.digest;
     if (outcome->code == 0 && call.torn) lab->torn_value = true;
-    if (outcome->code == -CELLAR_ERR_INDETERMINATE && coordinator->txn.log.sequence != logged)
+    if (outcome->code == -CELLAR_ERR_INDETERMINATE && coordinator->txn->log.sequence != logged)
         memcpy(outcome->name, result.txn_id, sizeof outcome->name);
     /* Fenced, it tries until its time is over: that says no more than that it gave up. */
     if (outcome->code == -CELLAR_ERR_DEADLINE && is_lost(lab, coordinator->worker->cn))

@@ -2,6 +2,7 @@
 
 #include "batch.h"
 #include "db.h"
+#include "hot.h"
 #include "lockmgr.h"
 #include "locktable.h"
 

@@ -89,7 +89,7 @@ static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
 static int attempt(struct coro *co, struct coordinator *coordinator, const struct cellar_proc *proc, void *args,
                    uint32_t attempts)
 {
-    struct txn *txn = &coordinator->txn;
+    struct txn *txn = coordinator->txn;
     struct txn_home *home = txn->home;
 
     if (!gate_enter(co, home->gate, home->gate_worker, home->sched, &coordinator->task)) return not_entered(txn);
@@ -132,7 +132,7 @@ static bool tag_orphaned(struct coro *co, struct worker *worker, const struct vi
 static int tag_met(struct coro *co, struct coordinator *coordinator, struct tag_wait *wait)
 {
     struct worker *worker = coordinator->worker;
-    const struct vigil_met met = coordinator->txn.met;
+    const struct vigil_met met = coordinator->txn->met;
     if (met.cn < 0) return 0;
     if (met.cn != wait->cn) *wait = (struct tag_wait){met.cn, 0, fabric_now_ns(worker->ep)};
     if (++wait->met % TAGS_PER_LOOK == 0 && !PLANT(tag_orphan_awaited) && tag_orphaned(co, worker, &met))
@@ -158,7 +158,8 @@ static bool tries_in_vain(const struct worker *worker, uint64_t gone_ns)
 /* Did this attempt exhaust the record cache, and did no other? */
 static bool cache_outgrown(const struct txn *txn)
 {
-    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn);
+    uint64_t limit_bytes;
+    return txn->reason == CELLAR_ABORT_CACHE_FULL && txn->home->mode->outgrown(txn, &limit_bytes);
 }
 
 /* What a call that did not commit ended for, where its procedure's doing does not tell. */
@@ -171,12 +172,13 @@ static struct cellar_detail detail_of(const struct txn *txn, int code, const str
         return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS, .column = -1, .limit = NODE_FAILURES_MAX};
     if (code == -CELLAR_ERR_CORRUPT)
         return (struct cellar_detail){.why = CELLAR_WHY_LOCK, .column = -1, .limit = (uint64_t)txn->met.cn};
-    if (code == -CELLAR_ERR_TOO_LARGE)
-        return (struct cellar_detail){
-            .why = CELLAR_WHY_RECORD_CACHE, .column = -1, .limit = txn->home->local->arena.class_bytes};
     if (code == -CELLAR_ERR_RETRY)
         return (struct cellar_detail){.why = CELLAR_WHY_ATTEMPTS_MAX, .column = -1, .limit = options->attempts_max};
-    return (struct cellar_detail){.column = -1};
+    struct cellar_detail detail = {.column = -1};
+    if (code != -CELLAR_ERR_TOO_LARGE) return detail;
+    detail.why = CELLAR_WHY_RECORD_CACHE;
+    (void)txn->home->mode->outgrown(txn, &detail.limit);
+    return detail;
 }
 
 static __attribute__((cold, noinline)) int ended_badly(const struct txn *txn, const struct cellar_call_options *options,
@@ -209,7 +211,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
                      const struct cellar_call_options *options, uint64_t begin_ns, struct cellar_result *result)
 {
     struct worker *worker = coordinator->worker;
-    struct txn *txn = &coordinator->txn;
+    struct txn *txn = coordinator->txn;
     uint32_t node_failures = 0, outgrown = 0;
     struct tag_wait wait = {.cn = -1};
 
@@ -270,7 +272,7 @@ void coordinator_main(struct coro *co, void *arg)
     struct cellar_session session = {coordinator, co};
 
     coordinator->session = &session;
-    coordinator->txn.wait.co = co;
+    coordinator->txn->wait.co = co;
     for (;;) {
         coordinator->task.next = worker->parked;
         worker->parked = &coordinator->task;

@@ -70,7 +70,7 @@ struct coordinator {
     struct worker *worker;
     uint32_t index, cn_index;   /* over all of this process; within its compute node */
     struct db_request *request; /* what it runs, or will when resumed */
-    struct txn txn;
+    struct txn *txn;
     uint32_t calls;   /* counts to the end of its turn, and samples phases */
     uint64_t turn_ns; /* when its turn began */
     struct cellar_session *session;

@@ -31,7 +31,7 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     if (rc) return rc;
     logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
                 coordinator->cn_index, worker->incarnation);
-    rc = txn_open(&coordinator->txn, &worker->home, &coordinator->task, &log);
+    rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
     return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
 }
 
@@ -48,7 +48,7 @@ static int mode_join(struct worker *worker, struct cellar_error *error)
     const struct mode *mode = worker->home.mode;
     int rc = mode->worker_open ? mode->worker_open(&worker->home, error) : 0;
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0 && mode->attach; i++)
-        if (mode->attach(&worker->coordinators[i].txn, i))
+        if (mode->attach(worker->coordinators[i].txn, i))
             rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a coordinator's buffers");
     return rc;
 }
@@ -175,8 +175,9 @@ static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t 
         coordinator->worker = worker;
         coordinator->index = index * db->config.coros + i;
         coordinator->cn_index = thread * db->config.coros + i;
+        coordinator->txn = txn_new(mode_of(db->config.cc));
         coordinator->task.co = coro_new(STACK_BYTES, coordinator_main, coordinator);
-        if (!coordinator->task.co) return -CELLAR_ERR_NOMEM;
+        if (!coordinator->txn || !coordinator->task.co) return -CELLAR_ERR_NOMEM;
     }
     return 0;
 }
@@ -334,7 +335,7 @@ static int open_all(struct cellar *db, struct cellar_error *error)
 static void worker_free(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
-        txn_close(&worker->coordinators[i].txn);
+        txn_free(worker->coordinators[i].txn);
         coro_free(worker->coordinators[i].task.co);
     }
     free(worker->coordinators);

@@ -26,6 +26,8 @@ int ford_fetch(struct coro *co, struct txn *txn)
 
 /* ---- old values ---- */
 
+static struct ford_bucket *ford_bucket(const struct cache_bucket *bucket) { return (struct ford_bucket *)bucket; }
+
 /* Every bucket that may change: those of locked chains. */
 static bool buckets_keep(struct txn *txn)
 {
@@ -33,9 +35,9 @@ static bool buckets_keep(struct txn *txn)
         if (!txn_bucket(txn, (int32_t)i)->held) continue;
         for (int32_t at = (int32_t)i; at >= 0; at = txn_bucket(txn, at)->next) {
             struct cache_bucket *part = txn_bucket(txn, at);
-            part->before = cache_alloc(&txn->cache, sizeof *part->before);
-            if (!part->before) return false;
-            *part->before = *part->image;
+            ford_bucket(part)->before = cache_alloc(&txn->cache, sizeof *ford_bucket(part)->before);
+            if (!ford_bucket(part)->before) return false;
+            *ford_bucket(part)->before = *part->image;
         }
     }
     return true;
@@ -96,9 +98,9 @@ static bool undo_chain(struct txn *txn, struct logseg_entry *entry, const struct
         uint8_t *value = logseg_entry_add(entry, LAYOUT_LOG_UNDO_BUCKET, part->addr, head->addr.bits, 0, part->head,
                                           (uint32_t)sizeof(uint64_t) + LAYOUT_BUCKET_CELL_BYTES);
         if (!value) return false;
-        value = version_put(value, head->before->version);
-        if (part->before)
-            memcpy(value, part->before->entries, LAYOUT_BUCKET_CELL_BYTES);
+        value = version_put(value, ford_bucket(head)->before->version);
+        if (ford_bucket(part)->before)
+            memcpy(value, ford_bucket(part)->before->entries, LAYOUT_BUCKET_CELL_BYTES);
         else
             memset(value, 0, LAYOUT_BUCKET_CELL_BYTES); /* a new part of the chain */
     }
@@ -108,11 +110,10 @@ static bool undo_chain(struct txn *txn, struct logseg_entry *entry, const struct
 static bool log_build(struct txn *txn, struct logseg_entry *entry)
 {
     logseg_entry_begin(entry, txn->log_buffer, txn->log_capacity);
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (txn_cells_to_apply(object) && !undo_object(entry, object)) return false;
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
-        const struct cache_bucket *head = &txn->cache.buckets[i];
+        const struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
         if (head->head && head->dirty && !undo_chain(txn, entry, head)) return false;
     }
     return true;

@@ -16,6 +16,13 @@
 
 #include "txn.h"
 
+struct ford_bucket {
+    struct cache_bucket bucket; /* first */
+    struct bucket_wire *before; /* as it was read; NULL: of no use, or it is new */
+};
+
+_Static_assert(sizeof(struct ford_bucket) <= CACHE_BUCKET_BYTES, "room behind each bucket");
+
 NODISCARD int ford_fetch(struct coro *co, struct txn *txn);
 /* The smallest TS of this worker's own that is larger than `below` and than its last one. */
 uint64_t ford_ts(const struct txn *txn, uint64_t below);

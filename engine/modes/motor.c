@@ -7,10 +7,14 @@
 
 #define LOCKED_READS_MAX 16 /* of a record that stays locked, in a row */
 
+static struct motor_txn *motor_txn(const struct txn *txn) { return (struct motor_txn *)txn; }
+static struct motor_object *motor_of(const struct cache_object *object) { return (struct motor_object *)object; }
+
 int motor_attach(struct txn *txn, uint32_t index)
 {
     (void)index;
-    return fabric_register_local(txn->home->ep->fabric, txn->clock_words, sizeof txn->clock_words);
+    return fabric_register_local(txn->home->ep->fabric, motor_txn(txn)->clock_words,
+                                 sizeof motor_txn(txn)->clock_words);
 }
 
 /* ---- the clock ---- */
@@ -24,20 +28,20 @@ int motor_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
 {
     (void)log_bytes;
     (void)attempts;
-    txn->snapshot_ts = txn->commit_ts = 0;
-    txn->undo_count = 0;
+    motor_txn(txn)->snapshot_ts = motor_txn(txn)->commit_ts = 0;
+    motor_txn(txn)->undo_count = 0;
     if (txn->writes_max) return 0;
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, clock_at(txn, 0), &txn->clock_words[0], sizeof txn->clock_words[0]);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, clock_at(txn, 0), &motor_txn(txn)->clock_words[0],
+             sizeof motor_txn(txn)->clock_words[0]);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    txn->snapshot_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0];
-    if (PLANT(motor_clock_per_node)) txn->snapshot_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last;
+    motor_txn(txn)->snapshot_ts = LAYOUT_CLOCK_STEP + motor_txn(txn)->clock_words[0];
+    if (PLANT(motor_clock_per_node)) motor_txn(txn)->snapshot_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last;
     return 0;
 }
 
 static bool writes(const struct txn *txn)
 {
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (txn_cells_to_apply(object)) return true;
     return false;
 }
@@ -45,24 +49,24 @@ static bool writes(const struct txn *txn)
 /* A TS that is drawn and not used is a gap, and does no harm. */
 static int stamp(struct coro *co, struct txn *txn)
 {
-    if (txn->commit_ts || !writes(txn)) return 0;
+    if (motor_txn(txn)->commit_ts || !writes(txn)) return 0;
     for (uint32_t i = 0; i <= txn->home->catalog->replicas; i++) {
         struct fabric_op *op = txn_slot(co, txn, FABRIC_FAA, CELLAR_PHASE_VALIDATE);
-        op->size_bytes = sizeof txn->clock_words[0];
+        op->size_bytes = sizeof motor_txn(txn)->clock_words[0];
         op->addr = clock_at(txn, i);
-        op->local = &txn->clock_words[i > 0];
+        op->local = &motor_txn(txn)->clock_words[i > 0];
         op->swap = 1;
     }
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    txn->commit_ts = LAYOUT_CLOCK_STEP + txn->clock_words[0] + 1;
-    if (PLANT(motor_clock_per_node)) txn->commit_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last + 1;
+    motor_txn(txn)->commit_ts = LAYOUT_CLOCK_STEP + motor_txn(txn)->clock_words[0] + 1;
+    if (PLANT(motor_clock_per_node)) motor_txn(txn)->commit_ts = LAYOUT_CLOCK_STEP + txn->home->ts_last + 1;
     return 0;
 }
 
 uint64_t motor_ts(const struct txn *txn, uint64_t below)
 {
     (void)below;
-    return txn->commit_ts;
+    return motor_txn(txn)->commit_ts;
 }
 
 int motor_commit(struct coro *co, struct txn *txn)
@@ -92,51 +96,54 @@ static bool read_before(struct coro *co, struct txn *txn, struct cache_object *o
 {
     uint32_t bytes = object->table->schema.head_bytes;
     bool slow = object->rounds && txn_en_may_wrap(txn);
-    object->again = NULL;
-    object->again_before = slow;
+    motor_of(object)->again = NULL;
+    motor_of(object)->again_before = slow;
     if (txn->home->ep->fabric->line_atomic && !slow) return true;
-    object->again = cache_alloc(&txn->cache, 2 * bytes);
-    if (object->again && slow) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again + bytes, bytes);
-    return object->again;
+    motor_of(object)->again = cache_alloc(&txn->cache, 2 * bytes);
+    if (motor_of(object)->again && slow)
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, motor_of(object)->again + bytes, bytes);
+    return motor_of(object)->again;
 }
 
 static void read_after(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint32_t bytes = object->table->schema.head_bytes;
-    if (object->again) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again, bytes);
+    if (motor_of(object)->again) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, motor_of(object)->again, bytes);
 }
 
 static bool unchanged(const struct txn *txn, const struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
-    if (!object->again_before && txn_en_may_wrap(txn)) return false;
-    if (!object->again) return true;
-    return heads_equal(schema, object->again_before ? object->again + schema->head_bytes : object->fetching,
-                       object->again);
+    if (!motor_of(object)->again_before && txn_en_may_wrap(txn)) return false;
+    if (!motor_of(object)->again) return true;
+    return heads_equal(schema,
+                       motor_of(object)->again_before ? motor_of(object)->again + schema->head_bytes : object->fetching,
+                       motor_of(object)->again);
 }
 
 static bool is_newer(const struct txn *txn, const struct cache_object *object, const uint8_t *image, uint32_t cell)
 {
-    return layout_version_ts(record_version(&object->table->schema, image, cell)) > txn->snapshot_ts;
+    return layout_version_ts(record_version(&object->table->schema, image, cell)) > motor_txn(txn)->snapshot_ts;
 }
 
 static void fetched(struct txn *txn, struct cache_object *object)
 {
-    object->head = object->fetching;
-    if (!txn->snapshot_ts || PLANT(motor_reads_newest)) return;
-    object->undo_cells = 0;
+    cache_versions(object)->head = object->fetching;
+    if (!motor_txn(txn)->snapshot_ts || PLANT(motor_reads_newest)) return;
+    motor_of(object)->undo_cells = 0;
     for (uint32_t cells = object->fetching_cells; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        if (is_newer(txn, object, object->fetching, cell)) object->undo_cells |= 1u << cell;
+        if (is_newer(txn, object, object->fetching, cell)) motor_of(object)->undo_cells |= 1u << cell;
     }
-    txn->undo_count += object->undo_cells != 0;
+    motor_txn(txn)->undo_count += motor_of(object)->undo_cells != 0;
 }
 
 enum mode_absence motor_absent(const struct txn *txn, const struct cache_object *object,
                                const struct cache_bucket *bucket)
 {
-    if (!txn->snapshot_ts) return MODE_ABSENCE_CHECKED;
-    bool old = layout_version_ts(bucket->image->version) <= txn->snapshot_ts || PLANT(motor_absence_unversioned);
+    if (!motor_txn(txn)->snapshot_ts) return MODE_ABSENCE_CHECKED;
+    bool old =
+        layout_version_ts(bucket->image->version) <= motor_txn(txn)->snapshot_ts || PLANT(motor_absence_unversioned);
     if (!old) return MODE_ABSENCE_GONE;
     /* One bucket, read at once, is all that was read; what was read after it may be newer. */
     bool all = bucket->next < 0 && txn->home->ep->fabric->line_atomic;
@@ -150,12 +157,13 @@ static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *obj
 {
     const struct schema *schema = &object->table->schema;
     uint32_t head_bytes = schema->head_bytes;
-    if (!object->again) object->again = cache_alloc(&txn->cache, 2 * head_bytes + schema->bar_bytes);
-    if (!object->again) return false;
-    uint8_t *before = object->again + head_bytes, *bar = before + head_bytes;
+    if (!motor_of(object)->again)
+        motor_of(object)->again = cache_alloc(&txn->cache, 2 * head_bytes + schema->bar_bytes);
+    if (!motor_of(object)->again) return false;
+    uint8_t *before = motor_of(object)->again + head_bytes, *bar = before + head_bytes;
     if (!txn->home->ep->fabric->line_atomic) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, before, head_bytes);
     txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, schema->cells_end), bar, schema->bar_bytes);
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, object->again, head_bytes);
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, motor_of(object)->again, head_bytes);
     return true;
 }
 
@@ -163,13 +171,13 @@ static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *obj
 static bool step_back(struct txn *txn, struct cache_object *object, const uint8_t *bar)
 {
     const struct schema *schema = &object->table->schema;
-    for (uint32_t cells = object->undo_cells; cells; cells &= cells - 1) {
+    for (uint32_t cells = motor_of(object)->undo_cells; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         uint64_t ts = layout_version_ts(record_version(schema, object->image, cell));
-        const struct tuple_wire *tuple = versions_find(schema, versions_of(object->again), ts);
+        const struct tuple_wire *tuple = versions_find(schema, versions_of(motor_of(object)->again), ts);
         if (!tuple || !(tuple->cells >> cell & 1)) return false;
         versions_undo(schema, tuple, bar, object->image, 1u << cell);
-        if (!is_newer(txn, object, object->image, cell)) object->undo_cells &= ~(1u << cell);
+        if (!is_newer(txn, object, object->image, cell)) motor_of(object)->undo_cells &= ~(1u << cell);
     }
     return true;
 }
@@ -178,38 +186,35 @@ static bool step_back(struct txn *txn, struct cache_object *object, const uint8_
 static bool undo_judge(struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
-    const uint8_t *before = object->again + schema->head_bytes, *bar = before + schema->head_bytes;
-    bool torn = !txn->home->ep->fabric->line_atomic && !heads_equal(schema, before, object->again);
-    if ((tags_of(schema, object->again) || torn) && !PLANT(motor_bar_unlooked)) return true;
-    for (uint32_t steps = 0; object->undo_cells; steps++)
+    const uint8_t *before = motor_of(object)->again + schema->head_bytes, *bar = before + schema->head_bytes;
+    bool torn = !txn->home->ep->fabric->line_atomic && !heads_equal(schema, before, motor_of(object)->again);
+    if ((tags_of(schema, motor_of(object)->again) || torn) && !PLANT(motor_bar_unlooked)) return true;
+    for (uint32_t steps = 0; motor_of(object)->undo_cells; steps++)
         if (steps == LAYOUT_TUPLES || !step_back(txn, object, bar))
-            return PLANT(motor_gone_ignored) && !(object->undo_cells = 0);
+            return PLANT(motor_gone_ignored) && !(motor_of(object)->undo_cells = 0);
     return true;
 }
 
 static int undo_round(struct coro *co, struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
-        if (object->undo_cells && !undo_post(co, txn, object))
+    txn_each_object (txn, object)
+        if (motor_of(object)->undo_cells && !undo_post(co, txn, object))
             return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    txn->undo_count = 0;
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (!object->undo_cells) continue;
+    motor_txn(txn)->undo_count = 0;
+    txn_each_object (txn, object) {
+        if (!motor_of(object)->undo_cells) continue;
         if (!undo_judge(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_SNAPSHOT_GONE);
-        txn->undo_count += object->undo_cells != 0;
+        motor_txn(txn)->undo_count += motor_of(object)->undo_cells != 0;
     }
     return 0;
 }
 
 static int undo(struct coro *co, struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
-        if (object->undo_cells) object->again = NULL; /* what may be there is too small */
-    for (uint32_t rounds = 0; txn->undo_count; rounds++) {
+    txn_each_object (txn, object)
+        if (motor_of(object)->undo_cells) motor_of(object)->again = NULL; /* what may be there is too small */
+    for (uint32_t rounds = 0; motor_txn(txn)->undo_count; rounds++) {
         int rc = rounds < LOCKED_READS_MAX ? undo_round(co, txn) : txn_abort(co, txn, CELLAR_ABORT_READ_LOCKED);
         if (rc) return rc;
     }
@@ -244,8 +249,8 @@ static int rounds_of_writer(struct coro *co, struct txn *txn)
 
 int motor_fetch(struct coro *co, struct txn *txn)
 {
-    int rc = txn->snapshot_ts ? rounds_of_reader(co, txn) : rounds_of_writer(co, txn);
+    int rc = motor_txn(txn)->snapshot_ts ? rounds_of_reader(co, txn) : rounds_of_writer(co, txn);
     if (txn->doomed) return rc;
-    int undone = txn->undo_count ? undo(co, txn) : 0;
+    int undone = motor_txn(txn)->undo_count ? undo(co, txn) : 0;
     return undone ? undone : rc;
 }

@@ -12,6 +12,26 @@
 
 #include "txn.h"
 
+struct motor_txn {
+    struct txn txn;          /* first */
+    uint64_t snapshot_ts;    /* of a reader: it sees what was committed at that TS; 0: it is none */
+    uint64_t commit_ts;      /* of a writer, once the clock has shown it */
+    uint64_t clock_words[2]; /* reply buffers: of the clock, and of its backups */
+    uint32_t undo_count;     /* objects with undo_cells */
+};
+
+struct motor_object {
+    struct cache_versions versions; /* first */
+    /* zeroed by cache_pin */
+    uint32_t undo_cells; /* fetched, but newer than the snapshot */
+    /* set in each round before they are used */
+    bool again_before;
+    uint8_t *again; /* header and tuples, read once more behind the record; and before */
+};
+
+#define MOTOR_OBJECT_ZEROED (offsetof(struct motor_object, again_before) - sizeof(struct cache_object))
+_Static_assert(sizeof(struct motor_object) <= CACHE_OBJECT_BYTES, "room behind each object");
+
 /* Of a coordinator (mode.h). */
 NODISCARD int motor_attach(struct txn *txn, uint32_t index);
 

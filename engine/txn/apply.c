@@ -60,8 +60,7 @@ static int index_delete(struct txn *txn, struct cache_object *object)
 
 int txn_index_change(struct coro *co, struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         int rc = txn_is_insert(object)   ? index_insert(co, txn, object)
                  : txn_is_delete(object) ? index_delete(txn, object)
                                          : 0;
@@ -131,9 +130,10 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
 static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const uint32_t en = offsetof(struct record_wire, en);
-    apply_write(co, txn, object->addr, object->bar_at, object->slot_image + object->bar_at, object->bar_bytes);
+    apply_write(co, txn, object->addr, cache_versions(object)->bar_at,
+                object->slot_image + cache_versions(object)->bar_at, cache_versions(object)->bar_bytes);
     apply_values(co, txn, object);
-    apply_write(co, txn, object->addr, en, object->head + en, object->table->schema.head_bytes - en);
+    apply_write(co, txn, object->addr, en, cache_versions(object)->head + en, object->table->schema.head_bytes - en);
 }
 
 /*
@@ -166,12 +166,12 @@ static void displace(struct cache_object *object, uint64_t ts)
 {
     const struct schema *schema = &object->table->schema;
     uint32_t cells = object->written_cells;
-    object->bar_bytes = versions_bytes(schema, cells);
-    object->bar_at = versions_push(schema, versions_of(object->head), ts, cells);
-    versions_pack(schema, object->slot_image, cells, object->slot_image + object->bar_at);
+    cache_versions(object)->bar_bytes = versions_bytes(schema, cells);
+    cache_versions(object)->bar_at = versions_push(schema, versions_of(cache_versions(object)->head), ts, cells);
+    versions_pack(schema, object->slot_image, cells, object->slot_image + cache_versions(object)->bar_at);
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        record_header(object->head)->en[cell] = record_header(object->image)->en[cell];
+        record_header(cache_versions(object)->head)->en[cell] = record_header(object->image)->en[cell];
     }
 }
 
@@ -244,8 +244,7 @@ static inline void unlock_object(struct coro *co, struct txn *txn, struct cache_
 
 static inline void unlock_all(struct coro *co, struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (object->held || txn_is_insert(object)) unlock_object(co, txn, object);
     }
     /* Buckets last: while one is ours, the inserts and deletes under it are. */
@@ -390,8 +389,7 @@ static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn,
 {
     bool alone = settle_begin(co, txn);
 
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (unlocked && object->lock_old != UINT64_MAX) continue;
         if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object)))
             object_again(co, txn, object, unlocked);
@@ -409,8 +407,7 @@ static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn,
 /* What this worker knows of addresses, slots and locks follows the records. */
 static inline void remember(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         object->held = 0;
         if (txn_is_insert(object)) {
             object->slot_taken = false;
@@ -438,9 +435,8 @@ static uint32_t writes_await(struct coro *co, struct txn *txn)
 /* Adds all changes to the batch: records, then buckets. */
 static inline void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (!object->local || txn_is_insert(object)) versions_set(object, ts);
+    txn_each_object (txn, object) {
+        if (!object->applier || txn_is_insert(object)) versions_set(object, ts);
         apply_post(co, txn, object);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {

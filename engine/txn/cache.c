@@ -8,13 +8,20 @@
 _Static_assert(CACHE_SLOTS >= 2 * CACHE_OBJECTS_MAX, "the hash must stay half empty");
 _Static_assert((CACHE_SLOTS & (CACHE_SLOTS - 1)) == 0, "a power of two");
 
-int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
+#define ZERO_BYTES 64u /* what a mode has behind an object is zeroed by so much at a time */
+_Static_assert((CACHE_OBJECT_BYTES - sizeof(struct cache_object)) / ZERO_BYTES * ZERO_BYTES >= CACHE_OBJECT_ZEROED_MAX,
+               "room to zero");
+
+int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, uint64_t arena_bytes)
 {
-    *cache = (struct cache){.arena_bytes = arena_bytes, .generation = 1};
+    must(mode->object_zeroed <= CACHE_OBJECT_ZEROED_MAX);
+    uint64_t zeroed = (mode->object_zeroed + ZERO_BYTES - 1) / ZERO_BYTES * ZERO_BYTES;
+    *cache =
+        (struct cache){.arena_bytes = arena_bytes, .generation = 1, .zero_end = sizeof(struct cache_object) + zeroed};
     cache->arena = lazy_map(arena_bytes);
-    cache->objects = lazy_map(CACHE_OBJECTS_MAX * sizeof(struct cache_object));
+    cache->objects = lazy_map(CACHE_OBJECTS_MAX * CACHE_OBJECT_BYTES);
     cache->objects_end = cache->objects;
-    cache->buckets = lazy_map(CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    cache->buckets = lazy_map(CACHE_BUCKETS_MAX * CACHE_BUCKET_BYTES);
     cache->hash = lazy_map(CACHE_SLOTS * sizeof(struct cache_entry));
     if (!cache->arena || !cache->objects || !cache->buckets || !cache->hash) {
         cache_close(cache);
@@ -22,16 +29,16 @@ int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes)
     }
     /* Replies of atomics land in objects and buckets, all else in the arena. */
     int rc = fabric_register_local(fabric, cache->arena, arena_bytes);
-    if (rc == 0) rc = fabric_register_local(fabric, cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
-    if (rc == 0) rc = fabric_register_local(fabric, cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    if (rc == 0) rc = fabric_register_local(fabric, cache->objects, CACHE_OBJECTS_MAX * CACHE_OBJECT_BYTES);
+    if (rc == 0) rc = fabric_register_local(fabric, cache->buckets, CACHE_BUCKETS_MAX * CACHE_BUCKET_BYTES);
     return rc;
 }
 
 void cache_close(struct cache *cache)
 {
     lazy_unmap(cache->arena, cache->arena_bytes);
-    lazy_unmap(cache->objects, CACHE_OBJECTS_MAX * sizeof(struct cache_object));
-    lazy_unmap(cache->buckets, CACHE_BUCKETS_MAX * sizeof(struct cache_bucket));
+    lazy_unmap(cache->objects, CACHE_OBJECTS_MAX * CACHE_OBJECT_BYTES);
+    lazy_unmap(cache->buckets, CACHE_BUCKETS_MAX * CACHE_BUCKET_BYTES);
     lazy_unmap(cache->hash, CACHE_SLOTS * sizeof(struct cache_entry));
     *cache = (struct cache){0};
 }
@@ -67,7 +74,7 @@ int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_
     for (;; at++) {
         struct cache_entry *entry = &cache->hash[at & (CACHE_SLOTS - 1)];
         if (entry->generation == cache->generation) {
-            const struct cache_object *object = &cache->objects[entry->object];
+            const struct cache_object *object = cache_object_at(cache, (uint32_t)entry->object);
             if (object->key == key && object->table == table) {
                 *made = false;
                 return entry->object;
@@ -78,12 +85,15 @@ int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_
         *made = true;
         entry->generation = cache->generation;
         entry->object = (int32_t)cache->object_count++;
-        struct cache_object *object = cache->objects_end++;
+        struct cache_object *object = cache->objects_end;
+        cache->objects_end = cache_object_next(object);
         object->table = table;
         object->key = key;
         object->bucket = object->absent_bucket = object->scan_bucket = -1;
         object->scan_entry = 0;
         memset(&object->addr, 0, offsetof(struct cache_object, fetching_cells) - offsetof(struct cache_object, addr));
+        for (uint64_t byte = sizeof *object; byte < cache->zero_end; byte += ZERO_BYTES)
+            memset((uint8_t *)object + byte, 0, ZERO_BYTES);
         return entry->object;
     }
 }
@@ -93,14 +103,14 @@ int32_t cache_bucket_new(struct cache *cache, struct fabric_addr addr, bool head
     if (cache->bucket_count == CACHE_BUCKETS_MAX) return -1;
     struct bucket_wire *image = cache_alloc(cache, sizeof *image);
     if (!image) return -1;
-    struct cache_bucket *bucket = &cache->buckets[cache->bucket_count];
+    struct cache_bucket *bucket = cache_bucket_at(cache, cache->bucket_count);
     bucket->addr = addr;
     bucket->image = image;
-    bucket->before = NULL;
     bucket->lock_old = 0;
     bucket->next = -1;
     bucket->head = head;
-    bucket->held = bucket->locking = bucket->unsettled = bucket->dirty = bucket->claimed = false;
+    bucket->held = bucket->locking = bucket->unsettled = bucket->dirty = false;
+    memset(bucket + 1, 0, CACHE_BUCKET_BYTES - sizeof *bucket);
     return (int32_t)cache->bucket_count++;
 }
 
@@ -109,14 +119,14 @@ static uint64_t filter_bit(struct fabric_addr addr) { return 1ull << (addr.bits 
 void cache_bucket_locks(struct cache *cache)
 {
     cache->locked_end = cache->bucket_count;
-    cache->locked_filter |= filter_bit(cache->buckets[cache->bucket_count - 1].addr);
+    cache->locked_filter |= filter_bit(cache_bucket_at(cache, cache->bucket_count - 1)->addr);
 }
 
 int32_t cache_bucket_held(const struct cache *cache, struct fabric_addr addr)
 {
     if (!(cache->locked_filter & filter_bit(addr))) return -1;
     for (uint32_t i = 0; i < cache->locked_end; i++) {
-        const struct cache_bucket *bucket = &cache->buckets[i];
+        const struct cache_bucket *bucket = cache_bucket_at(cache, i);
         if (bucket->addr.bits == addr.bits && (bucket->held || bucket->locking)) return (int32_t)i;
     }
     return -1;

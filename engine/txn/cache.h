@@ -3,9 +3,9 @@
  * docs/protocol.md section 2).
  *
  * An object knows, for each cell, what the transaction knows of the record: the base version that was fetched (in the
- * image), whether the cell's tag is held, whether the cell is read or written. These objects are never shared. Where
- * the coordinators of a compute node share records, each object refers to a shared one (`local`, local.h), and stands
- * for it while the transaction has the record alone.
+ * image), whether the cell's tag is held, whether the cell is read or written. These objects are never shared. What a
+ * mode knows of an object or a bucket besides is in a struct of its own that begins with this one (docs/modes.md): behind
+ * each there is room for it.
  *
  * INV-CACHE-1: a cell counts as held only when a READ posted after its successful masked CAS has returned.
  * INV-CACHE-2: an image's versions are those fetched until the transaction commits; values may change, for held cells
@@ -17,18 +17,18 @@
 #pragma once
 
 #include "catalog.h"
-#include "local.h"
+#include "mode.h"
 #include "record.h"
 
 #include <stddef.h>
 
 #define CACHE_OBJECTS_MAX CELLAR_TXN_RECORDS_MAX
-#define CACHE_SLOTS 4096 /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
+#define CACHE_OBJECT_BYTES 320     /* of an object with what its mode has behind it, */
+#define CACHE_OBJECT_ZEROED_MAX 64 /* so much of that can be zero at first */
+#define CACHE_BUCKET_BYTES 88      /* ... and of a bucket */
+#define CACHE_SLOTS 4096           /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
 
 enum cache_kind { CACHE_ACCESS, CACHE_INSERT, CACHE_DELETE };
-
-/* Mode `cellar`: does it expect HOT to be clear, and has it entered the locks of its cells? */
-enum cache_heat { CACHE_COLD, CACHE_UNQUEUED, CACHE_QUEUED };
 
 enum cache_state {
     CACHE_DECLARED, /* nothing is known yet */
@@ -37,31 +37,22 @@ enum cache_state {
 };
 
 struct cache_object {
-    union {
-        struct local_node node; /* mode `crest`: stands in the hash for a record in sole use (crest_sole.c) */
-        struct {
-            struct local_node *node_next;
-            /* set by cache_pin */
-            const struct cellar_table *table;
-            uint64_t key;
-        };
-    };
+    /* set by cache_pin */
+    const struct cellar_table *table;
+    uint64_t key;
     int32_t bucket;        /* head of the chain that was searched; -1: none yet */
     int32_t absent_bucket; /* head of the chain that lacked the key, still to be validated; -1: none */
     int32_t scan_bucket;   /* chain part and entry from where the search for candidates goes on; -1: at its end */
     uint32_t scan_entry;
-    /* zeroed by cache_pin */
+    /* zeroed by cache_pin, as is what the mode wants zeroed (mode.object_zeroed) */
     struct fabric_addr addr; /* bits 0: not known */
     uint8_t *image;          /* record_bytes, in the arena */
     uint8_t *
-        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; modes `ford`, `motor`: old written_cells */
-    uint8_t *head;              /* mode `motor`: header and tuples as read after the lock, or by a reader */
-    uint32_t undo_cells;        /* mode `motor`: fetched, but newer than the snapshot */
-    uint32_t bar_at, bar_bytes; /* mode `motor`: where in the record what it displaces goes, and in slot_image is */
-    uint64_t held;              /* bits of the lock word that are ours */
-    uint64_t unlocking;         /* tags of ours whose unlock was posted last */
-    uint64_t unsettled;         /* tags of ours that a lock or unlock without a reply may have left set, */
-    uint64_t check_mask;        /* tags of check_cells in the lock word */
+        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; or what was put over (txn_keep_old) */
+    uint64_t held;                    /* bits of the lock word that are ours */
+    uint64_t unlocking;               /* tags of ours whose unlock was posted last */
+    uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */
+    uint64_t check_mask;              /* tags of check_cells in the lock word */
     uint32_t read_cells, write_cells; /* declared */
     uint32_t check_cells;             /* read and not locked: to be validated, as widely as this mode checks */
     uint32_t locked_cells;            /* cells whose tags are ours */
@@ -79,53 +70,36 @@ struct cache_object {
     bool refused;          /* an insert that found its key present, with its bucket locked */
     uint8_t rounds;        /* fetch rounds taken, bounded */
     uint8_t implied_cells; /* of read_cells, but not declared: SCHEMA_WITNESS, or none (txn.c) */
-    /* mode `crest`, where `local` is shared with others of this CN (local.h) and this object is the transaction's own copy */
-    struct local_object *local;    /* pinned; NULL while it is in sole use */
-    struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */
-    uint32_t ref_cells;            /* of `local`: read, hence to be validated */
-    uint32_t want_read, want_lock; /* what this transaction, as its only fetcher, fetches and locks for all */
-    uint32_t put_cells;            /* put since the end of the last block */
-    uint32_t version_count;        /* versions made */
-    uint32_t spoiled_cells;        /* in sole use: what was put there is not to become versions */
-    uint16_t puts;                 /* blocks that have put versions */
-    bool sole;                     /* in sole use, unless another one has come since */
-    bool busy;                     /* in sole use, and no other looks at this copy (CREST_BUSY) */
-    bool locked;                   /* its slot is locked until the block ends */
-    bool announced;                /* counts among the object's writers */
-    bool claimed;                  /* this transaction is the object's fetcher */
-    bool own_read;                 /* all that was read is what this transaction has just fetched itself */
-    uint8_t heat;                  /* enum cache_heat */
-    bool cools;                    /* its lock CAS clears HOT */
-    bool bounded;                  /* other code sees to it that it is not held for too long */
-    bool applier;                  /* this transaction is the last writer, and applies */
-    uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
-    struct local_version *applied; /* the chains that it has taken off for that */
+    bool busy;             /* a mode's put need not hear of it: no other transaction looks at this copy */
+    bool applier; /* where records are shared: this transaction applies what others have put, too; versions are set */
     /* set in each round before they are used */
     uint32_t fetching_cells;           /* what this round reads */
     uint32_t locking_cells;            /* what it locks; 0: no masked CAS is posted */
     uint8_t *fetching;                 /* where the READ goes: image, or a scratch copy when image has data already */
     uint64_t lock_mask, lock_tags;     /* what the masked CAS compares, but lock_clear, and swaps in */
-    uint64_t lock_clear;               /* DELETED; in mode `cellar` HOT, too, unless it is known to be hot */
+    uint64_t lock_clear;               /* DELETED, and what else the mode wants clear */
     uint64_t lock_old;                 /* its reply, kept until it is judged */
     struct fabric_addr unsettled_addr; /* where `unsettled` is */
-    uint8_t *again;                    /* mode `motor`: header and tuples, read once more after that; and before */
-    bool again_before;
-    const uint8_t *absence; /* lock and version of absent_bucket, as read again */
-    bool read_at_once;      /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
-    /* in sole use, set when that begins */
-    struct local_writer *owner;
-    _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that has taken its place */
+    const uint8_t *absence;            /* lock and version of absent_bucket, as read again */
+    bool read_at_once;                 /* one READ fetched all: on a line-atomic fabric a snapshot of its own */
 };
-_Static_assert(offsetof(struct cache_object, table) == offsetof(struct local_node, table), "the same field");
-_Static_assert(offsetof(struct cache_object, key) == offsetof(struct local_node, key), "the same field");
-_Static_assert(offsetof(struct cache_object, bucket) >= sizeof(struct local_node), "behind the node");
+
+/* Where records keep old versions (mode.versions), objects begin with this. */
+struct cache_versions {
+    struct cache_object object;
+    /* zeroed by cache_pin */
+    uint8_t *head;              /* header and tuples as read behind the lock, or by a reader */
+    uint32_t bar_at, bar_bytes; /* where in the record what it displaces goes, and in slot_image is */
+};
+static inline struct cache_versions *cache_versions(const struct cache_object *object)
+{
+    return (struct cache_versions *)object;
+}
 
 /* One bucket of a chain as read; `next` is the chain's next part. */
 struct cache_bucket {
-    struct local_node claim; /* mode `crest`, when claimed: this CN's right to lock it */
     struct fabric_addr addr;
     struct bucket_wire *image;
-    struct bucket_wire *before; /* mode `ford`: as it was read; NULL: of no use, or it is new */
     uint64_t lock_old;
     int32_t next;   /* index, or -1 */
     bool head;      /* else a further part: neither lock nor version of its own */
@@ -133,7 +107,6 @@ struct cache_bucket {
     bool locking;   /* a masked CAS is in this round */
     bool unsettled; /* its tag may be ours: a reply was lost */
     bool dirty;     /* entries changed, to be logged and applied */
-    bool claimed;
 };
 
 #define CACHE_BUCKETS_MAX (2 * CELLAR_TXN_RECORDS_MAX)
@@ -145,9 +118,10 @@ struct cache {
     uint32_t generation;    /* of the hash entries; a new one empties the hash */
     uint64_t arena_used, arena_bytes;
     uint8_t *arena;
-    struct cache_object *objects;     /* CACHE_OBJECTS_MAX */
+    uint64_t zero_end;                /* of each object's bytes, up to which the mode wants its own zeroed */
+    struct cache_object *objects;     /* CACHE_OBJECTS_MAX of CACHE_OBJECT_BYTES */
     struct cache_object *objects_end; /* behind the last one in use: loops over all of them are many */
-    struct cache_bucket *buckets;     /* CACHE_BUCKETS_MAX */
+    struct cache_bucket *buckets;     /* CACHE_BUCKETS_MAX of CACHE_BUCKET_BYTES */
     struct cache_entry {
         uint32_t generation;
         int32_t object;
@@ -155,14 +129,28 @@ struct cache {
 };
 
 /* Maps and registers all memory; NOMEM. */
-NODISCARD int cache_open(struct cache *cache, struct fabric *fabric, uint64_t arena_bytes);
+NODISCARD int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, uint64_t arena_bytes);
 void cache_close(struct cache *cache);
 /* Drops all objects and buckets. */
 void cache_reset(struct cache *cache);
 /* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */
 int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_t key, bool *made);
-/* Behind the last object: for loops over all of them. */
-static inline struct cache_object *cache_objects_end(const struct cache *cache) { return cache->objects_end; }
+static inline struct cache_object *cache_object_at(const struct cache *cache, uint32_t number)
+{
+    return (void *)((uint8_t *)cache->objects + (uint64_t)number * CACHE_OBJECT_BYTES);
+}
+static inline struct cache_bucket *cache_bucket_at(const struct cache *cache, uint32_t number)
+{
+    return (void *)((uint8_t *)cache->buckets + (uint64_t)number * CACHE_BUCKET_BYTES);
+}
+static inline struct cache_object *cache_object_next(struct cache_object *object)
+{
+    return (void *)((uint8_t *)object + CACHE_OBJECT_BYTES);
+}
+/* Over all objects. */
+#define cache_each_object(cache, object)                                                                               \
+    for (struct cache_object *object = (cache)->objects, *object##_end = (cache)->objects_end; object < object##_end;  \
+         object = cache_object_next(object))
 /* `bytes` of the arena, 64-byte aligned, not zeroed; NULL when it is full. */
 void *cache_alloc(struct cache *cache, uint64_t bytes);
 /* A new bucket part, its image allocated; -1 when there is no room. */

@@ -37,7 +37,7 @@ bool txn_en_may_wrap(const struct txn *txn)
 /* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
 static bool snapshot_suffices(const struct txn *txn)
 {
-    const struct cache_object *object = &txn->cache.objects[0];
+    const struct cache_object *object = txn->cache.objects;
     const struct mode *mode = txn->home->mode;
     bool lines = txn->home->ep->fabric->line_atomic, one = txn->cache.object_count == 1;
     bool in_place = object->fetching == object->image;
@@ -56,8 +56,7 @@ static int validation_post(struct coro *co, struct txn *txn)
     uint8_t *line = cache_alloc(&txn->cache, (uint64_t)txn->check_count * LAYOUT_LINE);
     if (!line) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES);
 
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (cells_to_check(object)) {
             object->fetching = line;
             txn_read(co, txn, CELLAR_PHASE_VALIDATE, object->addr, line, LAYOUT_LINE);
@@ -104,7 +103,7 @@ static inline bool record_unchanged(const struct txn *txn, const struct cache_ob
 
 static bool absence_unchanged(const struct txn *txn, const struct cache_object *object)
 {
-    const struct cache_bucket *then = txn_bucket((struct txn *)txn, object->absent_bucket);
+    const struct cache_bucket *then = txn_bucket(txn, object->absent_bucket);
     uint64_t lock = record_word(object->absence, 0), version = record_word(object->absence, 8);
     bool ours = (lock & TXN_BUCKET_TAG_MASK) == 0 || PLANT(absence_ignores_locks) ||
                 cache_bucket_held(&txn->cache, then->addr) >= 0;
@@ -114,8 +113,7 @@ static bool absence_unchanged(const struct txn *txn, const struct cache_object *
 /* Epoch numbers may have come full circle: compare whole versions, which never repeat. */
 static bool versions_unchanged(struct coro *co, struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         uint32_t cells = object->check_cells & object->fetched_cells;
         for (; cells; cells &= cells - 1) {
             uint32_t offset = object->table->schema.cells[__builtin_ctz(cells)].offset;
@@ -158,8 +156,7 @@ static __attribute__((noinline)) int validate(struct coro *co, struct txn *txn)
     if (rc) return rc;
     if (txn->op_count == 0) return 0;
     if (txn_await(co, txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         uint32_t cells = cells_to_check(object);
         if (cells && !record_unchanged(txn, object, cells)) return validation_failed(co, txn, object);
         if (object->absent_bucket >= 0 && !PLANT(absence_unchecked) && !absence_unchanged(txn, object))
@@ -184,15 +181,15 @@ uint64_t txn_ts_choose(const struct txn *txn)
     uint64_t below = 0;
     bool any = false;
 
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
             below = max_of(below, layout_version_ts(txn_version_below(object, (uint32_t)__builtin_ctz(cells))));
             any = true;
         }
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
-        if (txn->cache.buckets[i].dirty) below = max_of(below, layout_version_ts(txn->cache.buckets[i].image->version));
+        if (txn_bucket(txn, (int32_t)i)->dirty)
+            below = max_of(below, layout_version_ts(txn_bucket(txn, (int32_t)i)->image->version));
     if (PLANT(ts_not_above)) below = 0;
     if (!any) return 0;
     return txn->home->mode->ts ? txn->home->mode->ts(txn, below) : txn_ts_next(txn, below);
@@ -240,12 +237,11 @@ static bool log_chain(struct txn *txn, struct logseg_entry *entry, const struct 
 
 bool txn_log_changes(struct txn *txn, struct logseg_entry *entry)
 {
-    for (const struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (txn_cells_to_apply(object) && !log_object(entry, object)) return false;
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
-        const struct cache_bucket *head = &txn->cache.buckets[i];
+        const struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
         if (head->head && head->dirty && !log_chain(txn, entry, head)) return false;
     }
     return true;
@@ -325,8 +321,8 @@ void txn_count_commit(struct txn *txn)
     counter_add(&stats->phase_samples, 1);
     const struct mode *mode = txn->home->mode;
     if (mode->bytes_in_use) counter_add(&stats->cache_bytes, mode->bytes_in_use(txn->home->node));
-    counter_add(&stats->copy_bytes, txn->cache.arena_used + txn->cache.object_count * sizeof(struct cache_object) +
-                                        txn->cache.bucket_count * sizeof(struct cache_bucket));
+    counter_add(&stats->copy_bytes, txn->cache.arena_used + txn->cache.object_count * CACHE_OBJECT_BYTES +
+                                        txn->cache.bucket_count * CACHE_BUCKET_BYTES);
     for (int phase = 0; phase < CELLAR_PHASES; phase++) counter_add(&stats->phase_ns[phase], txn->phase_ns[phase]);
 }
 

@@ -34,6 +34,12 @@ struct mode {
     bool versions;      /* records keep old versions, and readers see snapshots */
     bool locks;         /* records have locks of the lock manager, shared and exclusive */
 
+    /*
+     * What it knows of a transaction, an object or a bucket is in a struct of its own that begins with struct txn, cache_object or
+     * cache_bucket: that of a transaction is so large (0: nothing), of an object so much behind the core's is zero at first.
+     */
+    uint32_t txn_bytes, object_zeroed;
+
     /* ---- a database ---- */
 
     /* Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every database. */
@@ -92,8 +98,10 @@ struct mode {
     void (*release)(struct coro *co, struct txn *txn);
     /* The last step, whatever became of it. */
     void (*end)(struct coro *co, struct txn *txn);
-    /* Of one whose record cache was full: by what it alone has used? */
-    bool (*outgrown)(const struct txn *txn);
+    /* Of one whose record cache was full: by what it alone has used? *limit_bytes: of what there is to use. */
+    bool (*outgrown)(const struct txn *txn, uint64_t *limit_bytes);
+    /* Cells of a record that is there that count as read. NULL: those declared. */
+    uint32_t (*cells_read)(const struct cache_object *object);
 
     /* ---- what is asked now and then: of one record or bucket, or after a lost reply ---- */
 

@@ -71,8 +71,7 @@ bool settle_rest(struct coro *co, struct txn *txn, uint32_t count)
 
 void settle_known(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->lock_old != UINT64_MAX) object->unsettled &= ~object->unlocking;
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++)
         if (txn_bucket(txn, (int32_t)i)->lock_old != UINT64_MAX) txn_bucket(txn, (int32_t)i)->unsettled = false;
@@ -177,8 +176,7 @@ void settle_locks(struct coro *co, struct txn *txn)
 {
     bool alone = settle_begin(co, txn);
 
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         const struct schema *schema = &object->table->schema;
         enum tags tags = object->unsettled ? tags_whose(co, txn, object) : TAGS_NONE;
         if (tags == TAGS_UNKNOWN) gate_stop(txn->home->gate, txn->home->sched);

@@ -9,28 +9,38 @@
 #include "must.h"
 #include "settle.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
 
 /* ---- life ---- */
 
+struct txn *txn_new(const struct mode *mode)
+{
+    size_t bytes = mode->txn_bytes > sizeof(struct txn) ? mode->txn_bytes : sizeof(struct txn);
+    return calloc(1, bytes); /* set-up */
+}
+
 int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log)
 {
     struct fabric *fabric = home->ep->fabric;
     *txn = (struct txn){.home = home, .co = task->co, .task = task, .log = *log, .wait = {.co = task->co}};
-    int rc = cache_open(&txn->cache, fabric, TXN_ARENA_BYTES);
+    int rc = cache_open(&txn->cache, home->mode, fabric, TXN_ARENA_BYTES);
     if (rc) return rc;
     txn->log_capacity = (uint32_t)(log->bytes / 2);
     txn->log_buffer = lazy_map(txn->log_capacity);
     txn->ops = lazy_map(TXN_OPS_MAX * sizeof *txn->ops);
     txn->block = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->block);
-    if (!txn->log_buffer || !txn->ops || !txn->block) return -CELLAR_ERR_NOMEM;
+    txn->settle_image = home->mode->shares ? lazy_map(LAYOUT_RECORD_BYTES_MAX) : NULL;
+    if (!txn->log_buffer || !txn->ops || !txn->block || (home->mode->shares && !txn->settle_image))
+        return -CELLAR_ERR_NOMEM;
     rc = fabric_register_local(fabric, &txn->settle_word, sizeof txn->settle_word);
+    if (rc == 0 && txn->settle_image) rc = fabric_register_local(fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
     return rc ? rc : fabric_register_local(fabric, txn->log_buffer, txn->log_capacity);
 }
 
-void txn_close(struct txn *txn)
+static void close_txn(struct txn *txn)
 {
     if (!txn->home) return;
     if (txn->home->mode->detach) txn->home->mode->detach(txn);
@@ -38,7 +48,13 @@ void txn_close(struct txn *txn)
     lazy_unmap(txn->log_buffer, txn->log_capacity);
     lazy_unmap(txn->ops, TXN_OPS_MAX * sizeof *txn->ops);
     lazy_unmap(txn->block, CACHE_OBJECTS_MAX * sizeof *txn->block);
-    *txn = (struct txn){0};
+    lazy_unmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
+}
+
+void txn_free(struct txn *txn)
+{
+    if (txn) close_txn(txn);
+    free(txn); /* set-up */
 }
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled)
@@ -411,8 +427,7 @@ void txn_release_own(struct coro *co, struct txn *txn)
 {
     bool blindly = settle_return_begin(txn);
     txn->op_count = 0; /* what an error kept from being posted */
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (object->held && blindly) txn_unlock(co, txn, object);
         if (object->held) settle_leave(txn, object);
         if (object->slot_taken)

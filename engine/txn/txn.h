@@ -1,5 +1,6 @@
 /*
- * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed (modes `record` and `cell`).
+ * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed. What its mode knows of it besides
+ * stands behind it: that struct begins with this one (mode.h).
  *
  *     txn_begin -> procedure { cellar_access..., cellar_fetch, cellar_get/put, ... } -> txn_commit | txn_fail
  *
@@ -13,16 +14,12 @@
 #include "cache.h"
 #include "gate.h"
 #include "halt.h"
-#include "hot.h"
-#include "local.h"
-#include "logring.h"
 #include "logseg.h"
 #include "mode.h"
 #include "node.h"
 #include "observe.h"
 #include "plant.h"
 #include "space.h"
-#include "twopl.h"
 #include "vigil.h"
 
 #include <stdbool.h>
@@ -30,7 +27,6 @@
 #define TXN_OPS_MAX 8192        /* posted and not yet reaped at once */
 #define TXN_FETCH_ROUNDS_MAX 32 /* re-reads, stale addresses and candidates together */
 #define TXN_ARENA_BYTES (8u << 20)
-#define TXN_REFS_MAX 4096 /* other transactions that one waits for or depends on */
 
 /* What one worker's transactions share; its thread only. */
 struct txn_stats {
@@ -56,13 +52,9 @@ struct txn_home {
     uint32_t owner;                  /* CN index: the tag less 1 */
     struct vigil *vigil;             /* of its compute node; NULL: it watches none */
     const struct mode *mode;
-    void *own;                      /* the mode's, of this worker */
-    bool receives;                  /* the mode takes this worker's messages */
-    uint64_t ts_last;               /* TS_commit of this worker's last transaction */
-    struct local *local;            /* mode `crest`: the CN's record cache; else NULL */
-    struct arena_magazine magazine; /* this worker's, of that cache's arena */
-    struct hot *hot;                /* mode `cellar`: the CN's hot records; else NULL */
-    struct twopl *twopl;            /* mode `2pl`: the CN's locks; else NULL */
+    void *own;        /* the mode's, of this worker */
+    bool receives;    /* the mode takes this worker's messages */
+    uint64_t ts_last; /* TS_commit of this worker's last transaction */
     struct txn_stats stats;
 };
 
@@ -101,43 +93,9 @@ struct txn {
     uint32_t hurried;     /* attempts of this call that ended so */
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */
-    uint64_t oldest_ns;   /* since when a cell that is to be validated may have been read */
-
-    /* mode `crest` */
-    struct local_writer *writer; /* what others of the CN see of it */
-    uint64_t sights;             /* of its CN, when the attempt began */
-    uint8_t *settle_image;       /* of a record whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
-    struct logring ring;
-    uint64_t mark;             /* of the attempt: its versions' without the number of the put */
-    struct local_entry *entry; /* counts its versions, once committable; NULL before */
-    uint32_t version_count;    /* made until then */
-    uint64_t log_reserved;     /* bytes that are known to fit into the log */
-    struct local_ref *waits,
-        *deps; /* transactions that must be decided before v; those on whose entries this one's rests. TXN_REFS_MAX each */
-    uint32_t wait_count, dep_count;
-    struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
-    struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
-    uint32_t part_count, locked_count;
-    uint32_t announced_count;
-    bool later_block;      /* the next one is not the first */
-    bool alone;            /* all it has is in sole use, and BUSY until its end or until another one wants it */
-    bool puts_late;        /* something was put that an earlier block fetched */
-    bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
-    uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
-    bool lock_reads;       /* so often that tags are taken for reads too */
-
-    /* mode `cellar` */
-    struct hot_set hot; /* locks in use */
-    uint32_t attempts;  /* of this call, with this one */
-
-    /* mode `2pl` */
-    struct twopl_set twopl;
-
-    /* mode `motor` */
-    uint64_t snapshot_ts;    /* of a reader: it sees what was committed at that TS; 0: it is none */
-    uint64_t commit_ts;      /* of a writer, once the clock has shown it */
-    uint64_t clock_words[2]; /* reply buffers: of the clock, and of its backups */
-    uint32_t undo_count;     /* objects with undo_cells */
+    uint8_t *
+        settle_image; /* where records are shared: of one whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
+    uint64_t oldest_ns; /* since when a cell that is to be validated may have been read */
 };
 
 /* The public name of the same object. */
@@ -146,9 +104,12 @@ struct cellar_txn {
 };
 static inline struct cellar_txn *txn_public(struct txn *txn) { return (struct cellar_txn *)txn; }
 
+/* Of that mode, all zero; NULL without memory. */
+struct txn *txn_new(const struct mode *mode);
+/* Also of one that was not opened; NULL is allowed. */
+void txn_free(struct txn *txn);
 /* `log_bytes`: ring segment at log->addr. Memory is mapped and registered here, never later. */
 NODISCARD int txn_open(struct txn *txn, struct txn_home *home, struct sched_task *task, const struct logseg *log);
-void txn_close(struct txn *txn);
 
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled);
 /* Validates, logs, applies. 0: committed; RETRY; INDETERMINATE; or an error of the procedure's doing, as txn_fail. */
@@ -268,7 +229,7 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
 /* Applies a durable transaction to all replicas, and unlocks (apply.c). */
 void txn_apply(struct coro *co, struct txn *txn, uint64_t ts);
-/* Mode `ford`: the first half of it, with the log entry where that is still in the batch: 0, or INDETERMINATE, and this compute node has stopped. */
+/* In modes with undo logs: the first half of it, with the log entry where that is still in the batch: 0, or INDETERMINATE, and this compute node has stopped. */
 NODISCARD int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts);
 /* Unlocks, once all replicas have it. */
 void txn_apply_last(struct coro *co, struct txn *txn);
@@ -276,8 +237,16 @@ void txn_apply_last(struct coro *co, struct txn *txn);
 /* Ends a phase for the sampled times. */
 void txn_phase_end(struct txn *txn, enum cellar_phase phase);
 
-static inline struct cache_object *txn_object(struct txn *txn, int32_t ref) { return &txn->cache.objects[ref]; }
-static inline struct cache_bucket *txn_bucket(struct txn *txn, int32_t at) { return &txn->cache.buckets[at]; }
+static inline struct cache_object *txn_object(const struct txn *txn, int32_t ref)
+{
+    return cache_object_at(&txn->cache, (uint32_t)ref);
+}
+static inline struct cache_bucket *txn_bucket(const struct txn *txn, int32_t at)
+{
+    return cache_bucket_at(&txn->cache, (uint32_t)at);
+}
+/* Over all objects. */
+#define txn_each_object(txn, object) cache_each_object (&(txn)->cache, object)
 /* Present or about to be, deleted by this transaction. */
 static inline bool txn_is_insert(const struct cache_object *object)
 {

@@ -6,6 +6,7 @@
 #include "db.h"
 #include "fabric_sim.h"
 #include "plant.h"
+#include "twopl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * crest.h - mode `crest`: coordinators of a compute node work on shared local objects (local.h), and only the last writer of one
  * goes to the pool (protocol.md sections 2 to 4; docs/crest.md).
  *
- * A transaction's own copy of a record is the same `cache_object` as in the other modes; what differs:
+ * A transaction's own copy of a record is the same `cache_object` as in the other modes, with a struct crest_object around it; what differs:
  *
  *     fetch     join the objects, fetch what they lack, once for all · take copies of the newest versions · lock the slots of
  *               those to write, until the block ends (crest_block.c)
@@ -12,11 +12,93 @@
  */
 #pragma once
 
+#include "local.h"
+#include "logring.h"
 #include "txn.h"
 
 #define CREST_HOLD_COMMITS 64     /* an object that so many transactions have written since it was locked, */
 #define CREST_HOLD_NS 100000      /* or for so long, takes no new writers until it was applied */
 #define CREST_LOCK_READS_BEHIND 8 /* attempts whose reads did not hold: then tags are taken for reads too */
+#define CREST_REFS_MAX 4096       /* other transactions that one waits for or depends on */
+
+/* ---- what the mode knows of a worker, a transaction, an object and a bucket (mode.h) ---- */
+
+struct crest_home {
+    struct local *local;            /* the CN's record cache */
+    struct arena_magazine magazine; /* this worker's, of that cache's arena */
+};
+static inline struct crest_home *crest_home(const struct txn_home *home) { return home->own; }
+
+struct crest_txn {
+    struct txn txn;              /* first */
+    struct local *local;         /* the CN's record cache */
+    struct local_writer *writer; /* what others of the CN see of it */
+    struct logring ring;
+    struct local_ref *waits,
+        *deps; /* who must be decided before v; whose entries this one's rests on. CREST_REFS_MAX each */
+    struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
+    struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
+    /* of the running attempt */
+    uint64_t sights;           /* of its CN, when the attempt began */
+    uint64_t mark;             /* of the attempt: its versions' without the number of the put */
+    struct local_entry *entry; /* counts its versions, once committable; NULL before */
+    uint32_t version_count;    /* made until then */
+    uint64_t log_reserved;     /* bytes that are known to fit into the log */
+    uint32_t wait_count, dep_count;
+    uint32_t part_count, locked_count;
+    uint32_t announced_count;
+    bool later_block;      /* the next one is not the first */
+    bool alone;            /* all it has is in sole use, and BUSY until its end or until it is wanted */
+    bool puts_late;        /* something was put that an earlier block fetched */
+    bool ending;           /* leaves its objects for good: what it has applied is unpinned at once */
+    uint32_t attempts;     /* of this call, with this one */
+    uint32_t reads_failed; /* attempts of this call that ended because a read was stale or locked */
+    bool lock_reads;       /* so often that tags are taken for reads too */
+};
+static inline struct crest_txn *crest_txn(const struct txn *txn) { return (struct crest_txn *)txn; }
+
+/* Where `local` is shared with others of this CN (local.h) the object is the transaction's own copy. */
+struct crest_object {
+    struct cache_object object; /* first */
+    /* zeroed by cache_pin */
+    struct local_object *local;    /* pinned; NULL while it is in sole use */
+    struct local_ref *refs;        /* of each cell of ref_cells, the version that was read */
+    struct local_version *applied; /* the chains that it has taken off to apply the newest of each */
+    uint32_t ref_cells;            /* of `local`: read, hence to be validated */
+    uint32_t want_read, want_lock; /* what this transaction, as its only fetcher, fetches and locks for all */
+    uint32_t put_cells;            /* put since the end of the last block */
+    uint32_t version_count;        /* versions made */
+    uint32_t spoiled_cells;        /* in sole use: what was put there is not to become versions */
+    uint32_t behind_cells;         /* of those it fetches: their tags are this CN's already, and stay */
+    uint16_t puts;                 /* blocks that have put versions */
+    bool sole;      /* in sole use, unless another one has come since; with `busy`: BUSY (crest_sole.c) */
+    bool locked;    /* its slot is locked until the block ends */
+    bool announced; /* counts among the object's writers */
+    bool claimed;   /* this transaction is the object's fetcher */
+    bool own_read;  /* all that was read is what this transaction has just fetched itself */
+    bool bounded;   /* its lock's queue sees to it that it is not held for too long */
+    uint8_t heat;   /* of a mode with queues that builds on this one: enum hot_heat, */
+    bool cools;     /* ... and its lock CAS clears HOT */
+    /* not zeroed */
+    struct local_node node; /* stands in the hash for a record in sole use; its slot at all times */
+    /* in sole use, set when that begins */
+    struct local_writer *owner;
+    _Atomic uintptr_t shared; /* enum crest_sole_state, or the object that another transaction has put in its place */
+};
+#define CREST_OBJECT_ZEROED (offsetof(struct crest_object, node) - sizeof(struct cache_object))
+_Static_assert(sizeof(struct crest_object) <= CACHE_OBJECT_BYTES, "room behind each object");
+static inline struct crest_object *crest_of(const struct cache_object *object) { return (struct crest_object *)object; }
+
+struct crest_bucket {
+    struct cache_bucket bucket; /* first */
+    struct local_node claim;    /* when claimed: this CN's right to lock it */
+    bool claimed;
+};
+_Static_assert(sizeof(struct crest_bucket) <= CACHE_BUCKET_BYTES, "room behind each bucket");
+static inline struct crest_bucket *crest_bucket(const struct cache_bucket *bucket)
+{
+    return (struct crest_bucket *)bucket;
+}
 
 /* ---- birth and death (crest_node.c): a row of mode.h ---- */
 
@@ -27,6 +109,7 @@ void crest_close(struct node *node);
 uint64_t crest_bytes_in_use(const struct node *node);
 uint64_t crest_bytes_touched(const struct node *node);
 NODISCARD int crest_worker_open(struct txn_home *home, struct cellar_error *error);
+void crest_worker_close(struct txn_home *home);
 NODISCARD int crest_attach(struct txn *txn, uint32_t index);
 void crest_detach(struct txn *txn);
 /* A compute node's record cache. */
@@ -55,7 +138,8 @@ int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells);
 NODISCARD int crest_commit(struct coro *co, struct txn *txn);
 NODISCARD int crest_fail(struct coro *co, struct txn *txn);
 NODISCARD int crest_failed(struct coro *co, struct txn *txn);
-bool crest_outgrown(const struct txn *txn);
+bool crest_outgrown(const struct txn *txn, uint64_t *limit_bytes);
+uint32_t crest_cells_read(const struct cache_object *object);
 bool crest_read_alone(const struct txn *txn);
 void crest_stale(struct coro *co, struct txn *txn, struct cache_object *object);
 /* crest_settle.c */
@@ -81,11 +165,12 @@ NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
 
 /* What modes that build on this one have of its row. */
 #define CREST_ROW                                                                                                      \
-    .shares = true, .bytes_in_use = crest_bytes_in_use, .bytes_touched = crest_bytes_touched, .attach = crest_attach,  \
-    .detach = crest_detach, .begin = crest_begin, .put = crest_put, .commit = crest_commit, .fail = crest_fail,        \
-    .failed = crest_failed, .lost = crest_lost, .release = crest_release, .outgrown = crest_outgrown,                  \
-    .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle, .settled = crest_settled,     \
-    .returns = crest_returns, .returned = crest_returned
+    .shares = true, .object_zeroed = CREST_OBJECT_ZEROED, .worker_close = crest_worker_close,                          \
+    .cells_read = crest_cells_read, .bytes_in_use = crest_bytes_in_use, .bytes_touched = crest_bytes_touched,          \
+    .attach = crest_attach, .detach = crest_detach, .begin = crest_begin, .put = crest_put, .commit = crest_commit,    \
+    .fail = crest_fail, .failed = crest_failed, .lost = crest_lost, .release = crest_release,                          \
+    .outgrown = crest_outgrown, .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle,   \
+    .settled = crest_settled, .returns = crest_returns, .returned = crest_returned
 
 /* ---- between crest_*.c ---- */
 
@@ -93,7 +178,7 @@ NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
 static inline uint32_t crest_cells_to_lock(const struct txn *txn, const struct cache_object *object)
 {
     if (object->kind == CACHE_DELETE) return object->table->schema.all_cells;
-    return object->write_cells | (txn->lock_reads ? object->read_cells : 0);
+    return object->write_cells | (crest_txn(txn)->lock_reads ? object->read_cells : 0);
 }
 static inline uint32_t crest_cells_declared(const struct cache_object *object)
 {
@@ -110,12 +195,13 @@ static inline bool crest_is_shared(const struct cache_object *object)
 /* The version that was read of a cell. */
 static inline struct local_ref crest_ref(const struct cache_object *object, uint32_t number)
 {
-    return object->refs ? object->refs[number] : (struct local_ref){0};
+    return crest_of(object)->refs ? crest_of(object)->refs[number] : (struct local_ref){0};
 }
 /* Of this attempt: the same coordinator's earlier transactions are like any other. */
 static inline bool crest_is_own(const struct txn *txn, struct local_ref ref)
 {
-    return ref.writer == txn->writer && ref.mark >> LOCAL_PUTS_BITS == txn->mark >> LOCAL_PUTS_BITS;
+    return ref.writer == crest_txn(txn)->writer &&
+           ref.mark >> LOCAL_PUTS_BITS == crest_txn(txn)->mark >> LOCAL_PUTS_BITS;
 }
 static inline bool crest_stopped(const struct txn *txn)
 {

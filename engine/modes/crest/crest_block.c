@@ -18,7 +18,7 @@
 
 static bool closed_to(const struct cache_object *object)
 {
-    const struct local_object *local = object->local;
+    const struct local_object *local = crest_of(object)->local;
     bool others = object->kind != CACHE_ACCESS && local->writers && !PLANT(crest_delete_shared);
     bool applying = local->phase == LOCAL_APPLYING && !PLANT(crest_join_applying);
     return local->phase == LOCAL_DRAINING || applying || local->exclusive || others;
@@ -29,33 +29,36 @@ enum joined { JOINED, CLOSED, EXHAUSTED, VANISHED };
 /* Deleted while this transaction waited: look for it anew. */
 static void forget_gone(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = part->local;
     uint32_t slot = local->node.slot;
 
-    local_lock(home->local, local, home->ep);
-    if (local->gone && !object->ref_cells && !object->announced) {
-        local_unpin(home->local, &home->magazine, local);
-        object->local = NULL;
+    local_lock(own->local, local, home->ep);
+    if (local->gone && !part->ref_cells && !part->announced) {
+        local_unpin(own->local, &crest_home(home)->magazine, local);
+        part->local = NULL;
     }
-    local_unlock_slot(home->local, slot);
+    local_unlock_slot(own->local, slot);
 }
 
 /* Under the lock: announces a transaction that means to write. */
 static enum joined announce(struct txn *txn, struct cache_object *object)
 {
-    struct local_object *local = object->local;
+    struct crest_object *part = crest_of(object);
+    struct local_object *local = part->local;
 
     if (local->gone) return VANISHED; /* read in an earlier block, and deleted since */
-    if (object->announced || !crest_cells_to_lock(txn, object)) return JOINED;
+    if (part->announced || !crest_cells_to_lock(txn, object)) return JOINED;
     if (closed_to(object)) {
         if (local->phase == LOCAL_OPEN && local->writers && !local->exclusive) local->phase = LOCAL_DRAINING;
         return CLOSED;
     }
     local->writers++;
     local->exclusive = object->kind != CACHE_ACCESS && !PLANT(crest_delete_shared);
-    object->announced = true;
-    txn->announced_count++;
+    part->announced = true;
+    crest_txn(txn)->announced_count++;
     return JOINED;
 }
 
@@ -63,15 +66,15 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
 static struct local_object *find_or_make(struct txn_home *home, struct local_slot *slot,
                                          const struct cache_object *object)
 {
-    struct local_node *node = local_find(slot, &object->node);
+    struct local_node *node = local_find(slot, &crest_of(object)->node);
     struct local_object *local = (struct local_object *)node;
 
     if (node && node->kind == LOCAL_SOLE) return crest_sole_share(home, node);
-    if (!node) local = local_object_new(home->local, &home->magazine, &object->node);
+    if (!node) local = local_object_new(crest_home(home)->local, &crest_home(home)->magazine, &crest_of(object)->node);
     if (!local) return NULL;
     bool bare = !node && object->kind == CACHE_INSERT;
-    if (!local->image && !bare && !local_expand(home->local, &home->magazine, local)) {
-        if (!node) local_object_free(home->local, &home->magazine, local);
+    if (!local->image && !bare && !local_expand(crest_home(home)->local, &crest_home(home)->magazine, local)) {
+        if (!node) local_object_free(crest_home(home)->local, &crest_home(home)->magazine, local);
         return NULL;
     }
     if (!node) local_link(slot, &local->node);
@@ -81,15 +84,18 @@ static struct local_object *find_or_make(struct txn_home *home, struct local_slo
 /* The first time: alone if no other has it. */
 static enum joined join_first(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
     enum joined joined = EXHAUSTED;
 
     if (crest_sole_begin(txn, object)) return JOINED;
-    object->node.slot = local_slot_of(object->table, object->key);
-    struct local_slot *slot = local_lock_slot(home->local, object->node.slot, home->ep);
-    object->local = find_or_make(home, slot, object);
-    if (object->local) {
-        object->local->pins++;
+    part->node.table = object->table;
+    part->node.key = object->key;
+    part->node.slot = local_slot_of(object->table, object->key);
+    struct local_slot *slot = local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
+    part->local = find_or_make(home, slot, object);
+    if (part->local) {
+        part->local->pins++;
         joined = announce(txn, object);
     }
     local_unlock_word(&slot->lock);
@@ -98,15 +104,16 @@ static enum joined join_first(struct txn *txn, struct cache_object *object)
 
 static enum joined join(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
 
     if (object->busy) return JOINED;
-    if (object->sole && !crest_sole_give_up(txn, object)) return EXHAUSTED; /* an earlier block's */
-    if (object->local) forget_gone(txn, object);
-    if (!object->local) return join_first(txn, object);
-    local_lock(home->local, object->local, home->ep);
+    if (part->sole && !crest_sole_give_up(txn, object)) return EXHAUSTED; /* an earlier block's */
+    if (part->local) forget_gone(txn, object);
+    if (!part->local) return join_first(txn, object);
+    local_lock(crest_txn(txn)->local, part->local, home->ep);
     enum joined joined = announce(txn, object);
-    local_unlock(home->local, object->local);
+    local_unlock(crest_txn(txn)->local, part->local);
     return joined;
 }
 
@@ -116,28 +123,34 @@ static enum joined join(struct txn *txn, struct cache_object *object)
  */
 static bool holds_more(const struct txn *txn, uint32_t announced_before)
 {
+    struct crest_txn *own = crest_txn(txn);
     bool any = announced_before > 0;
-    for (uint32_t i = 0; i < txn->cache.locked_end; i++) any = any || txn->cache.buckets[i].claimed;
-    for (uint32_t i = 0; i < txn->part_count; i++)
-        any = any || (txn->parts[i]->announced && !txn->parts[i]->sole && txn->parts[i]->ref_cells);
+    for (uint32_t i = 0; i < txn->cache.locked_end; i++)
+        any = any || crest_bucket(txn_bucket(txn, (int32_t)i))->claimed;
+    for (uint32_t i = 0; i < own->part_count; i++)
+        any = any || (crest_of(own->parts[i])->announced && !crest_of(own->parts[i])->sole &&
+                      crest_of(own->parts[i])->ref_cells);
     return any;
 }
 
 static void wait_open(struct coro *co, struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    local_lock(home->local, object->local, home->ep);
+    local_lock(own->local, part->local, home->ep);
     if (closed_to(object) && !crest_stopped(txn))
-        local_wait(co, home->local, object->local, home->sched, txn->task);
+        local_wait(co, own->local, part->local, home->sched, txn->task);
     else
-        local_unlock(home->local, object->local);
+        local_unlock(own->local, part->local);
 }
 
 /* Takes back the announcements of this block: as the last writer of an object, it applies what others have left there. */
 static void take_back(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++)
-        if (txn->parts[i]->busy) crest_sole_end(txn, txn->parts[i], false);
+    struct crest_txn *own = crest_txn(txn);
+    for (uint32_t i = 0; i < own->part_count; i++)
+        if (own->parts[i]->busy) crest_sole_end(txn, own->parts[i], false);
     crest_leave(txn);
     txn_apply(co, txn, 0);
     crest_applied(txn);
@@ -145,15 +158,16 @@ static void take_back(struct coro *co, struct txn *txn)
 
 static int block_join(struct coro *co, struct txn *txn, uint32_t announced_before)
 {
+    struct crest_txn *own = crest_txn(txn);
     for (;;) {
         struct cache_object *closed = NULL;
-        for (uint32_t i = 0; i < txn->part_count && !closed; i++) {
-            if (txn->parts[i]->state == CACHE_ABSENT) continue;
-            if (!crest_is_shared(txn->parts[i]) && PLANT(crest_insert_unannounced)) continue;
-            enum joined joined = join(txn, txn->parts[i]);
+        for (uint32_t i = 0; i < own->part_count && !closed; i++) {
+            if (own->parts[i]->state == CACHE_ABSENT) continue;
+            if (!crest_is_shared(own->parts[i]) && PLANT(crest_insert_unannounced)) continue;
+            enum joined joined = join(txn, own->parts[i]);
             if (joined == EXHAUSTED) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
             if (joined == VANISHED) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
-            if (joined == CLOSED) closed = txn->parts[i];
+            if (joined == CLOSED) closed = own->parts[i];
         }
         if (!closed) return 0;
         bool more = holds_more(txn, announced_before) && !PLANT(crest_waits_announced);
@@ -181,38 +195,40 @@ static uint32_t cells_above(const struct local_object *local)
 
 static enum claim claim(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = part->local;
     enum claim claim = CLAIM_NOTHING;
 
     if (object->busy) return object->state == CACHE_DECLARED ? CLAIM_OURS : CLAIM_NOTHING;
-    local_lock(home->local, local, home->ep);
-    uint32_t lock = object->announced ? crest_cells_to_lock(txn, object) & ~local->held_cells : 0;
+    local_lock(crest_txn(txn)->local, local, home->ep);
+    uint32_t lock = part->announced ? crest_cells_to_lock(txn, object) & ~local->held_cells : 0;
     uint32_t known = local->base_cells & ~(local->hollow_cells & ~cells_above(local));
-    uint32_t read = (crest_cells_declared(object) & ~object->ref_cells & ~known) | lock;
+    uint32_t read = (crest_cells_declared(object) & ~part->ref_cells & ~known) | lock;
     if (read && local->fetching && !PLANT(crest_fetch_shared)) {
         claim = CLAIM_OTHERS;
     } else if (read) {
         claim = CLAIM_OURS;
         local->fetching = true;
-        object->claimed = true;
-        object->want_read = read;
-        object->want_lock = lock;
-        object->behind_cells = object->announced ? local->held_cells : 0;
+        part->claimed = true;
+        part->want_read = read;
+        part->want_lock = lock;
+        part->behind_cells = part->announced ? local->held_cells : 0;
         object->fetching = NULL;
         if (local->addr.bits && object->bucket < 0) {
             object->addr = local->addr;
             object->hinted = true;
         }
     }
-    local_unlock(home->local, local);
+    local_unlock(crest_txn(txn)->local, local);
     return claim;
 }
 
 /* What was fetched becomes the base, for all; tags taken are the CN's from now on. Under the lock. */
 static void base_take(struct txn *txn, struct cache_object *object)
 {
-    struct local_object *local = object->local;
+    struct crest_object *part = crest_of(object);
+    struct local_object *local = part->local;
     const struct schema *schema = &object->table->schema;
 
     if (local->addr.bits != object->addr.bits) { /* deleted and inserted again elsewhere: nothing of it was held */
@@ -220,7 +236,7 @@ static void base_take(struct txn *txn, struct cache_object *object)
         local->base_cells = local->hollow_cells = 0;
     }
     if (!local->base_cells) local->base_ns = txn->begin_ns;
-    for (uint32_t cells = object->want_read; cells; cells &= cells - 1) {
+    for (uint32_t cells = part->want_read; cells; cells &= cells - 1) {
         uint32_t number = (uint32_t)__builtin_ctz(cells);
         const struct schema_cell *cell = &schema->cells[number];
         bool known = local->base_cells >> number & 1;
@@ -231,8 +247,8 @@ static void base_take(struct txn *txn, struct cache_object *object)
         record_header(local->image)->en[number] = record_header(object->image)->en[number];
         local->origins[number] = (struct local_ref){0};
     }
-    local->base_cells |= object->want_read;
-    local->hollow_cells &= ~object->want_read;
+    local->base_cells |= part->want_read;
+    local->hollow_cells &= ~part->want_read;
     if (object->locked_cells) {
         if (!local->tagged_cells) {
             local->held_ns = fabric_now_ns(txn->home->ep);
@@ -248,25 +264,28 @@ static void base_take(struct txn *txn, struct cache_object *object)
 
 static void announcement_end(struct txn *txn, struct cache_object *object)
 {
-    if (!object->announced) return;
-    object->announced = false;
-    txn->announced_count--;
-    object->local->writers--;
-    object->local->exclusive = false;
+    struct crest_object *part = crest_of(object);
+    if (!part->announced) return;
+    part->announced = false;
+    crest_txn(txn)->announced_count--;
+    part->local->writers--;
+    part->local->exclusive = false;
 }
 
 /* The fetch is over; its waiters look again. */
 static void publish(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
-    bool absent = object->state == CACHE_ABSENT && !object->ref_cells;
+    struct local_object *local = part->local;
+    bool absent = object->state == CACHE_ABSENT && !part->ref_cells;
     bool fetched = object->state == CACHE_PRESENT && object->fetching && !object->pending;
 
-    local_lock(home->local, local, home->ep);
+    local_lock(own->local, local, home->ep);
     if (fetched) base_take(txn, object);
-    object->own_read = fetched && object->fetching == object->image;
-    local->fetching = object->claimed = false;
+    part->own_read = fetched && object->fetching == object->image;
+    local->fetching = part->claimed = false;
     if (absent) {
         announcement_end(txn, object);
         local_reopen(local);
@@ -274,19 +293,19 @@ static void publish(struct txn *txn, struct cache_object *object)
     local_wake_all(local, home->sched);
     uint32_t slot = local->node.slot;
     if (absent) {
-        local_unpin(home->local, &home->magazine, local);
-        object->local = NULL;
+        local_unpin(own->local, &crest_home(home)->magazine, local);
+        part->local = NULL;
     }
-    local_unlock_slot(home->local, slot);
+    local_unlock_slot(own->local, slot);
 }
 
 static __attribute__((noinline)) void publish_all(struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
+    for (uint32_t i = 0; i < crest_txn(txn)->part_count; i++) {
+        struct cache_object *object = crest_txn(txn)->parts[i];
         if (object->busy && object->state == CACHE_ABSENT)
             crest_sole_end(txn, object, false);
-        else if (object->claimed)
+        else if (crest_of(object)->claimed)
             publish(txn, object);
     }
 }
@@ -296,23 +315,25 @@ static bool share_all(struct txn *txn)
 {
     bool all = true;
 
-    for (uint32_t i = 0; i < txn->part_count && all; i++) {
-        struct cache_object *object = txn->parts[i];
+    for (uint32_t i = 0; i < crest_txn(txn)->part_count && all; i++) {
+        struct cache_object *object = crest_txn(txn)->parts[i];
         if (!object->busy || PLANT(crest_sole_waits)) continue;
         all = crest_sole_give_up(txn, object);
-        if (all) object->ref_cells = 0;
+        if (all) crest_of(object)->ref_cells = 0;
     }
     return all;
 }
 
 static void wait_fetched(struct coro *co, struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    local_lock(home->local, object->local, home->ep);
-    if (object->local->fetching && !crest_stopped(txn))
-        local_wait(co, home->local, object->local, home->sched, txn->task);
+    local_lock(own->local, part->local, home->ep);
+    if (part->local->fetching && !crest_stopped(txn))
+        local_wait(co, own->local, part->local, home->sched, txn->task);
     else
-        local_unlock(home->local, object->local);
+        local_unlock(own->local, part->local);
 }
 
 /* Puts what is missing and free to be fetched on the block's list; the first object that another one is fetching. */
@@ -321,15 +342,15 @@ static struct cache_object *claim_all(struct txn *txn)
     struct cache_object *others = NULL;
 
     txn->block_count = 0;
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
+    for (uint32_t i = 0; i < crest_txn(txn)->part_count; i++) {
+        struct cache_object *object = crest_txn(txn)->parts[i];
         enum claim got = crest_is_shared(object)                                           ? claim(txn, object)
                          : object->kind == CACHE_INSERT && object->state == CACHE_DECLARED ? CLAIM_OURS
                                                                                            : CLAIM_NOTHING;
         object->pending = got == CLAIM_OURS;
         if (got == CLAIM_OURS) txn->block[txn->block_count++] = object;
         if (got == CLAIM_OTHERS && !others) others = object;
-        if (got != CLAIM_NOTHING) object->own_read = false;
+        if (got != CLAIM_NOTHING) crest_of(object)->own_read = false;
     }
     return others;
 }
@@ -337,8 +358,9 @@ static struct cache_object *claim_all(struct txn *txn)
 /* Read in an earlier block, and absent in this one: that read cannot validate. */
 static bool any_vanished(const struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++)
-        if (txn->parts[i]->state == CACHE_ABSENT && txn->parts[i]->ref_cells) return true;
+    struct crest_txn *own = crest_txn(txn);
+    for (uint32_t i = 0; i < own->part_count; i++)
+        if (own->parts[i]->state == CACHE_ABSENT && crest_of(own->parts[i])->ref_cells) return true;
     return false;
 }
 
@@ -366,13 +388,14 @@ static int block_fetch(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
 /* Room for the versions that are read: of the base where nothing is noted. */
 static int refs_make(struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        struct cache_object *object = txn->parts[i];
-        if (object->refs || object->sole || !crest_is_shared(object)) continue;
-        uint64_t bytes = object->table->schema.cell_count * sizeof *object->refs;
-        object->refs = cache_alloc(&txn->cache, bytes);
-        if (!object->refs) return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
-        memset(object->refs, 0, bytes);
+    for (uint32_t i = 0; i < crest_txn(txn)->part_count; i++) {
+        struct cache_object *object = crest_txn(txn)->parts[i];
+        if (crest_of(object)->refs || crest_of(object)->sole || !crest_is_shared(object)) continue;
+        uint64_t bytes = object->table->schema.cell_count * sizeof *crest_of(object)->refs;
+        crest_of(object)->refs = cache_alloc(&txn->cache, bytes);
+        if (!crest_of(object)->refs)
+            return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
+        memset(crest_of(object)->refs, 0, bytes);
     }
     return 0;
 }
@@ -380,8 +403,7 @@ static int refs_make(struct txn *txn)
 /* A transaction that wants a record that was found absent is to look for itself. */
 static __attribute__((noinline)) void absent_end(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->busy && object->state == CACHE_ABSENT) crest_sole_end(txn, object, false);
 }
 
@@ -412,10 +434,11 @@ static int taken_end(struct coro *co, struct txn *txn, enum crest_taken taken)
 static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *txn, crest_rounds_fn rounds,
                                                   uint32_t announced_before)
 {
-    txn->part_count = txn->block_count;
-    for (uint32_t i = 0; i < txn->part_count; i++) {
-        txn->parts[i] = txn->block[i];
-        txn->parts[i]->pending = false;
+    struct crest_txn *own = crest_txn(txn);
+    own->part_count = txn->block_count;
+    for (uint32_t i = 0; i < own->part_count; i++) {
+        own->parts[i] = txn->block[i];
+        own->parts[i]->pending = false;
     }
     txn->block_count = 0;
     int rc = block_join(co, txn, announced_before);
@@ -432,16 +455,17 @@ static __attribute__((noinline)) int fetch_shared(struct coro *co, struct txn *t
 
 int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, crest_enter_fn enter)
 {
-    bool first = !txn->later_block;
+    struct crest_txn *own = crest_txn(txn);
+    bool first = !own->later_block;
     int rc = first ? 0 : crest_block_end(co, txn);
-    uint32_t announced_before = txn->announced_count;
+    uint32_t announced_before = own->announced_count;
 
     if (rc) return rc;
-    if (!first) local_exec_ts_take(txn->home->local, txn->writer); /* before it meets another */
-    txn->later_block = true;
+    if (!first) local_exec_ts_take(own->local, own->writer); /* before it meets anybody */
+    own->later_block = true;
     if (enter && (rc = enter(co, txn)) != 0) return rc;
     bool alone = begin_alone(txn);
-    txn->alone = alone && first;
+    own->alone = alone && first;
     return alone ? fetch_alone(co, txn, rounds) : fetch_shared(co, txn, rounds, announced_before);
 }
 
@@ -457,7 +481,8 @@ int crest_fetch(struct coro *co, struct txn *txn) { return crest_fetch_by(co, tx
 
 bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket)
 {
-    bucket->claim = (struct local_node){.key = bucket->addr.bits, .kind = LOCAL_CLAIM};
-    bucket->claimed = local_link_first(txn->home->local, &bucket->claim, txn->home->ep);
-    return bucket->claimed || PLANT(crest_bucket_shared);
+    crest_bucket(bucket)->claim = (struct local_node){.key = bucket->addr.bits, .kind = LOCAL_CLAIM};
+    crest_bucket(bucket)->claimed =
+        local_link_first(crest_txn(txn)->local, &crest_bucket(bucket)->claim, txn->home->ep);
+    return crest_bucket(bucket)->claimed || PLANT(crest_bucket_shared);
 }

@@ -28,29 +28,31 @@
 /* Makes the reclaimed space free by a durable watermark. False when a node did not answer. */
 static bool watermark_write(struct coro *co, struct txn *txn, uint64_t watermark)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
     struct fabric_addr at = {txn->log.addr.bits - sizeof(struct chunk_wire) +
                              offsetof(struct chunk_wire, log_watermark)};
 
-    txn->ring.word = layout_watermark_of(txn->log.incarnation, watermark);
+    own->ring.word = layout_watermark_of(txn->log.incarnation, watermark);
     for (uint32_t i = 0; i <= home->catalog->replicas; i++)
-        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(home->catalog, at, i), &txn->ring.word,
-                  sizeof txn->ring.word);
+        txn_write(co, txn, CELLAR_PHASE_LOG, catalog_replica(home->catalog, at, i), &own->ring.word,
+                  sizeof own->ring.word);
     if (txn_await(co, txn)) return false;
-    txn->ring.released = watermark;
+    own->ring.released = watermark;
     return true;
 }
 
 static __attribute__((noinline)) int log_wait(struct coro *co, struct txn *txn, uint32_t bytes)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
 
-    for (uint64_t pause_ns = LOG_POLL_NS; !logring_fits(&txn->ring, &txn->log, bytes);) {
-        uint64_t watermark = logring_reclaim(&txn->ring);
+    for (uint64_t pause_ns = LOG_POLL_NS; !logring_fits(&own->ring, &txn->log, bytes);) {
+        uint64_t watermark = logring_reclaim(&own->ring);
         if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
-        if (watermark > txn->ring.released) {
+        if (watermark > own->ring.released) {
             if (PLANT(crest_ring_unwatched))
-                txn->ring.released = watermark;
+                own->ring.released = watermark;
             else if (!watermark_write(co, txn, watermark))
                 return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
             continue;
@@ -63,23 +65,24 @@ static __attribute__((noinline)) int log_wait(struct coro *co, struct txn *txn, 
 
 static inline int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
 {
-    txn->log_reserved = bytes;
-    return logring_is_clear(&txn->ring, &txn->log, bytes) ? 0 : log_wait(co, txn, bytes);
+    crest_txn(txn)->log_reserved = bytes;
+    return logring_is_clear(&crest_txn(txn)->ring, &txn->log, bytes) ? 0 : log_wait(co, txn, bytes);
 }
 
 int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
-    txn->attempts = attempts;
-    txn->mark = local_attempt(txn->writer);
-    txn->sights = atomic_load_explicit(&txn->home->local->sights, memory_order_acquire);
-    txn->writer->begin_ns = txn->begin_ns;
-    txn->entry = NULL;
-    txn->version_count = 0;
-    txn->ending = txn->puts_late = txn->later_block = txn->alone = false;
-    txn->wait_count = txn->dep_count = txn->part_count = txn->locked_count = txn->announced_count = 0;
+    struct crest_txn *own = crest_txn(txn);
+    own->attempts = attempts;
+    own->mark = local_attempt(own->writer);
+    own->sights = atomic_load_explicit(&own->local->sights, memory_order_acquire);
+    own->writer->begin_ns = txn->begin_ns;
+    own->entry = NULL;
+    own->version_count = 0;
+    own->ending = own->puts_late = own->later_block = own->alone = false;
+    own->wait_count = own->dep_count = own->part_count = own->locked_count = own->announced_count = 0;
     bool reads_failed = txn->reason == CELLAR_ABORT_VALIDATION || txn->reason == CELLAR_ABORT_READ_LOCKED;
-    txn->reads_failed = attempts == 1 ? 0 : txn->reads_failed + reads_failed;
-    txn->lock_reads = txn->reads_failed >= CREST_LOCK_READS_BEHIND;
+    own->reads_failed = attempts == 1 ? 0 : own->reads_failed + reads_failed;
+    own->lock_reads = own->reads_failed >= CREST_LOCK_READS_BEHIND;
     return PLANT(crest_log_reserved_late) ? 0 : log_reserve(co, txn, log_bytes);
 }
 
@@ -102,7 +105,7 @@ static const struct local_version *current(const struct txn *txn, const struct l
 /* Is what was read of this cell current, as far as this CN knows? Its version is known from now on. Under the lock. */
 static bool cell_current(const struct txn *txn, struct cache_object *object, uint32_t number)
 {
-    const struct local_object *local = object->local;
+    const struct local_object *local = crest_of(object)->local;
     const struct schema *schema = &object->table->schema;
     const struct local_version *version = current(txn, local->tails[number]);
     struct local_ref ref = crest_ref(object, number);
@@ -130,26 +133,27 @@ static bool cell_current(const struct txn *txn, struct cache_object *object, uin
 static __attribute__((noinline)) bool object_current(struct txn *txn, struct cache_object *object)
 {
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = crest_of(object)->local;
     bool all = true;
 
-    local_lock(home->local, local, home->ep);
-    uint32_t refs = object->ref_cells & ~(PLANT(crest_existence_unchecked) ? (uint32_t)object->implied_cells : 0);
+    local_lock(crest_txn(txn)->local, local, home->ep);
+    uint32_t refs =
+        crest_of(object)->ref_cells & ~(PLANT(crest_existence_unchecked) ? (uint32_t)object->implied_cells : 0);
     for (uint32_t cells = refs; cells && all; cells &= cells - 1)
         all = cell_current(txn, object, (uint32_t)__builtin_ctz(cells));
     object->check_cells = refs & ~local->held_cells;
     bool older = local->base_ns < txn->oldest_ns && !PLANT(crest_base_age_ignored);
     if (object->check_cells && older) txn->oldest_ns = local->base_ns;
     object->addr = local->addr;
-    local_unlock(home->local, local);
+    local_unlock(crest_txn(txn)->local, local);
     return all;
 }
 
 /* All below. */
 static __attribute__((noinline)) int await_decided(struct coro *co, struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->wait_count; i++) {
-        enum local_status status = local_await(co, txn->waits[i], false, txn->home->sched, txn->task);
+    for (uint32_t i = 0; i < crest_txn(txn)->wait_count; i++) {
+        enum local_status status = local_await(co, crest_txn(txn)->waits[i], false, txn->home->sched, txn->task);
         if (status == LOCAL_LOST) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     }
     return 0;
@@ -168,10 +172,10 @@ static inline uint32_t sole_check_cells(const struct cache_object *object)
  */
 static bool stays_alone(struct txn *txn)
 {
-    txn->alone = txn->alone && !atomic_load_explicit(&txn->writer->wanted, memory_order_relaxed);
-    if (!txn->alone) return false;
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    struct crest_txn *own = crest_txn(txn);
+    own->alone = own->alone && !atomic_load_explicit(&own->writer->wanted, memory_order_relaxed);
+    if (!own->alone) return false;
+    txn_each_object (txn, object) {
         object->check_cells = sole_check_cells(object);
         txn->check_count += object->check_cells != 0;
     }
@@ -180,28 +184,28 @@ static bool stays_alone(struct txn *txn)
 
 static __attribute__((noinline)) int serialize_shared(struct coro *co, struct txn *txn)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
 
-    int rc = txn->wait_count && !PLANT(crest_decided_unawaited) ? await_decided(co, txn) : 0;
+    int rc = own->wait_count && !PLANT(crest_decided_unawaited) ? await_decided(co, txn) : 0;
     if (rc) return rc;
     rc = PLANT(crest_log_reserved_late) ? log_reserve(co, txn, txn->log_capacity / 2) : 0;
     if (rc) return rc;
-    if (!PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    if (!PLANT(crest_v_late)) local_status_set(own->writer, LOCAL_VALIDATING, home->sched);
+    txn_each_object (txn, object) {
         if (object->busy) {
             if (!crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-        } else if (object->sole) {
+        } else if (crest_of(object)->sole) {
             crest_sole_look(txn, object);
         }
-        /* No other has it: what was read is current here, unless another one comes, whose v is later then. */
-        if (object->sole)
+        /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
+        if (crest_of(object)->sole)
             object->check_cells = sole_check_cells(object);
-        else if (object->ref_cells && !object_current(txn, object))
+        else if (crest_of(object)->ref_cells && !object_current(txn, object))
             return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         txn->check_count += object->check_cells != 0;
     }
-    if (PLANT(crest_v_late)) local_status_set(txn->writer, LOCAL_VALIDATING, home->sched);
+    if (PLANT(crest_v_late)) local_status_set(own->writer, LOCAL_VALIDATING, home->sched);
     return 0;
 }
 
@@ -209,108 +213,114 @@ static int serialize(struct coro *co, struct txn *txn) { return stays_alone(txn)
 
 void crest_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     (void)co;
     struct txn_home *home = txn->home;
     bool live = txn_is_live(object, record_header(object->fetching));
     if (!live) addrcache_drop(home->addrs, object->table->id, object->key);
-    if (object->sole) crest_sole_refresh(txn, object);
-    if (object->sole) return;
-    struct local_object *local = object->local;
-    local_lock(home->local, local, home->ep);
+    if (part->sole) crest_sole_refresh(txn, object);
+    if (part->sole) return;
+    struct local_object *local = part->local;
+    local_lock(crest_txn(txn)->local, local, home->ep);
     local->base_cells &= local->tagged_cells;
     if (!live && !local->tagged_cells) local->addr.bits = 0;
-    local_unlock(home->local, local);
+    local_unlock(crest_txn(txn)->local, local);
 }
 
 /* ---- durable ---- */
 
 static void committable(struct txn *txn, uint64_t ts)
 {
+    struct crest_txn *own = crest_txn(txn);
     uint64_t sequence = txn->log.sequence + 1;
 
-    txn->entry = logring_next(&txn->ring, sequence);
-    atomic_store_explicit(&txn->entry->versions, txn->version_count + 1, memory_order_relaxed);
-    atomic_store_explicit(&txn->writer->ts, ts, memory_order_relaxed);
-    atomic_store(&txn->writer->sequence, sequence);
-    if (!txn->alone) local_status_set(txn->writer, LOCAL_COMMITTABLE, txn->home->sched);
+    own->entry = logring_next(&own->ring, sequence);
+    atomic_store_explicit(&own->entry->versions, own->version_count + 1, memory_order_relaxed);
+    atomic_store_explicit(&own->writer->ts, ts, memory_order_relaxed);
+    atomic_store(&own->writer->sequence, sequence);
+    if (!own->alone) local_status_set(own->writer, LOCAL_COMMITTABLE, txn->home->sched);
 }
 
 static bool log_deps(struct txn *txn, struct logseg_entry *entry)
 {
+    struct crest_txn *own = crest_txn(txn);
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < txn->dep_count; i++) {
-        struct local_ref ref = txn->deps[i];
+    for (uint32_t i = 0; i < own->dep_count; i++) {
+        struct local_ref ref = own->deps[i];
         struct log_dep_wire dep = {.cn = txn->log.cn,
                                    .coordinator = ref.writer->coordinator,
                                    .incarnation = txn->log.incarnation,
                                    .sequence = atomic_load(&ref.writer->sequence)};
         if (local_status_of(ref) == LOCAL_DURABLE) continue;
-        txn->deps[kept++] = ref;
+        own->deps[kept++] = ref;
         if (!logseg_entry_depend(entry, &dep)) return false;
     }
-    txn->dep_count = kept;
+    own->dep_count = kept;
     return true;
 }
 
 static int log_post(struct coro *co, struct txn *txn, uint64_t ts)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct logseg_entry entry;
     logseg_entry_begin(&entry, txn->log_buffer, txn->log_capacity);
     if (!log_deps(txn, &entry) || !txn_log_changes(txn, &entry))
         return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOG_BYTES, txn->log_capacity);
-    if (entry.bytes > txn->log_reserved && !logring_fits(&txn->ring, &txn->log, entry.bytes))
+    if (entry.bytes > own->log_reserved && !logring_fits(&own->ring, &txn->log, entry.bytes))
         return txn_abort(co, txn, CELLAR_ABORT_LOG_FULL);
     committable(txn, ts);
-    int rc = txn_log_place(co, txn, &entry, ts, logring_reclaim(&txn->ring));
-    if (rc == 0) logring_placed(&txn->ring, &txn->log);
+    int rc = txn_log_place(co, txn, &entry, ts, logring_reclaim(&own->ring));
+    if (rc == 0) logring_placed(&own->ring, &txn->log);
     return rc;
 }
 
 static int durable(struct coro *co, struct txn *txn)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
-    if (PLANT(crest_apply_early) && local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_COMMITTABLE) {
+    if (PLANT(crest_apply_early) && local_status_of((struct local_ref){own->writer, own->mark}) == LOCAL_COMMITTABLE) {
         crest_leave(txn);
         txn_apply(co, txn, home->ts_last);
         crest_applied(txn);
     }
-    for (uint32_t i = 0; i < txn->dep_count && !PLANT(crest_ack_early); i++)
-        if (local_await(co, txn->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
+    for (uint32_t i = 0; i < own->dep_count && !PLANT(crest_ack_early); i++)
+        if (local_await(co, own->deps[i], true, home->sched, txn->task) == LOCAL_LOST) return -CELLAR_ERR_INDETERMINATE;
     return 0;
 }
 
 /* Of what stayed alone: others have come since v. What they do not get now, for lack of memory, they get when it was applied. */
 static __attribute__((noinline)) void share_busy(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->busy && !crest_sole_ready(txn, object)) return;
 }
 
 static void leave_durable(struct txn *txn)
 {
-    local_status_set(txn->writer, LOCAL_DURABLE, txn->home->sched);
-    txn->ending = true;
-    bool alone = txn->alone;
-    txn->alone =
-        alone && !atomic_load_explicit(&txn->writer->wanted, memory_order_relaxed) && !PLANT(crest_record_applied);
-    if (txn->alone) return;
+    struct crest_txn *own = crest_txn(txn);
+    local_status_set(own->writer, LOCAL_DURABLE, txn->home->sched);
+    own->ending = true;
+    bool alone = own->alone;
+    own->alone =
+        alone && !atomic_load_explicit(&own->writer->wanted, memory_order_relaxed) && !PLANT(crest_record_applied);
+    if (own->alone) return;
     if (alone) share_busy(txn);
-    if (txn->announced_count) crest_leave(txn);
+    if (own->announced_count) crest_leave(txn);
 }
 
 void crest_lost(struct txn *txn)
 {
     gate_stop(txn->home->gate, txn->home->sched);
-    local_status_set(txn->writer, LOCAL_LOST, txn->home->sched);
+    local_status_set(crest_txn(txn)->writer, LOCAL_LOST, txn->home->sched);
 }
 
 /* ---- commit ---- */
 
 int crest_commit(struct coro *co, struct txn *txn)
 {
+    struct crest_txn *own = crest_txn(txn);
     uint64_t ts;
-    bool open = txn->locked_count || txn->wait_count || txn->puts_late || PLANT(crest_sole_unlooked);
+    bool open = own->locked_count || own->wait_count || own->puts_late || PLANT(crest_sole_unlooked);
     int rc = open ? crest_block_end(co, txn) : 0; /* else v comes at once, and makes READY what is BUSY */
     if (rc == 0) rc = serialize(co, txn);
     if (rc == 0) rc = txn_validate(co, txn);
@@ -319,11 +329,11 @@ int crest_commit(struct coro *co, struct txn *txn)
         return rc;
     }
     rc = txn_log(co, txn, log_post, &ts);
-    if (rc == 0 && ts && !PLANT(log_with_apply)) txn->ring.released = txn->log_watermark;
-    if (rc == 0 && (txn->dep_count || PLANT(crest_apply_early))) rc = durable(co, txn);
+    if (rc == 0 && ts && !PLANT(log_with_apply)) own->ring.released = txn->log_watermark;
+    if (rc == 0 && (own->dep_count || PLANT(crest_apply_early))) rc = durable(co, txn);
     if (rc) return txn_not_logged(co, txn, rc, ts);
     txn_acknowledged(txn);
-    bool changed = ts || txn->announced_count || txn->cache.locked_end;
+    bool changed = ts || own->announced_count || txn->cache.locked_end;
     leave_durable(txn);
     if (changed) txn_apply(co, txn, ts);
     crest_end(txn, true);
@@ -343,14 +353,20 @@ int crest_failed(struct coro *co, struct txn *txn)
     return lost ? txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED) : 0;
 }
 
-bool crest_outgrown(const struct txn *txn)
+bool crest_outgrown(const struct txn *txn, uint64_t *limit_bytes)
 {
-    const struct arena *arena = &txn->home->local->arena;
+    const struct arena *arena = &crest_txn(txn)->local->arena;
+    *limit_bytes = arena->class_bytes;
     return arena_in_use(arena) < arena->class_bytes / 4;
+}
+
+uint32_t crest_cells_read(const struct cache_object *object)
+{
+    return crest_of(object)->local ? crest_of(object)->ref_cells : object->read_cells | object->write_cells;
 }
 
 bool crest_read_alone(const struct txn *txn)
 {
     const struct cache_object *object = &txn->cache.objects[0];
-    return object->own_read || object->sole || PLANT(crest_snapshot_shared);
+    return crest_of(object)->own_read || crest_of(object)->sole || PLANT(crest_snapshot_shared);
 }

@@ -7,14 +7,14 @@
 static inline uint32_t crest_fetch_lock_cells(const struct txn *txn, const struct cache_object *object)
 {
     (void)txn;
-    return object->want_lock;
+    return crest_of(object)->want_lock;
 }
 static inline uint32_t crest_fetch_read_cells(const struct txn *txn, const struct cache_object *object)
 {
     (void)txn;
-    return object->want_read;
+    return crest_of(object)->want_read;
 }
-static inline uint32_t crest_fetch_tagged(const struct cache_object *object) { return object->behind_cells; }
+static inline uint32_t crest_fetch_tagged(const struct cache_object *object) { return crest_of(object)->behind_cells; }
 /* What was read is checked at v, by what the compute node knows then. */
 static inline bool crest_fetch_keeps(const struct txn *txn)
 {

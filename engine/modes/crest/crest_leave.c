@@ -10,7 +10,8 @@
 /* Of each cell with versions the newest goes into the own copy, and is the base from now on. Under the lock. */
 static void apply_take(struct cache_object *object)
 {
-    struct local_object *local = object->local;
+    struct crest_object *part = crest_of(object);
+    struct local_object *local = part->local;
     const struct schema *schema = &object->table->schema;
 
     object->written_cells = 0;
@@ -29,23 +30,23 @@ static void apply_take(struct cache_object *object)
         record_header(local->image)->en[number] = en;
         local->origins[number] = version->ref;
         local->hollow_cells &= ~(1u << number);
-        last->below = object->applied;
-        object->applied = local->tails[number];
+        last->below = part->applied;
+        part->applied = local->tails[number];
         local->tails[number] = NULL;
         object->written_cells |= 1u << number;
     }
-    if (PLANT(crest_record_applied)) object->written_cells |= object->ref_cells;
+    if (PLANT(crest_record_applied)) object->written_cells |= part->ref_cells;
 }
 
 /* The last writer has left: the apply is this one's. Under the lock. */
 static void apply_begin(struct txn *txn, struct cache_object *object)
 {
-    struct local_object *local = object->local;
+    struct local_object *local = crest_of(object)->local;
     const struct schema *schema = &object->table->schema;
 
     apply_take(object);
     if (PLANT(crest_abort_applies_nothing) &&
-        local_status_of((struct local_ref){txn->writer, txn->mark}) == LOCAL_ABORTED)
+        local_status_of((struct local_ref){crest_txn(txn)->writer, crest_txn(txn)->mark}) == LOCAL_ABORTED)
         object->written_cells = 0;
     if (PLANT(crest_apply_unread) && local->pins > 1) object->written_cells = 0;
     object->addr = local->addr;
@@ -64,39 +65,42 @@ static void apply_begin(struct txn *txn, struct cache_object *object)
 /* An insert stays the only writer until it is applied. Under the lock. */
 static void insert_begin(struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     object->applier = true;
-    object->local->phase = LOCAL_APPLYING;
-    object->local->base_cells = 0;
-    if (PLANT(crest_insert_found_early)) object->local->addr = object->addr;
+    part->local->phase = LOCAL_APPLYING;
+    part->local->base_cells = 0;
+    if (PLANT(crest_insert_found_early)) part->local->addr = object->addr;
 }
 
 /* A transaction that looks at its versions from now on cannot ask this transaction any more. Under the lock. */
 static void versions_stamp(struct txn *txn, struct cache_object *object)
 {
-    for (uint32_t cells = object->local->held_cells; cells; cells &= cells - 1)
-        for (struct local_version *version = object->local->tails[__builtin_ctz(cells)]; version;
+    for (uint32_t cells = crest_of(object)->local->held_cells; cells; cells &= cells - 1)
+        for (struct local_version *version = crest_of(object)->local->tails[__builtin_ctz(cells)]; version;
              version = version->below) {
             if (!crest_is_own(txn, version->ref)) continue;
-            version->ts = atomic_load_explicit(&txn->writer->ts, memory_order_relaxed);
-            version->entry = txn->entry;
+            version->ts = atomic_load_explicit(&crest_txn(txn)->writer->ts, memory_order_relaxed);
+            version->entry = crest_txn(txn)->entry;
         }
 }
 
 static __attribute__((noinline)) void object_leave(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = part->local;
 
-    local_lock(home->local, local, home->ep);
-    if (object->version_count) versions_stamp(txn, object);
-    object->announced = false;
-    txn->announced_count--;
+    local_lock(own->local, local, home->ep);
+    if (part->version_count) versions_stamp(txn, object);
+    part->announced = false;
+    own->announced_count--;
     local->writers--;
-    local->commits += object->puts > 0;
+    local->commits += part->puts > 0;
     if (object->kind != CACHE_INSERT) object->written_cells = 0;
     bool long_held = local->tagged_cells && (local->commits >= CREST_HOLD_COMMITS ||
                                              fabric_now_ns(home->ep) - local->held_ns >= CREST_HOLD_NS);
-    if (object->bounded) long_held = false;
+    if (part->bounded) long_held = false;
     if (long_held && !PLANT(crest_never_drains) && local->phase == LOCAL_OPEN) local->phase = LOCAL_DRAINING;
     if (local->writers == 0) {
         if (txn_is_insert(object)) {
@@ -109,14 +113,14 @@ static __attribute__((noinline)) void object_leave(struct txn *txn, struct cache
             local_wake_all(local, home->sched);
         }
     }
-    local_unlock(home->local, local);
+    local_unlock(own->local, local);
 }
 
 void crest_leave(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
-        if (object->announced && !(object->sole && crest_sole_leave(txn, object))) object_leave(txn, object);
+    txn_each_object (txn, object)
+        if (crest_of(object)->announced && !(crest_of(object)->sole && crest_sole_leave(txn, object)))
+            object_leave(txn, object);
 }
 
 static void versions_free(struct txn *txn, struct local_version *version)
@@ -125,20 +129,22 @@ static void versions_free(struct txn *txn, struct local_version *version)
     while (version) {
         struct local_version *below = version->below;
         atomic_fetch_sub_explicit(&version->entry->versions, 1, memory_order_release);
-        arena_free(&home->local->arena, &home->magazine, version);
+        arena_free(&crest_txn(txn)->local->arena, &crest_home(home)->magazine, version);
         version = below;
     }
 }
 
 static __attribute__((noinline)) void object_applied(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = part->local;
 
     object->applier = false;
     object->held = 0;
     object->locked_cells = object->written_cells = 0;
-    local_lock(home->local, local, home->ep);
+    local_lock(own->local, local, home->ep);
     local->tagged_cells = 0;
     if (PLANT(crest_held_late)) local->held_cells = 0;
     local->exclusive = false;
@@ -146,35 +152,36 @@ static __attribute__((noinline)) void object_applied(struct txn *txn, struct cac
     if (txn_is_insert(object)) local->addr = object->addr; /* not before: a reader there may find it half written */
     if (txn_is_delete(object)) {
         local->base_cells = 0;
-        local_forget(home->local, local);
+        local_forget(own->local, local);
     }
     local_wake_all(local, home->sched);
     uint32_t slot = local->node.slot;
-    if (txn->ending) {
-        local_unpin(home->local, &home->magazine, local);
-        object->local = NULL;
+    if (own->ending) {
+        local_unpin(own->local, &crest_home(home)->magazine, local);
+        part->local = NULL;
     }
-    local_unlock_slot(home->local, slot);
-    versions_free(txn, object->applied);
-    object->applied = NULL;
+    local_unlock_slot(own->local, slot);
+    versions_free(txn, part->applied);
+    part->applied = NULL;
 }
 
 void crest_applied(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->applier) object_applied(txn, object);
 }
 
 static __attribute__((noinline)) void unpin(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    uint32_t slot = object->local->node.slot;
+    uint32_t slot = part->local->node.slot;
 
-    local_lock_slot(home->local, slot, home->ep);
-    local_unpin(home->local, &home->magazine, object->local);
-    object->local = NULL;
-    local_unlock_slot(home->local, slot);
+    local_lock_slot(own->local, slot, home->ep);
+    local_unpin(own->local, &crest_home(home)->magazine, part->local);
+    part->local = NULL;
+    local_unlock_slot(own->local, slot);
 }
 
 static __attribute__((noinline)) void claims_give(struct txn *txn)
@@ -182,23 +189,22 @@ static __attribute__((noinline)) void claims_give(struct txn *txn)
     struct txn_home *home = txn->home;
     for (uint32_t i = 0; i < txn->cache.locked_end; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
-        if (!bucket->claimed) continue;
-        struct local_slot *slot = local_lock_slot(home->local, bucket->claim.slot, home->ep);
-        local_unlink(slot, &bucket->claim);
+        if (!crest_bucket(bucket)->claimed) continue;
+        struct local_slot *slot = local_lock_slot(crest_txn(txn)->local, crest_bucket(bucket)->claim.slot, home->ep);
+        local_unlink(slot, &crest_bucket(bucket)->claim);
         local_unlock_word(&slot->lock);
-        bucket->claimed = false;
+        crest_bucket(bucket)->claimed = false;
     }
 }
 
 static __attribute__((noinline)) void objects_end(struct txn *txn, bool durable)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (object->sole)
+    txn_each_object (txn, object) {
+        if (crest_of(object)->sole)
             crest_sole_give_back(txn, object, durable);
         else if (object->applier)
             object_applied(txn, object);
-        else if (object->local && !(PLANT(crest_reader_stays) && durable && !txn->entry))
+        else if (crest_of(object)->local && !(PLANT(crest_reader_stays) && durable && !crest_txn(txn)->entry))
             unpin(txn, object);
     }
     if (txn->cache.locked_end) claims_give(txn);
@@ -206,21 +212,23 @@ static __attribute__((noinline)) void objects_end(struct txn *txn, bool durable)
 
 void crest_end(struct txn *txn, bool durable)
 {
-    if (txn->alone && durable)
+    struct crest_txn *own = crest_txn(txn);
+    if (own->alone && durable)
         crest_sole_end_all(txn);
     else
         objects_end(txn, durable);
-    if (durable && txn->entry) atomic_fetch_sub_explicit(&txn->entry->versions, 1, memory_order_release);
+    if (durable && own->entry) atomic_fetch_sub_explicit(&own->entry->versions, 1, memory_order_release);
 }
 
 /* ---- without effect ---- */
 
 static void versions_take_back(struct txn *txn, struct cache_object *object)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = crest_of(object)->local;
 
-    local_lock(home->local, local, home->ep);
+    local_lock(own->local, local, home->ep);
     for (uint32_t cells = local->held_cells; cells; cells &= cells - 1)
         for (struct local_version **at = &local->tails[__builtin_ctz(cells)], *version; (version = *at) != NULL;) {
             if (!crest_is_own(txn, version->ref)) {
@@ -228,18 +236,17 @@ static void versions_take_back(struct txn *txn, struct cache_object *object)
                 continue;
             }
             *at = version->below;
-            arena_free(&home->local->arena, &home->magazine, version);
+            arena_free(&own->local->arena, &crest_home(home)->magazine, version);
         }
-    local_unlock(home->local, local);
-    object->version_count = 0;
+    local_unlock(own->local, local);
+    crest_of(object)->version_count = 0;
 }
 
 static void versions_drop(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (object->sole) crest_sole_close(txn, object);
-        if (object->sole || !object->version_count || PLANT(crest_abort_kept)) continue;
+    txn_each_object (txn, object) {
+        if (crest_of(object)->sole) crest_sole_close(txn, object);
+        if (crest_of(object)->sole || !crest_of(object)->version_count || PLANT(crest_abort_kept)) continue;
         versions_take_back(txn, object);
     }
 }
@@ -247,12 +254,11 @@ static void versions_drop(struct txn *txn)
 /* What would have changed the pool does not. */
 static void changes_drop(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    txn_each_object (txn, object) {
         if (object->kind != CACHE_ACCESS) object->state = CACHE_DECLARED;
         object->kind = CACHE_ACCESS;
         object->written_cells = 0;
-        object->puts = 0;
+        crest_of(object)->puts = 0;
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) txn_bucket(txn, (int32_t)i)->dirty = false;
 }
@@ -260,25 +266,24 @@ static void changes_drop(struct txn *txn)
 static void fetches_end(struct txn *txn)
 {
     struct txn_home *home = txn->home;
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
-        if (!object->claimed) continue;
-        local_lock(home->local, object->local, home->ep);
-        object->claimed = object->local->fetching = false;
-        local_wake_all(object->local, home->sched);
-        local_unlock(home->local, object->local);
+    txn_each_object (txn, object) {
+        if (!crest_of(object)->claimed) continue;
+        local_lock(crest_txn(txn)->local, crest_of(object)->local, home->ep);
+        crest_of(object)->claimed = crest_of(object)->local->fetching = false;
+        local_wake_all(crest_of(object)->local, home->sched);
+        local_unlock(crest_txn(txn)->local, crest_of(object)->local);
     }
 }
 
 void crest_release(struct coro *co, struct txn *txn)
 {
     crest_unlock_slots(txn);
-    local_status_set(txn->writer, LOCAL_ABORTED, txn->home->sched);
+    local_status_set(crest_txn(txn)->writer, LOCAL_ABORTED, txn->home->sched);
     versions_drop(txn);
     txn_release_own(co, txn);
     fetches_end(txn);
     changes_drop(txn);
-    txn->ending = true;
+    crest_txn(txn)->ending = true;
     crest_leave(txn);
     txn_apply(co, txn, 0);
     crest_end(txn, false);

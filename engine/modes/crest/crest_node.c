@@ -45,36 +45,37 @@ uint64_t crest_bytes_touched(const struct node *node) { return arena_touched(&cr
 
 int crest_worker_open(struct txn_home *home, struct cellar_error *error)
 {
-    (void)error;
-    home->local = crest_local_of(home->node);
-    arena_join(&home->local->arena, &home->magazine);
+    struct crest_home *own = home->own = calloc(1, sizeof *own);
+    if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's part of the record cache");
+    own->local = crest_local_of(home->node);
+    arena_join(&own->local->arena, &own->magazine);
     return 0;
 }
 
+void crest_worker_close(struct txn_home *home) { free(home->own); }
+
 int crest_attach(struct txn *txn, uint32_t index)
 {
-    struct fabric *fabric = txn->home->ep->fabric;
+    struct crest_txn *own = crest_txn(txn);
     (void)index;
-    txn->writer = lazy_map(sizeof *txn->writer);
-    txn->waits = lazy_map(TXN_REFS_MAX * sizeof *txn->waits);
-    txn->deps = lazy_map(TXN_REFS_MAX * sizeof *txn->deps);
-    txn->parts = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->parts);
-    txn->locked = lazy_map(CACHE_OBJECTS_MAX * sizeof *txn->locked);
-    txn->settle_image = lazy_map(LAYOUT_RECORD_BYTES_MAX);
-    if (!txn->writer || !txn->waits || !txn->deps || !txn->parts || !txn->locked || !txn->settle_image)
-        return -CELLAR_ERR_NOMEM;
-    txn->writer->coordinator = txn->log.coordinator;
-    logring_open(&txn->ring);
-    int rc = fabric_register_local(fabric, &txn->ring.word, sizeof txn->ring.word);
-    return rc ? rc : fabric_register_local(fabric, txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
+    own->local = crest_home(txn->home)->local;
+    own->writer = lazy_map(sizeof *own->writer);
+    own->waits = lazy_map(CREST_REFS_MAX * sizeof *own->waits);
+    own->deps = lazy_map(CREST_REFS_MAX * sizeof *own->deps);
+    own->parts = lazy_map(CACHE_OBJECTS_MAX * sizeof *own->parts);
+    own->locked = lazy_map(CACHE_OBJECTS_MAX * sizeof *own->locked);
+    if (!own->writer || !own->waits || !own->deps || !own->parts || !own->locked) return -CELLAR_ERR_NOMEM;
+    own->writer->coordinator = txn->log.coordinator;
+    logring_open(&own->ring);
+    return fabric_register_local(txn->home->ep->fabric, &own->ring.word, sizeof own->ring.word);
 }
 
 void crest_detach(struct txn *txn)
 {
-    lazy_unmap(txn->writer, sizeof *txn->writer);
-    lazy_unmap(txn->waits, TXN_REFS_MAX * sizeof *txn->waits);
-    lazy_unmap(txn->deps, TXN_REFS_MAX * sizeof *txn->deps);
-    lazy_unmap(txn->parts, CACHE_OBJECTS_MAX * sizeof *txn->parts);
-    lazy_unmap(txn->locked, CACHE_OBJECTS_MAX * sizeof *txn->locked);
-    lazy_unmap(txn->settle_image, LAYOUT_RECORD_BYTES_MAX);
+    struct crest_txn *own = crest_txn(txn);
+    lazy_unmap(own->writer, sizeof *own->writer);
+    lazy_unmap(own->waits, CREST_REFS_MAX * sizeof *own->waits);
+    lazy_unmap(own->deps, CREST_REFS_MAX * sizeof *own->deps);
+    lazy_unmap(own->parts, CACHE_OBJECTS_MAX * sizeof *own->parts);
+    lazy_unmap(own->locked, CACHE_OBJECTS_MAX * sizeof *own->locked);
 }

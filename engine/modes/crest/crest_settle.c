@@ -6,14 +6,14 @@
 
 #define SIGHT (1ull << LOCAL_SIGHTS_BITS)
 
-void crest_returned(struct txn *txn) { atomic_fetch_sub(&txn->home->local->returning, 1); }
+void crest_returned(struct txn *txn) { atomic_fetch_sub(&crest_txn(txn)->local->returning, 1); }
 
 bool crest_returns(struct txn *txn)
 {
-    struct local *local = txn->home->local;
+    struct local *local = crest_txn(txn)->local;
     atomic_fetch_add(&local->returning, 1);
     uint64_t sights = atomic_load(&local->sights);
-    if ((sights == txn->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
+    if ((sights == crest_txn(txn)->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
     crest_returned(txn);
     return false;
 }
@@ -21,11 +21,11 @@ bool crest_returns(struct txn *txn)
 /* Coordinators that have begun to give tags back are awaited: that takes one batch. One that begins now will look. */
 bool crest_settle(struct coro *co, struct txn *txn)
 {
-    struct local *local = txn->home->local;
+    struct local *local = crest_txn(txn)->local;
     atomic_fetch_add(&local->sights, SIGHT + 1);
     while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
         sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
     return true; /* INV-LOCAL-3 */
 }
 
-void crest_settled(struct txn *txn) { atomic_fetch_add(&txn->home->local->sights, SIGHT - 1); }
+void crest_settled(struct txn *txn) { atomic_fetch_add(&crest_txn(txn)->local->sights, SIGHT - 1); }

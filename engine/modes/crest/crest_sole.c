@@ -28,6 +28,11 @@ enum crest_sole_state {
     CREST_READY,
     CREST_SHARING, /* another one is putting an object in its place, right now */
 };
+/* Whose node stands in the hash. */
+static struct cache_object *owned_of(struct local_node *node)
+{
+    return (void *)((uint8_t *)node - offsetof(struct crest_object, node));
+}
 static bool is_object(uintptr_t shared) { return shared > CREST_SHARING; }
 
 static struct local_ref own_ref(struct local_writer *writer)
@@ -45,17 +50,21 @@ static uint32_t cells_count(uint32_t cells)
 
 bool crest_sole_begin(struct txn *txn, struct cache_object *object)
 {
-    if (object->kind != CACHE_ACCESS || object->local || object->sole) return false;
-    object->want_read = object->read_cells | object->write_cells;
-    object->want_lock = object->write_cells | (txn->lock_reads ? object->read_cells : 0);
-    object->announced = object->want_lock != 0;
-    object->owner = txn->writer;
-    object->node.kind = LOCAL_SOLE;
-    atomic_store_explicit(&object->shared, CREST_BUSY, memory_order_relaxed);
-    bool sole = local_link_first(txn->home->local, &object->node, txn->home->ep);
-    object->sole = object->busy = sole;
-    if (!sole) object->announced = false;
-    txn->announced_count += object->announced;
+    struct crest_object *part = crest_of(object);
+    struct crest_txn *own = crest_txn(txn);
+    if (object->kind != CACHE_ACCESS || part->local || part->sole) return false;
+    part->want_read = object->read_cells | object->write_cells;
+    part->want_lock = object->write_cells | (own->lock_reads ? object->read_cells : 0);
+    part->announced = part->want_lock != 0;
+    part->owner = own->writer;
+    part->node.table = object->table;
+    part->node.key = object->key;
+    part->node.kind = LOCAL_SOLE;
+    atomic_store_explicit(&part->shared, CREST_BUSY, memory_order_relaxed);
+    bool sole = local_link_first(own->local, &part->node, txn->home->ep);
+    part->sole = object->busy = sole;
+    if (!sole) part->announced = false;
+    own->announced_count += part->announced;
     return sole;
 }
 
@@ -63,26 +72,27 @@ bool crest_sole_begin(struct txn *txn, struct cache_object *object)
 
 static void versions_free(struct txn_home *home, struct local_version **tails, uint32_t cells)
 {
-    for (; cells; cells &= cells - 1) arena_free(&home->local->arena, &home->magazine, tails[__builtin_ctz(cells)]);
+    for (; cells; cells &= cells - 1)
+        arena_free(&crest_home(home)->local->arena, &crest_home(home)->magazine, tails[__builtin_ctz(cells)]);
 }
 
 /* A version for each cell that the owner has put. False, and none, without memory. */
 static bool versions_make(struct txn_home *home, struct local_object *local, const struct cache_object *owned)
 {
-    struct local_ref ref = own_ref(owned->owner);
+    struct local_ref ref = own_ref(crest_of(owned)->owner);
     uint32_t made = 0;
 
     for (uint32_t cells = owned->written_cells; cells; cells &= cells - 1) {
         uint32_t number = (uint32_t)__builtin_ctz(cells);
-        local->tails[number] =
-            local_version_new(home->local, &home->magazine, &owned->table->schema.cells[number], owned->image, ref);
+        local->tails[number] = local_version_new(crest_home(home)->local, &crest_home(home)->magazine,
+                                                 &owned->table->schema.cells[number], owned->image, ref);
         if (!local->tails[number]) {
             versions_free(home, local->tails, made);
             return false;
         }
         made |= 1u << number;
     }
-    if (made) local_exec_ts_take(home->local, ref.writer);
+    if (made) local_exec_ts_take(crest_home(home)->local, ref.writer);
     return true;
 }
 
@@ -107,7 +117,7 @@ static bool publish(struct txn_home *home, struct local_object *local, const str
 {
     if (!owned->fetched_cells) return true; /* tags, if it took any, are its own */
     if (!versions_make(home, local, owned)) return false;
-    base_copy(local, owned, owned->written_cells | owned->spoiled_cells);
+    base_copy(local, owned, owned->written_cells | crest_of(owned)->spoiled_cells);
     local->held_cells = local->tagged_cells = owned->locked_cells;
     local->held_ns = local->base_ns;
     return true;
@@ -115,30 +125,30 @@ static bool publish(struct txn_home *home, struct local_object *local, const str
 
 struct local_object *crest_sole_share(struct txn_home *home, struct local_node *node)
 {
-    struct cache_object *owned = (struct cache_object *)node;
-    struct local_object *local = local_object_new(home->local, &home->magazine, node);
+    struct cache_object *owned = owned_of(node);
+    struct local_object *local = local_object_new(crest_home(home)->local, &crest_home(home)->magazine, node);
 
     if (!local) return NULL;
-    bool memory = local_expand(home->local, &home->magazine, local);
+    bool memory = local_expand(crest_home(home)->local, &crest_home(home)->magazine, local);
     if (memory) {
-        uintptr_t was = atomic_exchange(&owned->shared, CREST_SHARING);
+        uintptr_t was = atomic_exchange(&crest_of(owned)->shared, CREST_SHARING);
         fabric_preempt(home->ep);
-        local->base_ns = owned->owner->begin_ns;
+        local->base_ns = crest_of(owned)->owner->begin_ns;
         local->fetching = was == CREST_BUSY;
-        if (local->fetching) atomic_store_explicit(&owned->owner->wanted, true, memory_order_relaxed);
+        if (local->fetching) atomic_store_explicit(&crest_of(owned)->owner->wanted, true, memory_order_relaxed);
         memory = local->fetching || publish(home, local, owned);
-        if (!memory) atomic_store(&owned->shared, was);
+        if (!memory) atomic_store(&crest_of(owned)->shared, was);
     }
     if (!memory) {
-        local_object_free(home->local, &home->magazine, local);
+        local_object_free(crest_home(home)->local, &crest_home(home)->magazine, local);
         return NULL;
     }
     local->pins = 1;
-    local->writers = owned->announced;
-    struct local_slot *slot = &home->local->slots[node->slot];
+    local->writers = crest_of(owned)->announced;
+    struct local_slot *slot = &crest_home(home)->local->slots[node->slot];
     local_unlink(slot, node);
     local_link(slot, &local->node);
-    atomic_store(&owned->shared, (uintptr_t)local);
+    atomic_store(&crest_of(owned)->shared, (uintptr_t)local);
     return local;
 }
 
@@ -147,18 +157,20 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
 /* Another one has put an object in its place, and made base and versions of what the copy stood for. */
 static __attribute__((noinline)) void lost(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
+    struct crest_txn *own = crest_txn(txn);
     uint32_t versions = object->fetched_cells ? cells_count(object->written_cells) : 0;
 
-    object->local = (struct local_object *)atomic_load_explicit(&object->shared, memory_order_acquire);
-    object->sole = object->busy = false;
-    object->version_count = versions;
-    object->puts = versions > 0;
-    if (txn->entry)
-        atomic_fetch_add_explicit(&txn->entry->versions, versions, memory_order_relaxed);
+    part->local = (struct local_object *)atomic_load_explicit(&part->shared, memory_order_acquire);
+    part->sole = object->busy = false;
+    part->version_count = versions;
+    part->puts = versions > 0;
+    if (own->entry)
+        atomic_fetch_add_explicit(&own->entry->versions, versions, memory_order_relaxed);
     else
-        txn->version_count += versions;
-    object->ref_cells = object->fetched_cells;
-    object->own_read = true;
+        own->version_count += versions;
+    part->ref_cells = object->fetched_cells;
+    part->own_read = true;
     if (!object->fetched_cells) return;
     object->held = 0;
     object->locked_cells = 0;
@@ -173,7 +185,7 @@ static bool make_busy(struct txn *txn, struct cache_object *object)
     fabric_preempt(txn->home->ep);
     for (uint32_t spins = 0;; spins++) {
         uintptr_t shared = CREST_READY;
-        object->busy = atomic_compare_exchange_strong(&object->shared, &shared, CREST_BUSY);
+        object->busy = atomic_compare_exchange_strong(&crest_of(object)->shared, &shared, CREST_BUSY);
         if (object->busy) return true;
         if (is_object(shared)) break;
         local_spin(txn->home->ep, spins);
@@ -185,17 +197,18 @@ static bool make_busy(struct txn *txn, struct cache_object *object)
 /* Others wait for it already. */
 static __attribute__((noinline)) bool ready_shared(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
 
-    local_lock_slot(home->local, object->node.slot, home->ep);
-    struct local_object *local = (struct local_object *)atomic_load(&object->shared);
+    local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
+    struct local_object *local = (struct local_object *)atomic_load(&part->shared);
     bool memory = publish(home, local, object);
     if (memory) {
         lost(txn, object);
         local->fetching = false;
         local_wake_all(local, home->sched);
     }
-    local_unlock_slot(home->local, object->node.slot);
+    local_unlock_slot(crest_txn(txn)->local, part->node.slot);
     return memory;
 }
 
@@ -204,7 +217,8 @@ bool crest_sole_ready(struct txn *txn, struct cache_object *object)
     uintptr_t busy = CREST_BUSY;
 
     fabric_preempt(txn->home->ep);
-    if (!atomic_compare_exchange_strong(&object->shared, &busy, CREST_READY)) return ready_shared(txn, object);
+    if (!atomic_compare_exchange_strong(&crest_of(object)->shared, &busy, CREST_READY))
+        return ready_shared(txn, object);
     object->busy = false;
     return true;
 }
@@ -212,17 +226,18 @@ bool crest_sole_ready(struct txn *txn, struct cache_object *object)
 void crest_sole_look(struct txn *txn, struct cache_object *object)
 {
     fabric_preempt(txn->home->ep);
-    if (is_object(atomic_load(&object->shared)) && !PLANT(crest_sole_unlooked)) lost(txn, object);
+    if (is_object(atomic_load(&crest_of(object)->shared)) && !PLANT(crest_sole_unlooked)) lost(txn, object);
 }
 
 bool crest_sole_give_up(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
 
-    local_lock_slot(home->local, object->node.slot, home->ep);
+    local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
     bool memory =
-        is_object(atomic_load_explicit(&object->shared, memory_order_relaxed)) || crest_sole_share(home, &object->node);
-    local_unlock_slot(home->local, object->node.slot);
+        is_object(atomic_load_explicit(&part->shared, memory_order_relaxed)) || crest_sole_share(home, &part->node);
+    local_unlock_slot(crest_txn(txn)->local, part->node.slot);
     if (!memory) return false;
     if (object->busy) return crest_sole_ready(txn, object);
     lost(txn, object);
@@ -231,17 +246,19 @@ bool crest_sole_give_up(struct txn *txn, struct cache_object *object)
 
 int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells)
 {
-    bool ready = object->sole && !PLANT(crest_sole_put_ready);
-    if (ready && make_busy(txn, object)) txn->puts_late = true;
-    if (object->sole) return 0;
-    object->put_cells |= cells;
-    txn->puts_late = txn->puts_late || !object->locked;
+    struct crest_object *part = crest_of(object);
+    struct crest_txn *own = crest_txn(txn);
+    bool ready = part->sole && !PLANT(crest_sole_put_ready);
+    if (ready && make_busy(txn, object)) own->puts_late = true;
+    if (part->sole) return 0;
+    part->put_cells |= cells;
+    own->puts_late = own->puts_late || !part->locked;
     return 0;
 }
 
 void crest_sole_drop(struct cache_object *object)
 {
-    object->spoiled_cells |= object->written_cells;
+    crest_of(object)->spoiled_cells |= object->written_cells;
     object->written_cells = 0;
 }
 
@@ -260,53 +277,55 @@ void crest_sole_close(struct txn *txn, struct cache_object *object)
 
 void crest_sole_refresh(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    if (object->busy) return; /* no other has been told what was read */
-    local_lock_slot(home->local, object->node.slot, home->ep);
-    if (is_object(atomic_load_explicit(&object->shared, memory_order_relaxed))) lost(txn, object);
-    local_unlock_slot(home->local, object->node.slot);
+    if (object->busy) return; /* nobody has been told what was read */
+    local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
+    if (is_object(atomic_load_explicit(&part->shared, memory_order_relaxed))) lost(txn, object);
+    local_unlock_slot(crest_txn(txn)->local, part->node.slot);
 }
 
 /* Others have it, too, and wait for what has become of it if it is BUSY. Under the lock. */
 static __attribute__((noinline)) void hand_over(struct txn *txn, struct cache_object *object, bool applied)
 {
-    struct local_object *local = (struct local_object *)atomic_load(&object->shared);
+    struct local_object *local = (struct local_object *)atomic_load(&crest_of(object)->shared);
 
-    if (object->announced) local->writers--;
+    if (crest_of(object)->announced) local->writers--;
     local_reopen(local);
     if (object->busy) {
         if (applied) base_copy(local, object, 0);
         for (uint32_t cells = applied ? object->written_cells : 0; cells; cells &= cells - 1)
-            local->origins[__builtin_ctz(cells)] = own_ref(txn->writer);
+            local->origins[__builtin_ctz(cells)] = own_ref(crest_txn(txn)->writer);
         local->fetching = false;
         local_wake_all(local, txn->home->sched);
     }
-    local_unpin(txn->home->local, &txn->home->magazine, local);
+    local_unpin(crest_txn(txn)->local, &crest_home(txn->home)->magazine, local);
 }
 
 void crest_sole_give_back(struct txn *txn, struct cache_object *object, bool applied)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    struct local_slot *slot = local_lock_slot(home->local, object->node.slot, home->ep);
+    struct local_slot *slot = local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
 
-    if (is_object(atomic_load_explicit(&object->shared, memory_order_relaxed)))
+    if (is_object(atomic_load_explicit(&part->shared, memory_order_relaxed)))
         hand_over(txn, object, applied);
     else
-        local_unlink(slot, &object->node);
+        local_unlink(slot, &part->node);
     local_unlock_word(&slot->lock);
 }
 
 void crest_sole_end_all(struct txn *txn)
 {
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
-        if (object->sole) crest_sole_give_back(txn, object, true);
+    txn_each_object (txn, object)
+        if (crest_of(object)->sole) crest_sole_give_back(txn, object, true);
 }
 
 void crest_sole_end(struct txn *txn, struct cache_object *object, bool applied)
 {
+    struct crest_object *part = crest_of(object);
     crest_sole_give_back(txn, object, applied);
-    txn->announced_count -= object->announced;
-    object->announced = false;
-    object->sole = object->busy = false;
+    crest_txn(txn)->announced_count -= part->announced;
+    part->announced = false;
+    part->sole = object->busy = false;
 }

@@ -16,7 +16,7 @@ static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref re
     ref.mark = ref.mark >> LOCAL_PUTS_BITS << LOCAL_PUTS_BITS; /* whose, not which */
     for (uint32_t i = *count > 64 ? *count - 64 : 0; i < *count; i++)
         if (local_ref_same(refs[i], ref)) return true;
-    if (*count == TXN_REFS_MAX) return false;
+    if (*count == CREST_REFS_MAX) return false;
     refs[(*count)++] = ref;
     return true;
 }
@@ -27,18 +27,19 @@ static bool ref_add(struct local_ref *refs, uint32_t *count, struct local_ref re
  */
 static enum crest_taken meet(struct txn *txn, const struct local_version *version, bool read)
 {
+    struct crest_txn *own = crest_txn(txn);
     enum local_status status = local_status_of(version->ref);
 
-    if (version->ref.writer == txn->writer || status == LOCAL_ABORTED) return CREST_TAKEN;
+    if (version->ref.writer == own->writer || status == LOCAL_ABORTED) return CREST_TAKEN;
     if (local_undecided(status)) {
-        uint64_t own_ts = atomic_load_explicit(&txn->writer->exec_ts, memory_order_relaxed);
+        uint64_t own_ts = atomic_load_explicit(&own->writer->exec_ts, memory_order_relaxed);
         uint64_t exec_ts = atomic_load_explicit(&version->ref.writer->exec_ts, memory_order_relaxed);
         if (own_ts && exec_ts > own_ts && !PLANT(crest_later_awaited)) return CREST_TAKEN_LATER;
         bool awaited = !read || !PLANT(crest_read_unawaited);
-        if (awaited && !ref_add(txn->waits, &txn->wait_count, version->ref)) return CREST_TAKEN_TOO_MANY;
+        if (awaited && !ref_add(own->waits, &own->wait_count, version->ref)) return CREST_TAKEN_TOO_MANY;
     }
     if (read && status != LOCAL_DURABLE && !PLANT(crest_dep_forgotten) &&
-        !ref_add(txn->deps, &txn->dep_count, version->ref))
+        !ref_add(own->deps, &own->dep_count, version->ref))
         return CREST_TAKEN_TOO_MANY;
     return CREST_TAKEN;
 }
@@ -52,19 +53,20 @@ static struct local_version *newest(struct local_version *version)
 /* The newest version of one cell, into the own copy. */
 static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, uint32_t number)
 {
-    const struct local_object *local = object->local;
+    struct crest_object *part = crest_of(object);
+    const struct local_object *local = part->local;
     const struct schema *schema = &object->table->schema;
     const struct schema_cell *cell = &schema->cells[number];
     const struct local_version *version = newest(local->tails[number]);
     uint8_t *at = object->image + cell->offset;
 
     if (version) {
-        bool deleted = version->tombstone && version->ref.writer != txn->writer;
+        bool deleted = version->tombstone && version->ref.writer != crest_txn(txn)->writer;
         if (deleted && !PLANT(crest_tombstone_ignored)) return CREST_TAKEN_DELETED;
         enum crest_taken taken = meet(txn, version, true);
         if (taken != CREST_TAKEN) return taken;
-        object->refs[number] = version->ref;
-        object->own_read = false;
+        part->refs[number] = version->ref;
+        part->own_read = false;
         memcpy(at, version->bytes, record_cell_bytes(cell));
         uint16_t to_be = layout_en_next(record_header(local->image)->en[number]);
         record_version_set(schema, object->image, number,
@@ -72,14 +74,14 @@ static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, 
     } else {
         if (local->gone) return CREST_TAKEN_DELETED;
         if (!((local->base_cells & ~local->hollow_cells) >> number & 1)) return CREST_TAKEN_MISSING;
-        object->refs[number] = local->origins[number];
+        part->refs[number] = local->origins[number];
         if (!(object->fetched_cells >> number & 1) ||
             record_version(schema, object->image, number) != record_version(schema, local->image, number)) {
             memcpy(at, local->image + cell->offset, record_cell_bytes(cell));
-            object->own_read = false;
+            part->own_read = false;
         }
         record_header(object->image)->en[number] = record_header(local->image)->en[number];
-        if (object->refs[number].writer) object->own_read = false;
+        if (part->refs[number].writer) part->own_read = false;
     }
     return CREST_TAKEN;
 }
@@ -91,7 +93,7 @@ static enum crest_taken cell_take(struct txn *txn, struct cache_object *object, 
 static enum crest_taken order_behind(struct txn *txn, const struct local_version *version)
 {
     enum crest_taken taken = CREST_TAKEN;
-    for (; version && version->ref.writer != txn->writer && taken == CREST_TAKEN; version = version->below)
+    for (; version && version->ref.writer != crest_txn(txn)->writer && taken == CREST_TAKEN; version = version->below)
         taken = meet(txn, version, false);
     return taken;
 }
@@ -99,20 +101,21 @@ static enum crest_taken order_behind(struct txn *txn, const struct local_version
 /* Under the lock: the declared cells that it has not taken yet. */
 static enum crest_taken object_take(struct txn *txn, struct cache_object *object)
 {
-    uint32_t cells = crest_cells_declared(object) & ~object->ref_cells;
+    struct crest_object *part = crest_of(object);
+    uint32_t cells = crest_cells_declared(object) & ~part->ref_cells;
     enum crest_taken taken = CREST_TAKEN;
 
     fabric_work(txn->home->ep, 1);
     for (uint32_t left = cells; left && taken == CREST_TAKEN; left &= left - 1)
         taken = cell_take(txn, object, (uint32_t)__builtin_ctz(left));
     for (uint32_t left = crest_cells_to_lock(txn, object); left && taken == CREST_TAKEN; left &= left - 1)
-        taken = order_behind(txn, object->local->tails[__builtin_ctz(left)]);
+        taken = order_behind(txn, part->local->tails[__builtin_ctz(left)]);
     if (taken == CREST_TAKEN) {
-        object->ref_cells |= cells;
+        part->ref_cells |= cells;
         object->fetched_cells |= cells;
         object->state = CACHE_PRESENT;
         /* Another worker may have fetched it: this one is to find it alone next time. */
-        if (!object->hinted) addrcache_put(txn->home->addrs, object->table->id, object->key, object->local->addr);
+        if (!object->hinted) addrcache_put(txn->home->addrs, object->table->id, object->key, part->local->addr);
         object->hinted = true;
     }
     return taken;
@@ -124,57 +127,64 @@ static void sort_by_slot(struct cache_object **objects, uint32_t count)
         for (uint32_t i = gap; i < count; i++) {
             struct cache_object *object = objects[i];
             uint32_t at = i;
-            for (; at >= gap && objects[at - gap]->node.slot > object->node.slot; at -= gap)
+            for (; at >= gap && crest_of(objects[at - gap])->node.slot > crest_of(object)->node.slot; at -= gap)
                 objects[at] = objects[at - gap];
             objects[at] = object;
         }
 }
 
+/* The slot of the i-th object to be locked, which no earlier one has. */
+static bool slot_first(const struct crest_txn *own, uint32_t i)
+{
+    return i == 0 || crest_of(own->locked[i])->node.slot != crest_of(own->locked[i - 1])->node.slot;
+}
+
 void crest_unlock_slots(struct txn *txn)
 {
-    for (uint32_t i = 0; i < txn->locked_count; i++) {
-        txn->locked[i]->locked = false;
-        if (i == 0 || txn->locked[i]->node.slot != txn->locked[i - 1]->node.slot)
-            local_unlock(txn->home->local, txn->locked[i]->local);
+    struct crest_txn *own = crest_txn(txn);
+    for (uint32_t i = 0; i < own->locked_count; i++) {
+        crest_of(own->locked[i])->locked = false;
+        if (slot_first(own, i)) local_unlock(own->local, crest_of(own->locked[i])->local);
     }
-    txn->locked_count = 0;
+    own->locked_count = 0;
 }
 
 static void lock_slots(struct txn *txn)
 {
-    sort_by_slot(txn->locked, txn->locked_count);
-    for (uint32_t i = 0; i < txn->locked_count; i++) {
-        txn->locked[i]->locked = true;
-        if (i == 0 || txn->locked[i]->node.slot != txn->locked[i - 1]->node.slot)
-            local_lock(txn->home->local, txn->locked[i]->local, txn->home->ep);
+    struct crest_txn *own = crest_txn(txn);
+    sort_by_slot(own->locked, own->locked_count);
+    for (uint32_t i = 0; i < own->locked_count; i++) {
+        crest_of(own->locked[i])->locked = true;
+        if (slot_first(own, i)) local_lock(own->local, crest_of(own->locked[i])->local, txn->home->ep);
     }
 }
 
 enum crest_taken crest_take(struct txn *txn)
 {
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
     enum crest_taken taken = CREST_TAKEN;
     bool shared = false;
 
     /* Objects to read one by one; then those to write, all locked, until the block ends. */
-    for (uint32_t i = 0; i < txn->part_count && taken == CREST_TAKEN; i++) {
-        struct cache_object *object = txn->parts[i];
-        if (!object->local || object->busy || !crest_is_shared(object)) continue;
+    for (uint32_t i = 0; i < own->part_count && taken == CREST_TAKEN; i++) {
+        struct cache_object *object = own->parts[i];
+        if (!crest_of(object)->local || object->busy || !crest_is_shared(object)) continue;
         shared = true;
-        if (object->announced) {
-            txn->locked[txn->locked_count++] = object;
+        if (crest_of(object)->announced) {
+            own->locked[own->locked_count++] = object;
             continue;
         }
-        local_lock(home->local, object->local, home->ep);
+        local_lock(own->local, crest_of(object)->local, home->ep);
         taken = object_take(txn, object);
-        local_unlock(home->local, object->local);
+        local_unlock(own->local, crest_of(object)->local);
     }
-    if (taken != CREST_TAKEN) txn->locked_count = 0;
+    if (taken != CREST_TAKEN) own->locked_count = 0;
     if (taken != CREST_TAKEN || !shared) return taken;
     lock_slots(txn);
-    for (uint32_t i = 0; i < txn->locked_count && taken == CREST_TAKEN; i++) taken = object_take(txn, txn->locked[i]);
+    for (uint32_t i = 0; i < own->locked_count && taken == CREST_TAKEN; i++) taken = object_take(txn, own->locked[i]);
     if (taken != CREST_TAKEN) crest_unlock_slots(txn);
-    if (taken == CREST_TAKEN) local_exec_ts_take(home->local, txn->writer);
+    if (taken == CREST_TAKEN) local_exec_ts_take(own->local, own->writer);
     return taken;
 }
 
@@ -183,55 +193,58 @@ enum crest_taken crest_take(struct txn *txn)
 /* Under the lock. False without memory. */
 static bool version_put(struct txn *txn, struct cache_object *object, uint32_t number)
 {
+    struct crest_object *part = crest_of(object);
+    struct crest_txn *own = crest_txn(txn);
     struct txn_home *home = txn->home;
-    struct local_object *local = object->local;
+    struct local_object *local = part->local;
 
-    if (object->puts == (1 << LOCAL_PUTS_BITS) - 1) return false;
-    struct local_ref ref = {txn->writer, txn->mark + object->puts + 1};
-    struct local_version *version =
-        local_version_new(home->local, &home->magazine, &object->table->schema.cells[number], object->image, ref);
+    if (part->puts == (1 << LOCAL_PUTS_BITS) - 1) return false;
+    struct local_ref ref = {own->writer, own->mark + part->puts + 1};
+    struct local_version *version = local_version_new(own->local, &crest_home(home)->magazine,
+                                                      &object->table->schema.cells[number], object->image, ref);
     if (!version) return false;
     version->tombstone = object->kind == CACHE_DELETE;
     version->below = local->tails[number];
     local->tails[number] = version;
-    object->version_count++;
-    txn->version_count++;
+    part->version_count++;
+    own->version_count++;
     return true;
 }
 
 static bool versions_put(struct txn *txn, struct cache_object *object)
 {
-    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : object->put_cells;
+    struct crest_object *part = crest_of(object);
+    uint32_t cells = object->kind == CACHE_DELETE ? object->table->schema.all_cells : part->put_cells;
     bool all = true;
 
-    object->put_cells = 0;
+    part->put_cells = 0;
     for (; cells && all; cells &= cells - 1) all = version_put(txn, object, (uint32_t)__builtin_ctz(cells));
-    object->puts++;
+    part->puts++;
     return all;
 }
 
 /* Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there. */
 static enum crest_taken put_late(struct txn *txn, struct cache_object *object)
 {
+    struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
     enum crest_taken taken = CREST_TAKEN;
 
-    local_lock(home->local, object->local, home->ep);
-    for (uint32_t cells = object->put_cells; cells && taken == CREST_TAKEN; cells &= cells - 1)
-        taken = order_behind(txn, object->local->tails[__builtin_ctz(cells)]);
+    local_lock(crest_txn(txn)->local, part->local, home->ep);
+    for (uint32_t cells = part->put_cells; cells && taken == CREST_TAKEN; cells &= cells - 1)
+        taken = order_behind(txn, part->local->tails[__builtin_ctz(cells)]);
     if (taken == CREST_TAKEN && !versions_put(txn, object)) taken = CREST_TAKEN_TOO_MANY;
-    local_unlock(home->local, object->local);
+    local_unlock(crest_txn(txn)->local, part->local);
     return taken;
 }
 
 /* What was put into objects of earlier blocks. */
 static int block_end_late(struct coro *co, struct txn *txn)
 {
-    txn->puts_late = false;
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++) {
+    crest_txn(txn)->puts_late = false;
+    txn_each_object (txn, object) {
         if (object->busy && !crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-        if (!object->put_cells || !crest_is_shared(object)) continue;
+        if (!crest_of(object)->put_cells || !crest_is_shared(object)) continue;
         enum crest_taken taken = put_late(txn, object);
         if (taken == CREST_TAKEN_TOO_MANY) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
         if (taken != CREST_TAKEN) return txn_abort(co, txn, CELLAR_ABORT_LOCAL_ORDER);
@@ -241,28 +254,28 @@ static int block_end_late(struct coro *co, struct txn *txn)
 
 int crest_block_end(struct coro *co, struct txn *txn)
 {
+    struct crest_txn *own = crest_txn(txn);
     bool memory = true;
 
-    for (uint32_t i = 0; i < txn->locked_count; i++) {
-        struct cache_object *object = txn->locked[i];
-        if (object->put_cells || (object->kind == CACHE_DELETE && object->puts == 0))
+    for (uint32_t i = 0; i < own->locked_count; i++) {
+        struct cache_object *object = own->locked[i];
+        if (crest_of(object)->put_cells || (object->kind == CACHE_DELETE && crest_of(object)->puts == 0))
             memory = versions_put(txn, object) && memory;
     }
     if (!PLANT(crest_slots_kept)) crest_unlock_slots(txn);
     if (!memory) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->busy && !crest_sole_ready(txn, object)) return txn_abort(co, txn, CELLAR_ABORT_CACHE_FULL);
-    return txn->puts_late ? block_end_late(co, txn) : 0;
+    return own->puts_late ? block_end_late(co, txn) : 0;
 }
 
 void crest_block_drop(struct txn *txn)
 {
     crest_unlock_slots(txn);
-    for (struct cache_object *object = txn->cache.objects, *end = cache_objects_end(&txn->cache); object < end;
-         object++)
+    txn_each_object (txn, object)
         if (object->busy) {
             crest_sole_drop(object);
-            if (txn->wait_count) must(crest_sole_ready(txn, object)); /* without versions it takes no memory */
+            if (crest_txn(txn)->wait_count)
+                must(crest_sole_ready(txn, object)); /* without versions it takes no memory */
         }
 }

@@ -36,15 +36,16 @@ static bool want(struct wanted *wanted, uint32_t lock, bool exclusive)
 
 static bool used(const struct txn *txn, uint32_t lock)
 {
-    for (uint32_t i = 0; i < txn->hot.count; i++)
-        if (txn->hot.uses[i].lock == lock) return true;
+    for (uint32_t i = 0; i < hot_txn(txn)->set.count; i++)
+        if (hot_txn(txn)->set.uses[i].lock == lock) return true;
     return false;
 }
 
 /* A record that is not entered often any more cools down. */
 static void count_entry(struct txn *txn, struct hot_record *record)
 {
-    uint64_t hits = hot_rule(txn->home->hot, HOT_RULE_COOL_HITS), window_ns = hot_rule(txn->home->hot, HOT_RULE_WINDOW);
+    uint64_t hits = hot_rule(hot_shared(txn->home), HOT_RULE_COOL_HITS),
+             window_ns = hot_rule(hot_shared(txn->home), HOT_RULE_WINDOW);
     if (!hits) return;
     uint64_t now_ns = fabric_now_ns(txn->home->ep);
     uint64_t since_ns = atomic_load_explicit(&record->entered_since_ns, memory_order_relaxed);
@@ -58,7 +59,7 @@ static void count_entry(struct txn *txn, struct hot_record *record)
 /* Of one object: those of the cells that it writes, and of those that it reads and that fail to be read. */
 static void want_cells(struct txn *txn, struct cache_object *object, struct hot_record *record, struct wanted *wanted)
 {
-    const struct hot *hot = txn->home->hot;
+    const struct hot *hot = hot_shared(txn->home);
     uint32_t write = crest_cells_to_lock(txn, object);
     uint32_t read = crest_cells_declared(object) & atomic_load_explicit(&record->read_cells, memory_order_relaxed);
     bool all = true;
@@ -69,22 +70,22 @@ static void want_cells(struct txn *txn, struct cache_object *object, struct hot_
         all = used(txn, lock) || want(wanted, lock, write >> cell & 1);
     }
     count_entry(txn, record);
-    object->heat = all ? CACHE_QUEUED : CACHE_UNQUEUED;
+    crest_of(object)->heat = all ? HOT_QUEUED : HOT_UNQUEUED;
 }
 
 static void gather(struct txn *txn, struct wanted *wanted)
 {
-    const struct hot *hot = txn->home->hot;
+    const struct hot *hot = hot_shared(txn->home);
 
     wanted->count = 0;
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn->block[i];
-        if (object->heat != CACHE_COLD) continue;
+        if (crest_of(object)->heat != HOT_COLD) continue;
         struct hot_record *record = hot_find(hot, object->table, object->key);
         if (record)
             want_cells(txn, object, record, wanted);
         else if (txn->hurried > HOT_WAYS) /* its hint is lost again and again */
-            object->heat = CACHE_UNQUEUED;
+            crest_of(object)->heat = HOT_UNQUEUED;
     }
 }
 
@@ -100,9 +101,9 @@ static void let_in(struct txn *txn, struct hot_lock *lock, uint32_t number, bool
 {
     lock->users += !(PLANT(hot_reader_uncounted) && !exclusive);
     lock->served++;
-    uint64_t batch = hot_rule(txn->home->hot, HOT_RULE_BATCH);
+    uint64_t batch = hot_rule(hot_shared(txn->home), HOT_RULE_BATCH);
     if (++lock->batch == batch && batch) hot_keeper_call(lock, txn->home->sched);
-    txn->hot.uses[txn->hot.count++] = (struct hot_use){number, exclusive};
+    hot_txn(txn)->set.uses[hot_txn(txn)->set.count++] = (struct hot_use){number, exclusive};
 }
 
 static void waiter_add(struct hot_lock *lock, struct hot_waiter *waiter)
@@ -135,7 +136,7 @@ static bool ask_for(struct txn *txn, struct hot_lock *lock, uint32_t number, boo
     }
     if (lock->state != HOT_IDLE) return true;
     lock->shared = !exclusive;
-    if (!hot_keeper_take(txn->home->hot, number, txn->home)) return false;
+    if (!hot_keeper_take(hot_shared(txn->home), number, txn->home)) return false;
     lock->state = HOT_WANTED;
     if (!lock->refused) lock->since_ns = fabric_now_ns(txn->home->ep);
     return true;
@@ -145,7 +146,7 @@ static bool ask_for(struct txn *txn, struct hot_lock *lock, uint32_t number, boo
 static enum entered give_up(struct txn *txn, struct hot_lock *lock, uint64_t now_ns)
 {
     counter_add(&txn->home->stats.hot[CELLAR_HOT_GIVEN_UP], 1);
-    uint64_t stuck_ns = hot_rule(txn->home->hot, HOT_RULE_STUCK) * txn->home->catalog->cn_count;
+    uint64_t stuck_ns = hot_rule(hot_shared(txn->home), HOT_RULE_STUCK) * txn->home->catalog->cn_count;
     bool theirs = lock->state == HOT_WANTED || lock->state == HOT_RELEASING;
     if (!theirs || now_ns - lock->since_ns < stuck_ns || PLANT(hot_stuck_awaited)) return GIVEN_UP;
     lock->off_until_ns = now_ns + HOT_OFF_NS;
@@ -157,7 +158,7 @@ static enum entered enter_waiting(struct coro *co, struct txn *txn, uint32_t num
                                   uint64_t deadline_ns)
 {
     struct txn_home *home = txn->home;
-    struct hot_lock *lock = &home->hot->locks[number];
+    struct hot_lock *lock = &hot_shared(home)->locks[number];
     struct hot_waiter waiter = {.sched = home->sched, .task = txn->task, .exclusive = exclusive};
     enum entered entered = ENTERED;
     uint64_t begin_ns = fabric_now_ns(home->ep), now_ns = begin_ns;
@@ -186,7 +187,7 @@ static enum entered enter_waiting(struct coro *co, struct txn *txn, uint32_t num
 static enum entered enter(struct coro *co, struct txn *txn, uint32_t number, bool exclusive, uint64_t deadline_ns)
 {
     struct txn_home *home = txn->home;
-    struct hot_lock *lock = &home->hot->locks[number];
+    struct hot_lock *lock = &hot_shared(home)->locks[number];
 
     local_lock_word(&lock->word, home->ep);
     fabric_preempt(home->ep);
@@ -201,10 +202,10 @@ static enum entered enter(struct coro *co, struct txn *txn, uint32_t number, boo
 /* Records whose lock has met no other node for long are hot no more: the next CAS of their tags says so. */
 static void cool(struct txn *txn)
 {
-    const struct hot *hot = txn->home->hot;
+    const struct hot *hot = hot_shared(txn->home);
     for (uint32_t i = 0; i < txn->block_count; i++) {
         struct cache_object *object = txn->block[i];
-        uint32_t cells = object->heat == CACHE_QUEUED ? crest_cells_to_lock(txn, object) : 0;
+        uint32_t cells = crest_of(object)->heat == HOT_QUEUED ? crest_cells_to_lock(txn, object) : 0;
         bool alone = cells != 0;
         for (; cells && alone; cells &= cells - 1) {
             uint32_t number = locktable_find(&hot->table, object->table, object->key, (uint32_t)__builtin_ctz(cells));
@@ -212,9 +213,9 @@ static void cool(struct txn *txn)
             alone = turns >= hot_rule(hot, HOT_RULE_COOL_TURNS) || PLANT(hot_cooled_early);
         }
         const struct hot_record *record =
-            object->heat == CACHE_QUEUED ? hot_find(hot, object->table, object->key) : NULL;
-        object->cools = alone || (record && atomic_load_explicit(&record->rare, memory_order_relaxed));
-        object->bounded = object->heat == CACHE_QUEUED && !object->cools;
+            crest_of(object)->heat == HOT_QUEUED ? hot_find(hot, object->table, object->key) : NULL;
+        crest_of(object)->cools = alone || (record && atomic_load_explicit(&record->rare, memory_order_relaxed));
+        crest_of(object)->bounded = crest_of(object)->heat == HOT_QUEUED && !crest_of(object)->cools;
     }
 }
 
@@ -222,17 +223,17 @@ static __attribute__((noinline)) int enter_hot(struct coro *co, struct txn *txn)
 {
     struct txn_home *home = txn->home;
     struct wanted wanted;
-    bool first = txn->hot.count == 0 && txn->announced_count == 0;
-    uint64_t behind = hot_rule(home->hot, HOT_RULE_BEHIND);
+    bool first = hot_txn(txn)->set.count == 0 && crest_txn(txn)->announced_count == 0;
+    uint64_t behind = hot_rule(hot_shared(home), HOT_RULE_BEHIND);
 
-    if (behind && txn->attempts == 1 && first) return 0;
+    if (behind && crest_txn(txn)->attempts == 1 && first) return 0;
     gather(txn, &wanted);
     if (wanted.count == 0) return 0;
-    uint64_t wait_ns =
-        first ? hot_rule(home->hot, HOT_RULE_WAIT) * home->catalog->cn_count : hot_rule(home->hot, HOT_RULE_WAIT_LATER);
+    uint64_t wait_ns = first ? hot_rule(hot_shared(home), HOT_RULE_WAIT) * home->catalog->cn_count
+                             : hot_rule(hot_shared(home), HOT_RULE_WAIT_LATER);
     uint64_t deadline_ns = fabric_now_ns(home->ep) + wait_ns;
     for (uint32_t i = 0; i < wanted.count; i++) {
-        if (txn->hot.count == HOT_SET_MAX) break;
+        if (hot_txn(txn)->set.count == HOT_SET_MAX) break;
         enum entered entered = enter(co, txn, wanted.uses[i].lock, wanted.uses[i].exclusive, deadline_ns);
         if (entered == GIVEN_UP) return txn_abort(co, txn, CELLAR_ABORT_HOT_WAIT);
     }
@@ -243,7 +244,7 @@ static __attribute__((noinline)) int enter_hot(struct coro *co, struct txn *txn)
 
 static int enter_block(struct coro *co, struct txn *txn)
 {
-    bool none = atomic_load_explicit(&txn->home->hot->hot_count, memory_order_relaxed) == 0;
+    bool none = atomic_load_explicit(&hot_shared(txn->home)->hot_count, memory_order_relaxed) == 0;
     return none && txn->hurried == 0 ? 0 : enter_hot(co, txn);
 }
 
@@ -255,27 +256,27 @@ static __attribute__((noinline)) void heat_judge(struct txn *txn, struct cache_o
     uint64_t old = object->lock_old;
     if (old == UINT64_MAX || (old & LOCKWORD_DELETED)) return;
     bool taken = (old & (object->lock_mask | object->lock_clear)) == 0;
-    if (object->heat == CACHE_COLD && (old & LOCKWORD_HOT)) {
-        if (!PLANT(hot_met_forgets)) hot_learn(txn->home->hot, object->table, object->key);
+    if (crest_of(object)->heat == HOT_COLD && (old & LOCKWORD_HOT)) {
+        if (!PLANT(hot_met_forgets)) hot_learn(hot_shared(txn->home), object->table, object->key);
         txn->at_once = true;
-    } else if (taken && (object->cools || (object->heat == CACHE_QUEUED && !(old & LOCKWORD_HOT)))) {
-        hot_forget(txn->home->hot, object->table, object->key);
-        counter_add(&txn->home->stats.hot[CELLAR_HOT_COOLED], object->cools);
+    } else if (taken && (crest_of(object)->cools || (crest_of(object)->heat == HOT_QUEUED && !(old & LOCKWORD_HOT)))) {
+        hot_forget(hot_shared(txn->home), object->table, object->key);
+        counter_add(&txn->home->stats.hot[CELLAR_HOT_COOLED], crest_of(object)->cools);
     }
 }
 
 static inline void answered(struct txn *txn, struct cache_object *object)
 {
-    bool cold = object->heat == CACHE_COLD && !(object->lock_old & LOCKWORD_HOT); /* as it was believed to be */
+    bool cold = crest_of(object)->heat == HOT_COLD && !(object->lock_old & LOCKWORD_HOT); /* as it was believed to be */
     if (!cold) heat_judge(txn, object);
 }
 
 static inline uint64_t wants_clear(const struct cache_object *object)
 {
-    return object->heat == CACHE_COLD ? LOCKWORD_HOT : 0;
+    return crest_of(object)->heat == HOT_COLD ? LOCKWORD_HOT : 0;
 }
 
-static inline uint64_t clears(const struct cache_object *object) { return object->cools ? LOCKWORD_HOT : 0; }
+static inline uint64_t clears(const struct cache_object *object) { return crest_of(object)->cools ? LOCKWORD_HOT : 0; }
 
 static int rounds(struct coro *co, struct txn *txn)
 {
@@ -298,9 +299,9 @@ void hot_end(struct coro *co, struct txn *txn)
 {
     (void)co;
     struct txn_home *home = txn->home;
-    while (txn->hot.count) {
-        const struct hot_use *use = &txn->hot.uses[--txn->hot.count];
-        struct hot_lock *lock = &home->hot->locks[use->lock];
+    while (hot_txn(txn)->set.count) {
+        const struct hot_use *use = &hot_txn(txn)->set.uses[--hot_txn(txn)->set.count];
+        struct hot_lock *lock = &hot_shared(home)->locks[use->lock];
         local_lock_word(&lock->word, home->ep);
         bool last = !(PLANT(hot_reader_uncounted) && !use->exclusive) && --lock->users == 0;
         if (last && !PLANT(hot_keeper_uncalled)) hot_keeper_call(lock, home->sched);

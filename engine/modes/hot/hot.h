@@ -19,8 +19,7 @@
  */
 #pragma once
 
-#include "cellar.h"
-#include "fabric.h"
+#include "crest.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,11 +27,6 @@
 #define HOT_KEEPERS 64 /* of a CN: locks that it holds or waits for at once; all CNs of a pool have as many */
 #define HOT_SET_MAX 48 /* locks that one attempt uses */
 
-struct txn;
-struct txn_home;
-struct cache_object;
-struct node;
-struct cellar_table;
 struct hot;
 
 /* The locks that an attempt uses. */
@@ -43,6 +37,15 @@ struct hot_set {
         bool exclusive;
     } uses[HOT_SET_MAX];
 };
+
+struct hot_txn {
+    struct crest_txn crest; /* first */
+    struct hot_set set;     /* locks in use */
+};
+static inline struct hot_txn *hot_txn(const struct txn *txn) { return (struct hot_txn *)txn; }
+
+/* Does a transaction expect HOT of a record to be clear, and has it entered the locks of its cells? */
+enum hot_heat { HOT_COLD, HOT_UNQUEUED, HOT_QUEUED };
 
 /* ---- birth and death (hot_keeper.c) ---- */
 

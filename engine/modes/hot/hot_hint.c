@@ -81,19 +81,19 @@ static void heat(struct coro *co, struct txn *txn, struct hot_record *record, st
     txn_masked_cas(co, txn, CELLAR_PHASE_EXECUTE, addr, old, 0, LOCKWORD_DELETED, LOCKWORD_HOT, LOCKWORD_HOT);
     if (txn_await(co, txn)) return;
     counter_add(&home->stats.hot[CELLAR_HOT_HEATED], !(*old & LOCKWORD_HOT));
-    set_hot(home->hot, record, true);
+    set_hot(hot_shared(home), record, true);
 }
 
 void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read)
 {
-    struct hot *hot = txn->home->hot;
+    struct hot *hot = hot_shared(txn->home);
     uint64_t now_ns = fabric_now_ns(txn->home->ep);
 
-    if (object->heat == CACHE_QUEUED) counter_add(&txn->home->stats.hot[CELLAR_HOT_MET], 1);
+    if (crest_of(object)->heat == HOT_QUEUED) counter_add(&txn->home->stats.hot[CELLAR_HOT_MET], 1);
     struct hot_record *record = make(hot, name_of(object->table, object->key), false);
     if (!record) return;
     uint64_t each = hot_rule(hot, HOT_RULE_WORK), weight = (txn->cache.object_count + each - 1) / each;
-    if (txn->attempts * weight < hot_rule(hot, HOT_RULE_TRIES)) return;
+    if (crest_txn(txn)->attempts * weight < hot_rule(hot, HOT_RULE_TRIES)) return;
     if (now_ns - atomic_load_explicit(&record->since_ns, memory_order_relaxed) > hot_rule(hot, HOT_RULE_WINDOW)) {
         atomic_store_explicit(&record->since_ns, now_ns, memory_order_relaxed);
         atomic_store_explicit(&record->losses, 0, memory_order_relaxed);

@@ -92,6 +92,7 @@ void hot_keeper_call(struct hot_lock *lock, struct sched *from);
 NODISCARD bool hot_keeper_take(struct hot *hot, uint32_t lock, struct txn_home *home);
 void hot_wake_waiters(struct hot_lock *lock, struct sched *from);
 
+static inline struct hot *hot_shared(const struct txn_home *home) { return home->node->shared; }
 static inline uint64_t hot_rule(const struct hot *hot, enum hot_rule rule) { return hot->policy.rules[rule]; }
 
 /* NULL: it is not hot, as far as this CN knows. */

@@ -337,16 +337,15 @@ static int keepers_start(struct hot *hot, struct txn_home *home, struct cellar_e
 int hot_worker_open(struct txn_home *home, struct cellar_error *error)
 {
     int rc = crest_worker_open(home, error);
-    home->hot = hot_of_node(home->node);
-    return rc || home->gate_worker ? rc : keepers_start(home->hot, home, error);
+    return rc || home->gate_worker ? rc : keepers_start(hot_shared(home), home, error);
 }
 
-bool hot_receive(struct txn_home *home) { return lockservice_receive(&home->hot->own, home->ep); }
+bool hot_receive(struct txn_home *home) { return lockservice_receive(&hot_shared(home)->own, home->ep); }
 
 bool hot_rests(struct txn_home *home)
 {
-    const struct hot *hot = home->hot;
-    bool rests = lockservice_rests(&home->hot->own);
+    const struct hot *hot = hot_shared(home);
+    bool rests = lockservice_rests(&hot_shared(home)->own);
     for (uint32_t i = 0; i < HOT_KEEPERS; i++)
         if (atomic_load(&hot->keepers[i].busy)) return false;
     return rests;

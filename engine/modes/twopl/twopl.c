@@ -66,7 +66,7 @@ static bool list_join(struct twopl_list *list, const struct twopl_list *more)
 
 int twopl_attach(struct txn *txn, uint32_t index)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
     set->holds = lazy_map(TWOPL_LOCKS_MAX * sizeof *set->holds);
     bool all = set->holds;
@@ -81,7 +81,7 @@ int twopl_attach(struct txn *txn, uint32_t index)
 
 void twopl_detach(struct txn *txn)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     struct twopl_list *lists[] = {&set->held, &set->wanted, &set->learnt};
     lazy_unmap(set->holds, TWOPL_LOCKS_MAX * sizeof *set->holds);
     for (uint32_t i = 0; i < 3; i++) lazy_unmap(lists[i]->wants, TWOPL_LOCKS_MAX * sizeof *lists[i]->wants);
@@ -92,7 +92,7 @@ void twopl_detach(struct txn *txn)
 
 int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     (void)co;
     (void)log_bytes;
     set->left = false;
@@ -105,7 +105,7 @@ int twopl_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
 /* Do its locks alone keep what it has read? */
 static inline bool keeps(const struct txn *txn)
 {
-    return !(txn->home->twopl->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted);
+    return !(twopl_shared(txn->home)->promises & LOCKMGR_LEASES) || PLANT(twopl_lease_trusted);
 }
 
 /*
@@ -114,15 +114,15 @@ static inline bool keeps(const struct txn *txn)
  */
 static bool is_lost(const struct txn *txn)
 {
-    return txn->twopl.left || (atomic_load(&txn->home->gate->failed) && !PLANT(twopl_stopped_goes_on));
+    return twopl_set(txn)->left || (atomic_load(&txn->home->gate->failed) && !PLANT(twopl_stopped_goes_on));
 }
 
 /* ---- a block ---- */
 
 static void leave(struct coro *co, struct txn *txn)
 {
-    struct twopl *twopl = txn->home->twopl;
-    struct twopl_set *set = &txn->twopl;
+    struct twopl *twopl = twopl_shared(txn->home);
+    struct twopl_set *set = twopl_set(txn);
     uint64_t before = lockmgr_client_ops(set->client);
     lockservice_asked_begin(&twopl->service,
                             txn->home->sched); /* a release may have to wait until the dead are known */
@@ -142,8 +142,8 @@ static void leave(struct coro *co, struct txn *txn)
 /* What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet. False: too many. */
 static bool gather(struct txn *txn)
 {
-    const struct twopl *twopl = txn->home->twopl;
-    struct twopl_set *set = &txn->twopl;
+    const struct twopl *twopl = twopl_shared(txn->home);
+    struct twopl_set *set = twopl_set(txn);
     bool all = true;
 
     set->wanted.count = 0;
@@ -166,14 +166,14 @@ static bool gather(struct txn *txn)
 /* Ends the attempt; the next one of this call asks first for all that this one held and wanted. */
 static int end_wiser(struct coro *co, struct txn *txn, enum cellar_abort_reason reason)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     if (!list_join(&set->learnt, &set->held) || !list_join(&set->learnt, &set->wanted)) set->learnt.count = 0;
     return txn_abort(co, txn, reason);
 }
 
 static struct fabric_addr addr_of(const struct txn *txn, uint32_t lock)
 {
-    const struct twopl *twopl = txn->home->twopl;
+    const struct twopl *twopl = twopl_shared(txn->home);
     int32_t away = atomic_load_explicit(&twopl->away, memory_order_relaxed);
     return twopl_addr(&twopl->table, txn->home->catalog, lock, away);
 }
@@ -183,13 +183,13 @@ static void failed(struct txn *txn, struct fabric_addr addr, int code)
 {
     bool silent = code == -CELLAR_ERR_UNREACHABLE || code == -CELLAR_ERR_INDETERMINATE;
     if (silent && txn->home->catalog->replicas) halt_suspect(txn->home->halt, fabric_addr_node(addr));
-    if (code == -CELLAR_ERR_INDETERMINATE) txn->twopl.doubtful = addr;
+    if (code == -CELLAR_ERR_INDETERMINATE) twopl_set(txn)->doubtful = addr;
 }
 
 static int ask(struct coro *co, struct txn *txn, const struct twopl_want *want, uint64_t wait_ns)
 {
-    struct twopl *twopl = txn->home->twopl;
-    struct twopl_set *set = &txn->twopl;
+    struct twopl *twopl = twopl_shared(txn->home);
+    struct twopl_set *set = twopl_set(txn);
     uint64_t before = lockmgr_client_ops(set->client);
     struct fabric_addr addr = addr_of(txn, want->lock);
     twopl_await_begin(co, txn);
@@ -212,7 +212,7 @@ static uint64_t patience_ns(const struct twopl_set *set, bool late)
 /* One that was not granted. */
 static int refused(struct coro *co, struct txn *txn, int code, bool late)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     if (code == -CELLAR_ERR_DEADLINE && !late && set->doublings < TWOPL_WAIT_DOUBLINGS) set->doublings++;
     if (code == -CELLAR_ERR_DEADLINE && late) return end_wiser(co, txn, CELLAR_ABORT_LOCK_WAIT);
     if (code == -CELLAR_ERR_DEADLINE || code == -CELLAR_ERR_NOMEM) return txn_abort(co, txn, CELLAR_ABORT_LOCK_WAIT);
@@ -221,7 +221,7 @@ static int refused(struct coro *co, struct txn *txn, int code, bool late)
 
 static int enter(struct coro *co, struct txn *txn)
 {
-    struct twopl_set *set = &txn->twopl;
+    struct twopl_set *set = twopl_set(txn);
     if (is_lost(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
     if (PLANT(twopl_released_early)) leave(co, txn);
     if (!gather(txn)) return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_LOCKS, TWOPL_LOCKS_MAX);
@@ -268,13 +268,13 @@ int twopl_commit(struct coro *co, struct txn *txn)
 
 void twopl_end(struct coro *co, struct txn *txn)
 {
-    if (txn->twopl.held.count || txn->twopl.doubtful.bits) leave(co, txn);
+    if (twopl_set(txn)->held.count || twopl_set(txn)->doubtful.bits) leave(co, txn);
 }
 
 /* Others wait for them, and are waited for; what is to be settled stays marked. */
 bool twopl_settle(struct coro *co, struct txn *txn)
 {
-    txn->twopl.left = true;
+    twopl_set(txn)->left = true;
     leave(co, txn);
     return false;
 }

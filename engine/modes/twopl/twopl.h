@@ -32,6 +32,7 @@
 #include "fabric.h"
 #include "lockservice.h"
 #include "locktable.h"
+#include "txn.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -51,9 +52,6 @@
 struct configuration;
 struct lockmgr_client;
 struct lockmgr_hold;
-struct txn;
-struct txn_home;
-struct node;
 
 /* A lock, by its number in the table, and how it is wanted or held. */
 struct twopl_want {
@@ -78,6 +76,12 @@ struct twopl_set {
     bool left;                   /* its locks were released before its end: nothing that it has read counts any more */
 };
 
+struct twopl_txn {
+    struct txn txn; /* first */
+    struct twopl_set set;
+};
+static inline struct twopl_set *twopl_set(const struct txn *txn) { return &((struct twopl_txn *)txn)->set; }
+
 /* Of a compute node. A worker's own is its struct lockservice_worker. */
 struct twopl {
     struct locktable table;
@@ -86,6 +90,8 @@ struct twopl {
     _Atomic int32_t away; /* the memory node whose locks are where it is stood in for; -1: none */
     bool asked_before;    /* a lock was waited for when the watcher looked last */
 };
+
+static inline struct twopl *twopl_shared(const struct txn_home *home) { return home->node->shared; }
 
 /* ---- birth and death (twopl_worker.c): a row of mode.h ---- */
 

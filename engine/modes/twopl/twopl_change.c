@@ -39,7 +39,7 @@ struct fabric_addr twopl_addr(const struct locktable *table, const struct catalo
 
 void twopl_await_begin(struct coro *co, struct txn *txn)
 {
-    while (lockmgr_due(txn->twopl.own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
+    while (lockmgr_due(twopl_set(txn)->own->lockmgr)) sched_sleep(co, txn->home->sched, txn->task, BEGIN_LOOK_NS);
 }
 
 bool twopl_doubt_ends(struct coro *co, struct txn *txn)
@@ -51,8 +51,8 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn)
     while (!atomic_load(&home->gate->halted)) {
         if (atomic_load(&home->halt->unmended)) return false;
         if (atomic_load(&home->gate->failed) || fabric_now_ns(home->ep) - begin_ns >= patience_ns) return false;
-        if (settle_read(co, txn, txn->twopl.doubtful, &word)) return false;
-        halt_suspect(home->halt, fabric_addr_node(txn->twopl.doubtful));
+        if (settle_read(co, txn, twopl_set(txn)->doubtful, &word)) return false;
+        halt_suspect(home->halt, fabric_addr_node(twopl_set(txn)->doubtful));
         sched_sleep(co, home->sched, txn->task, DOUBT_PAUSE_NS);
     }
     return true;

@@ -84,7 +84,7 @@ static void look_at_all(struct coro *co, struct lockservice_worker *first)
 
 static uint64_t watch(struct coro *co, struct lockservice_worker *first)
 {
-    struct twopl *twopl = first->home->twopl;
+    struct twopl *twopl = twopl_shared(first->home);
     struct lockservice *service = first->service;
     bool asked = atomic_load(&service->asked) != 0, before = twopl->asked_before;
     if (asked && before) look_at_all(co, first);
@@ -101,7 +101,6 @@ int twopl_worker_open(struct txn_home *home, struct cellar_error *error)
     struct twopl *twopl = home->node->shared;
     struct lockservice_worker *own = home->own = calloc(1, sizeof *own);
     if (!own) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a worker's locks");
-    home->twopl = twopl;
     int rc = lockservice_worker_open(&twopl->service, own, home->gate_worker, home, error);
     if (rc) return rc;
     lockservice_worker_start(own);
