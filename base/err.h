@@ -8,5 +8,7 @@
 
 #define NODISCARD CELLAR_NODISCARD
 
+/* The code whose negative a call has returned: for err_set. */
+static inline enum cellar_error_code err_code(int rc) { return (enum cellar_error_code) - rc; }
 /* Fills *error (NULL is allowed), control characters escaped, and returns -code: `return err_set(error, CELLAR_ERR_INVALID, "...", ...)`. */
 int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...) CELLAR_PRINTF(3, 4);

@@ -194,8 +194,7 @@ static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
     if (code == 0) code = driver_alone(run->db, job, run, error);
     run->watch->end(run->watch);
     if (code < 0) {
-        if (!error->code)
-            err_set(error, (enum cellar_error_code) - code, "the check could not be made: %s", cellar_error_text(code));
+        if (!error->code) err_set(error, err_code(code), "the check could not be made: %s", cellar_error_text(code));
         return code;
     }
     cellar_pool_space_read(run->db, &run->outcome.pool);

@@ -63,12 +63,11 @@ static int fail(struct driver *driver, int code, const struct cellar_error *erro
                     "recover it (cellar recover)",
                     (double)driver->timeout_ns * 1e-9);
         else if (code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_INDETERMINATE)
-            err_set(&driver->error, (enum cellar_error_code) - code,
+            err_set(&driver->error, err_code(code),
                     "a transaction failed: %s: a memory node is gone, or another compute node has recovered this one",
                     cellar_error_text(code));
         else
-            err_set(&driver->error, (enum cellar_error_code) - code, "a transaction failed: %s",
-                    cellar_error_text(code));
+            err_set(&driver->error, err_code(code), "a transaction failed: %s", cellar_error_text(code));
     }
     __atomic_store_n(driver->stop, 1, __ATOMIC_RELAXED);
     return code;
@@ -81,7 +80,7 @@ static int outcome(struct driver *driver, int code, const char *what, struct cel
         if (error) *error = driver->error;
         return driver->failure;
     }
-    if (code < 0) return err_set(error, (enum cellar_error_code) - code, "%s: %s", what, cellar_error_text(code));
+    if (code < 0) return err_set(error, err_code(code), "%s: %s", what, cellar_error_text(code));
     return 0;
 }
 

@@ -104,7 +104,7 @@ static int leave_proc(struct cellar_txn *txn, void *arg)
 static int failed(int code, struct cellar_error *error, const char *what)
 {
     if (code == 0) return 0;
-    return err_set(error, (enum cellar_error_code) - code, "%s: %s", what, cellar_error_text(code));
+    return err_set(error, err_code(code), "%s: %s", what, cellar_error_text(code));
 }
 
 /* ---- opening ---- */

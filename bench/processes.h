@@ -35,8 +35,8 @@ struct processes {
     bool cut_off[FABRIC_CNS_MAX]; /* of these, before they were DONE: what they left is not all they did */
     uint64_t client_bytes;
     uint32_t client_parts; /* rows that a client takes */
-    struct cellar_call_options
-        options; /* rows of these tables are never busy for long, unless their locks' owner has died */
+    /* rows of these tables are never busy for long, unless their locks' owner has died */
+    struct cellar_call_options options;
     const struct cellar_table *stages, *clients;
     const struct cellar_proc *join, *arrive, *look, *leave;
 };

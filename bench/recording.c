@@ -127,7 +127,7 @@ static int judge_order(struct recording *recording, struct workload_report *repo
     __atomic_store_n(&outcome->judging, true, __ATOMIC_RELAXED);
     int code = history_check(&recording->history, &options, &outcome->verdict);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT)
-        return err_set(error, (enum cellar_error_code) - code, "%.120s is written, but could not be judged: %s",
+        return err_set(error, err_code(code), "%.120s is written, but could not be judged: %s",
                        recording->settings->history, cellar_error_text(code));
     outcome->judged = true;
     int length = (int)strcspn(outcome->verdict.text, "\n");

@@ -4,6 +4,7 @@
 #include "fabric.h"
 #include "plant.h"
 #include "settings_options.h"
+#include "shared_options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,28 +38,17 @@ static uint32_t paths_count(const char *list)
     return count;
 }
 
-/* "1/2" */
 static int process_parse(struct settings *settings, struct cellar_error *error)
 {
-    const char *text = settings->process_text;
-    char *slash, *end = NULL;
-    settings->processes = 1;
-    if (!text && settings->survive)
+    struct shared_options_process process;
+    if (!settings->process_text && settings->survive)
         return err_set(error, CELLAR_ERR_INVALID, "--survive needs --process: there is nobody to survive");
-    if (!text) return 0;
-    unsigned long index = strtoul(text, &slash, 10), count = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
-    if (strspn(text, "0123456789/") != strlen(text) || !end || *end || end == slash + 1 || slash == text ||
-        index >= count)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "--process needs I/N such as 0/2 or 1/2, I from 0 to N - 1, not '%.60s'", text);
-    if (!settings->db.memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "--process needs --memnodes, where the processes meet");
-    if (count > FABRIC_CNS_MAX / settings->db.cns)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "%lu processes of %u compute nodes are too many; %d compute nodes are possible", count,
-                       settings->db.cns, FABRIC_CNS_MAX);
-    settings->process = (uint32_t)index;
-    settings->processes = (uint32_t)count;
+    int code = shared_options_process(settings->process_text, settings->db.memnodes, settings->db.cns, FABRIC_CNS_MAX,
+                                      &process, error);
+    if (code) return code;
+    settings->process = process.index;
+    settings->processes = process.count;
+    if (!settings->process_text) return 0;
     settings->db.cn_index = settings->process * settings->db.cns;
     return 0;
 }

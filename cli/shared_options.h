@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "err.h"
 #include "options.h"
 
 /* NULL-terminated. */
@@ -12,6 +13,14 @@ extern const char *const shared_options_fabrics[];
 extern const char *const shared_options_nics[]; /* profiles of the simulated fabric */
 
 #define SHARED_OPTIONS_SECONDS_MAX 1e6
+
+/* `--process I/N` of a program run as N processes that meet in memory nodes, of `cns` compute nodes each. */
+struct shared_options_process {
+    uint32_t index, count;
+};
+/* text NULL: the only one. INVALID: it is no such pair, without memory nodes, or makes more than cns_max compute nodes. */
+NODISCARD int shared_options_process(const char *text, const char *memnodes, uint32_t cns, uint32_t cns_max,
+                                     struct shared_options_process *process, struct cellar_error *error);
 
 /* clang-format off */
 #define SHARED_OPTIONS_FABRIC(at, usual)                                                                               \

@@ -80,9 +80,9 @@ static int perform(struct point_run *run, struct cellar_error *error)
     run->outcome.census = &run->census;
     code = death_settle(&run->death, error);
     if (code == 0) code = driver_alone(run->db, judge, run, error);
-    return code < 0 && !error->code ? err_set(error, (enum cellar_error_code) - code, "the check could not be made: %s",
-                                              cellar_error_text(code))
-                                    : code;
+    return code < 0 && !error->code
+               ? err_set(error, err_code(code), "the check could not be made: %s", cellar_error_text(code))
+               : code;
 }
 
 int exp_point_run(int count, char *const *arguments, void (*digest)(const struct outcome *outcome, void *arg),

@@ -257,10 +257,10 @@ struct fabric {
     bool lends;        /* workers are threads that lend their endpoints' helms while they sleep */
     bool kept; /* the memory outlives this open, for the next one of a process that has it for itself: a pool file */
     bool wide_atomics; /* FABRIC_WIDE_* are there, executed as the masked ones are; else they end with UNSUPPORTED */
-    const char *
-        masked_by; /* what executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
-    uint64_t
-        apply_min_ns; /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
+    /* what executes masked CAS and field FAA, for reports: processor, simulation, device, loop of plain CAS */
+    const char *masked_by;
+    /* no cell can be locked, applied and unlocked faster: bounds how fast a 16-bit EN can wrap */
+    uint64_t apply_min_ns;
     uint64_t stall_max_ns; /* a living worker takes a step at least this often, however loaded its machine is */
     uint64_t seed;
     struct fabric_switch_times switch_times;

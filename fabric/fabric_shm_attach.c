@@ -64,7 +64,7 @@ static int ask(int fd, const char *path, struct fabric_shm_message_wire *message
         break;
     }
     if (message->kind == FABRIC_SHM_REFUSED && message->code < 0)
-        return err_set(error, (enum cellar_error_code) - message->code, "%s", message->text);
+        return err_set(error, err_code(message->code), "%s", message->text);
     if (message->kind != wanted)
         return err_set(error, CELLAR_ERR_MISMATCH, "the memory node at %s gave an answer of kind %u", path,
                        message->kind);

@@ -22,8 +22,8 @@ enum fabric_sim_choice_kind {
 
 struct fabric_sim_choice {
     enum fabric_sim_choice_kind kind;
-    uint32_t
-        flow; /* what goes on one thing after the other: a worker, a connection, an endpoint's completions; numbered from 0 */
+    /* what goes on one thing after the other: a worker, a connection, an endpoint's completions; numbered from 0 */
+    uint32_t flow;
     uint64_t time_ns;           /* when time alone would have it */
     uint64_t now_ns;            /* the time; it jumps ahead to time_ns when this is chosen */
     const struct fabric_ep *ep; /* whose worker, operation or completion it is */
@@ -58,8 +58,8 @@ struct fabric_sim_config {
     bool torn; /* adversary: lines of a READ or WRITE are separate events, READ lines in any order, ways are uneven */
     fabric_sim_choose_fn choose;
     void *choose_arg;
-    uint32_t
-        hold_round_trips; /* what the chooser does not prefer to candidate 0 has so long to get ahead; 0: nothing is held up */
+    /* what the chooser does not prefer to candidate 0 has so long to get ahead; 0: nothing is held up */
+    uint32_t hold_round_trips;
     fabric_sim_fault_fn fault; /* tests: exactly this operation fails */
     void *fault_arg;
     struct fabric_sim_faults faults; /* the menu, by rate; acts while armed */

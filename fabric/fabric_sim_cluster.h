@@ -67,8 +67,8 @@ struct fabric_sim_conn {
     bool to_switch, to_hub;       /* of a way to an inbox */
     uint32_t outstanding;         /* READs and atomics that have left and not been answered */
     struct fabric_sim_queue held; /* what waits at the sender until there are fewer */
-    struct fabric_sim_queue
-        stalled; /* without one: what faults hold at its node; the first of them is due, or executes */
+    /* without one: what faults hold at its node; the first of them is due, or executes */
+    struct fabric_sim_queue stalled;
     uint64_t slow_end_ns, slow_ns;        /* until then each operation is so late */
     struct fabric_sim_queue queue;        /* with a chooser: all that is not executed, oldest first */
     struct fabric_sim_event *first_write; /* in that queue */

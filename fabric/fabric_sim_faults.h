@@ -71,8 +71,8 @@ struct fabric_sim_faults {
     uint32_t mn_losses_max;              /* crashes of memory nodes, at most so many in one run */
     uint64_t length_max_ns;              /* of pauses, delays and partitions; 0: 10 s */
     uint64_t retry_ns; /* a sender that cannot reach a node gives up after so long, with INDETERMINATE; 0: 1 ms */
-    uint32_t
-        each_max; /* faults of a kind in one run, preempt excepted: also a run that waits for them ends; 0: any number */
+    /* faults of a kind in one run, preempt excepted: also a run that waits for them ends; 0: any number */
+    uint32_t each_max;
     const struct fabric_sim_fault_id *dropped;
     uint32_t dropped_count;
 };

@@ -30,8 +30,8 @@ struct fabric_sim_profile {
     uint32_t miss_ns;   /* the same, of a CAS that does not match */
     uint32_t read_ns;   /* unit hold of a READ */
     uint32_t write_ns;  /* and of a WRITE */
-    uint32_t
-        outstanding; /* READs and atomics of one connection in flight; further ones wait at the sender. 0: no limit */
+    /* READs and atomics of one connection in flight; further ones wait at the sender. 0: no limit */
+    uint32_t outstanding;
     struct {
         uint32_t connections,
             percent; /* READ service by open connections to the node, interpolated in log2; 0 ends the list */

@@ -220,9 +220,8 @@ struct fabric_verbs_node {
     uint32_t presence; /* enum fabric_verbs_presence; atomic, written under the lock of struct fabric_verbs */
     uint32_t suspect;  /* atomic: its connection hung up, or it is to be tried again */
     uint64_t again_ns; /* atomic: while AWAY not to be tried before */
-    uint32_t
-        unfenced[256 /
-                 32]; /* compute nodes fenced while it was AWAY: it must do so before it is THERE. Under the lock */
+    /* compute nodes fenced while it was AWAY: it must do so before it is THERE. Under the lock */
+    uint32_t unfenced[256 / 32];
     uint64_t unfenced_life[FABRIC_CNS_MAX]; /* which lives of these; likewise */
     struct fabric_verbs_cm attach;
     uint64_t directory;

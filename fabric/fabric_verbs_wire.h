@@ -45,8 +45,8 @@ struct fabric_verbs_request_wire {
     uint16_t worker;  /*   6..7   the asker's; FENCE, LIFE: the upper half of the life */
     uint8_t other,
         flags; /*   8..9   ATTACH, LIFE: how many it claims; FENCE: the one to fence; MESSAGES: the receiver's cn */
-    uint16_t
-        port; /*  10..11  ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker; FENCE, LIFE: the lower half */
+    /* 10..11  ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker; FENCE, LIFE: the lower half */
+    uint16_t port;
     uint32_t fingerprint; /*  12..15  of the layouts, folded */
     uint64_t incarnation; /*  16..23  of the process, random */
     uint32_t nonce;       /*  24..27  random: no two requests are the same */

@@ -36,8 +36,8 @@
 struct history_verdict {
     const char *kind;                 /* "ok", or a class of the list above */
     char text[HISTORY_VERDICT_BYTES]; /* in words, several lines: who read and wrote what, and why that cannot be */
-    uint64_t
-        cycle[HISTORY_CYCLE_MAX]; /* ids of the transactions of the (shortest found) cycle, or of those concerned */
+    /* ids of the transactions of the (shortest found) cycle, or of those concerned */
+    uint64_t cycle[HISTORY_CYCLE_MAX];
     uint32_t cycle_count;
     uint64_t txns, edges, items; /* judged */
 };
@@ -46,8 +46,8 @@ struct history_check_options {
     bool realtime; /* also real-time order: strict serializability */
     /* Reads may be older by this than real time demands: clocks of several machines. 0 within one */
     uint64_t clock_error_ns;
-    bool
-        settled; /* every transaction had ended, no node was lost: finals must match exactly (else lost nodes' locks may hide items) */
+    /* every transaction had ended, no node was lost: finals must match exactly (else lost nodes' locks may hide items) */
+    bool settled;
 };
 
 /* 0 and kind "ok"; -CORRUPT with a verdict when there is a violation; -NOMEM. */

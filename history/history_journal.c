@@ -242,7 +242,7 @@ int history_journal_read(struct history *history, const char *path, struct cella
     munmap(bytes, (size_t)status.st_size);
     if (rc == 0) return 0;
     history_free(history);
-    return err_set(error, (enum cellar_error_code) - rc,
+    return err_set(error, err_code(rc),
                    rc == -CELLAR_ERR_NOMEM ? "%.100s: no memory for a history of this size"
                                            : "%.100s: a recording that is damaged, or of another build of this program",
                    path);

@@ -493,7 +493,7 @@ int history_logs_check(const struct history *history, struct cellar *db, uint32_
 
     int rc = txns_make(&logs);
     if (rc == 0) rc = versions_make(&logs);
-    if (rc) err_set(error, (enum cellar_error_code) - rc, "no memory to judge the logs: %s", cellar_error_text(rc));
+    if (rc) err_set(error, err_code(rc), "no memory to judge the logs: %s", cellar_error_text(rc));
     if (rc == 0) rc = db_run_on(db, coordinator, logs_read, &logs);
     if (rc == 0) rc = order_check(&logs);
     if (rc == 0) versions_meet(&logs);

@@ -52,8 +52,8 @@ struct locks_plan {
     bool kills;   /* sim: compute node kill_cn dies kill_ns into the window, and all know detect_ns later */
     uint32_t kill_cn;
     uint64_t kill_ns, detect_ns;
-    bool
-        switch_fails; /* the first switch loses its registers switch_fail_ns into the window, and is away for switch_down_ns */
+    /* the first switch loses its registers switch_fail_ns into the window, and is away for switch_down_ns */
+    bool switch_fails;
     uint64_t switch_fail_ns, switch_down_ns;
     bool loses_server; /* sim: the lock server is gone for good lose_ns into the window; nobody is told */
     uint64_t lose_ns;

@@ -434,8 +434,8 @@ static int first_failure(const struct locks_run *run, struct cellar_error *error
 {
     for (uint32_t i = 0; i < run->client_count; i++)
         if (run->clients[i].failed && !locks_death_is_gone(run, run->clients[i].worker->cn))
-            return err_set(error, (enum cellar_error_code) - run->clients[i].failed,
-                           "client %u ended with an error: %s", i, run->clients[i].reason);
+            return err_set(error, err_code(run->clients[i].failed), "client %u ended with an error: %s", i,
+                           run->clients[i].reason);
     return 0;
 }
 

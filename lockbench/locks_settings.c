@@ -375,26 +375,15 @@ static void apply_mix(struct locks_settings *settings, uint64_t given)
     if (!given_is(given, "read-ratio")) plan->read_ratio = ratio;
 }
 
-/* "1/2" */
 static int apply_process(struct locks_settings *settings, struct cellar_error *error)
 {
     struct locks_plan *plan = &settings->plan;
-    const char *text = settings->process;
-    char *slash, *end = NULL;
-    plan->processes = 1;
-    if (!text) return 0;
-    unsigned long index = strtoul(text, &slash, 10), count = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
-    if (strspn(text, "0123456789/") != strlen(text) || !end || *end || end == slash + 1 || slash == text ||
-        index >= count)
-        return err_set(error, CELLAR_ERR_INVALID,
-                       "--process needs I/N such as 0/2 or 1/2, I from 0 to N - 1, not '%.60s'", text);
-    if (!plan->memnodes)
-        return err_set(error, CELLAR_ERR_INVALID, "--process needs --memnodes, where the processes meet");
-    if (count > FABRIC_CNS_MAX / plan->lock.cn_count)
-        return err_set(error, CELLAR_ERR_INVALID, "%lu processes of %u compute nodes are too many; at most %d nodes",
-                       count, plan->lock.cn_count, FABRIC_CNS_MAX - 2);
-    plan->process = (uint32_t)index;
-    plan->processes = (uint32_t)count;
+    struct shared_options_process process;
+    int code =
+        shared_options_process(settings->process, plan->memnodes, plan->lock.cn_count, FABRIC_CNS_MAX, &process, error);
+    if (code) return code;
+    plan->process = process.index;
+    plan->processes = process.count;
     plan->lock.cn_count *= plan->processes;
     return 0;
 }

@@ -122,7 +122,10 @@ static bool haunt(struct coro *co, struct ghost *ghost, uint32_t word, const str
 {
     struct lockmgr_hold *hold = &ghost->hold;
     struct chain_place *place = chain_place(hold);
-    if (PLANT(mcs_ghost_forgotten) || (!place->granted && !PLANT(mcs_ghost_hurries))) return false;
+    bool waits = !place->granted;
+    if (PLANT(mcs_ghost_hurries)) waits = false;
+    if (PLANT(mcs_ghost_forgotten)) waits = true;
+    if (waits) return false;
     if (!ghost->opened && rules->open && rules->open(co, hold)) return true;
     ghost->opened = true;
     if (!place->successor && !ghost->left) {

@@ -440,7 +440,7 @@ static int worker_open(struct lockmgr_worker *worker, struct cellar_error *error
     int code = fabric_register_local(worker->lockmgr->fabric, own->memory, bytes * count);
     if (code == 0) return 0;
     worker_close(worker);
-    return err_set(error, (enum cellar_error_code) - code, "the fabric refused the lock clients' buffers");
+    return err_set(error, err_code(code), "the fabric refused the lock clients' buffers");
 }
 
 static uint32_t policy_promises(const struct lockmgr_config *config)

@@ -30,8 +30,10 @@ static uint64_t rtt_of(const struct lockmgr_client *client)
 uint64_t declock_deaths(const struct lockmgr *lockmgr)
 {
     const struct lockmgr_view *view = &lockmgr->config.view;
-    if (view->deaths && !PLANT(lockmgr_dead_unseen) && !PLANT(declock_deaths_undone)) return view->deaths(view->arg);
-    return declock_dead_count(lockmgr);
+    bool counted = view->deaths;
+    if (PLANT(lockmgr_dead_unseen)) counted = false;
+    if (PLANT(declock_deaths_undone)) counted = false;
+    return counted ? view->deaths(view->arg) : declock_dead_count(lockmgr);
 }
 
 uint32_t declock_dead_count(const struct lockmgr *lockmgr)

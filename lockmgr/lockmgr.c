@@ -267,7 +267,7 @@ static int open_clients(struct lockmgr_worker *worker, struct cellar_error *erro
         worker->clients[i].buffer = worker->buffers + (size_t)i * LOCKMGR_CLIENT_BYTES;
     }
     int code = fabric_register_local(worker->lockmgr->fabric, worker->buffers, bytes);
-    return code ? err_set(error, (enum cellar_error_code) - code, "the fabric refused the lock clients' buffers") : 0;
+    return code ? err_set(error, err_code(code), "the fabric refused the lock clients' buffers") : 0;
 }
 
 static void free_worker(struct lockmgr_worker *worker)

@@ -92,16 +92,16 @@ struct lockmgr_config {
     const char *algorithm; /* a name of the table */
     const char *policy;    /* of those algorithms that have several; NULL: the first */
     uint32_t cn_count, workers_per_cn, clients_per_worker;
-    uint32_t
-        capacity; /* waiters that a lock's queue has room for, at least cn_count; 0: as many as it needs never to overflow */
+    /* waiters that a lock's queue has room for, at least cn_count; 0: as many as it needs never to overflow */
+    uint32_t capacity;
     uint32_t locks_per_client; /* that a client holds or waits for at once, at most; 0: 16. Sizes tables of a CN */
     uint32_t version_bits;     /* of what tells rounds of a ring of waiters apart; 0: as many as there is room for */
     uint64_t lease_ns;         /* after so long without progress a holder counts as dead; 0: the algorithm's default */
     uint32_t slots_max;        /* that a holder may ask for at once, each for one lease; 0: 1 */
     uint64_t full_wait_ns; /* of counters that are full and cleared: between two looks, at most; 0: the algorithm's */
     uint64_t rtt_ns;       /* of the fabric, about: leases and polls are measured by it */
-    uint32_t
-        writers_in_a_row; /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
+    /* of those algorithms that then let readers in; 0: the algorithm's default; UINT32_MAX: no limit */
+    uint32_t writers_in_a_row;
     /*
      * The lock server, of those algorithms that have one: a CN after the clients', with so many workers; 0: there is
      * none. It is a lock manager, opened for that CN, with workers that have a loop as all others, but no clients.
@@ -118,8 +118,8 @@ struct lockmgr_config {
      */
     uint32_t switch_cn, switches;
     const struct fabric_switch_faults *switch_faults; /* NULL: none */
-    uint32_t
-        switch_slots; /* for requests in a switch's queues, of those algorithms that have some; 0: the algorithm's default */
+    /* for requests in a switch's queues, of those algorithms that have some; 0: the algorithm's default */
+    uint32_t switch_slots;
     /*
      * Of those that tell tenants apart: so many, 0: 2. The first tenant_cns CNs are the first tenant's (0: as many as others'), the rest are
      * dealt evenly; each may ask for tenant_rate locks a second (0: a million), or has a priority, by policy.

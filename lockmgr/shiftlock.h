@@ -71,8 +71,8 @@ struct shiftlock_place {
     uint64_t expected;  /* grant is DRAIN: `released` to wait for */
     uint32_t in_a_row;  /* writers before this one since readers were let in */
     uint16_t era, ticket;
-    uint16_t
-        floor; /* with `floored`: eras up to this one are over, whatever an operation that was under way then brings back */
+    /* with `floored`: eras up to this one are over, whatever an operation that was under way then brings back */
+    uint16_t floor;
     bool floored;
     uint8_t epoch; /* as the entry has it, as long as this is the queue's head */
     uint8_t grant; /* 0, SHIFTLOCK_HANDOVER, SHIFTLOCK_DRAIN */

@@ -45,8 +45,8 @@ struct sim_plan {
     bool torn, words; /* words: the fabric is not line-atomic */
     enum sim_schedule schedule;
     uint32_t pct_depth;
-    uint32_t
-        roll; /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
+    /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
+    uint32_t roll;
     bool en_small;     /* epoch numbers of 4 bits (test builds only) */
     uint64_t lease_ns; /* compute nodes watch each other by leases; 0: they do not, and are told who is lost */
     /* the load */

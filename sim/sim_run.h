@@ -12,8 +12,8 @@
 #define SIM_CULPRITS_MAX 16
 
 struct sim_report {
-    const char *
-        checker; /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome, progress, recovery, reopen, crash */
+    /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome, progress, recovery, reopen, crash */
+    const char *checker;
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;
     uint64_t ops, virtual_ns;
@@ -27,8 +27,8 @@ struct sim_report {
     uint64_t stop_ns;     /* the longest time, virtual, that a client of a survivor had no conclusion after a loss */
     uint32_t suspected;   /* compute nodes declared dead that no fault had touched */
     uint32_t fault_counts[FABRIC_SIM_FAULT_KINDS];
-    uint32_t
-        fault_numbers[FABRIC_SIM_FAULT_KINDS]; /* one more than that of the last one of the kind that acted; 0: none */
+    /* one more than that of the last one of the kind that acted; 0: none */
+    uint32_t fault_numbers[FABRIC_SIM_FAULT_KINDS];
     /* of a failed run, for shrinking: what is known to take part */
     uint64_t culprits[SIM_CULPRITS_MAX]; /* plan numbers of transactions */
     uint32_t culprit_count;

@@ -1,9 +1,10 @@
 /* catalog.c - opening a pool: format, compare, join; and handing out runs of chunks. */
 #include "catalog_internal.h"
 #include "configuration.h"
+#include "lazy.h"
 
 #include <string.h>
-#include <sys/mman.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -21,7 +22,7 @@ static struct fabric_addr superblock_at(uint32_t node, uint64_t field) { return 
 
 static int node_error(struct cellar_error *error, uint32_t node, int rc)
 {
-    return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
 }
 
 /* ---- runs of chunks ---- */
@@ -401,7 +402,7 @@ static int away_find(struct coro *co, struct fabric_ep *ep, struct catalog_home 
     int rc = configuration_look(co, ep, catalog, -1, &now);
     if (rc == 0) catalog->away = now.away;
     if (rc == 0 && now.away < 0) rc = blank_find(co, ep, home);
-    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "the pool's configuration: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "the pool's configuration: %s", cellar_error_text(rc));
     if (catalog->away < 0) return 0;
     home->route = (struct fabric_route){.mn_count = catalog->mn_count,
                                         .away = (uint32_t)catalog->away,
@@ -415,13 +416,13 @@ static int away_find(struct coro *co, struct fabric_ep *ep, struct catalog_home 
 
 static int home_new(struct fabric_ep *ep, struct catalog_home **out, struct cellar_error *error)
 {
-    void *memory = mmap(NULL, sizeof(**out), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the catalog");
+    void *memory = lazy_map(sizeof(**out));
+    if (!memory) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the catalog");
     *out = memory;
     int rc = fabric_register_local(ep->fabric, memory, sizeof(**out));
     if (rc == 0) return 0;
-    munmap(memory, sizeof(**out));
-    return err_set(error, (enum cellar_error_code)(-rc), "the catalog's memory could not be registered");
+    lazy_unmap(memory, sizeof(**out));
+    return err_set(error, err_code(rc), "the catalog's memory could not be registered");
 }
 
 int catalog_open(struct coro *co, struct fabric_ep *ep, const struct catalog_shape *shape, bool fresh, bool shared,

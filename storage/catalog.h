@@ -29,8 +29,8 @@ struct catalog {
     uint64_t spare_count; /* behind these, of one area (catalog_spare_take) */
     uint64_t seal_offset; /* behind those */
     bool closed;          /* it was when it was opened: its seal holds */
-    int32_t
-        away; /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells which is now) */
+    /* the memory node that was lost when the pool was opened; -1: none (configuration.h tells which is now) */
+    int32_t away;
     uint32_t table_count;
     struct cellar_table *tables[LAYOUT_CATALOG_TABLES_MAX]; /* by id - 1 */
 };

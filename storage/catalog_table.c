@@ -1,10 +1,11 @@
 /* catalog_table.c - catalog entries: reading tables out of untrusted bytes, and creating them. */
 #include "catalog_internal.h"
+#include "lazy.h"
 #include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -114,7 +115,7 @@ int catalog_tables_read(struct coro *co, struct fabric_ep *ep, struct catalog *c
     /* An open does not take the lock: the lines of an entry that is just being made may be read in the wrong order. */
     for (uint32_t reads = 0; reads == 0 || (rc == -CELLAR_ERR_CORRUPT && reads < READS_MAX); reads++) {
         rc = batch_read(co, ep, entry_at(0), home->entries, sizeof(home->entries));
-        if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
         rc = entries_decode(catalog, home->entries, error);
     }
     return rc;
@@ -230,9 +231,8 @@ static int buckets_take(struct coro *co, struct fabric_ep *ep, struct catalog *c
         int rc = catalog_run_take(co, ep, catalog, node, run, &offset);
         if (rc) {
             buckets_undo(co, ep, catalog, table, node);
-            return err_set(error, (enum cellar_error_code)(-rc),
-                           "table %s: an index of %llu bytes on memory node %u: %s", table->name, TEXT(bytes), node,
-                           cellar_error_text(rc));
+            return err_set(error, err_code(rc), "table %s: an index of %llu bytes on memory node %u: %s", table->name,
+                           TEXT(bytes), node, cellar_error_text(rc));
         }
         table->index.base[node] = offset + sizeof(*run);
     }
@@ -248,7 +248,7 @@ static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *ca
     int rc = catalog_replicate(co, ep, catalog, fabric_addr_plus(entry_at(index), sizeof(entry->table_id)),
                                &entry->checksum, (uint32_t)(sizeof(*entry) - sizeof(entry->table_id)));
     if (rc == 0) rc = catalog_replicate(co, ep, catalog, entry_at(index), &entry->table_id, sizeof(entry->table_id));
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc)) : 0;
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
@@ -310,8 +310,7 @@ int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *
         rc = find_or_make(co, ep, catalog, from, &schema, error);
         int given = catalog_lock_give(co, ep);
         if (rc == 0 && given)
-            rc =
-                err_set(error, (enum cellar_error_code)(-given), "releasing the catalog: %s", cellar_error_text(given));
+            rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));
     }
     batch_bulk_leave(ep, before);
     if (rc == 0) *out = catalog_table_find(catalog, from->name);
@@ -330,5 +329,5 @@ void catalog_free(struct catalog *catalog)
 {
     if (!catalog) return;
     for (uint32_t i = 0; i < catalog->table_count; i++) free(catalog->tables[i]);
-    munmap(catalog_home_of(catalog), sizeof(struct catalog_home));
+    lazy_unmap(catalog_home_of(catalog), sizeof(struct catalog_home));
 }

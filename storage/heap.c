@@ -7,8 +7,8 @@
 
 static int walk_error(const struct heap_walk *walk, uint64_t offset, int rc, struct cellar_error *error)
 {
-    return err_set(error, (enum cellar_error_code)(-rc), "reading memory node %u at %#llx: %s", walk->node,
-                   TEXT(offset), cellar_error_text(rc));
+    return err_set(error, err_code(rc), "reading memory node %u at %#llx: %s", walk->node, TEXT(offset),
+                   cellar_error_text(rc));
 }
 
 int heap_walk_begin(struct coro *co, struct heap_walk *walk, struct fabric_ep *ep, const struct catalog *catalog,

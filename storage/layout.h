@@ -194,10 +194,10 @@ LAYOUT_AT(chunk_wire, log_watermark, 32);
 struct seal_wire {
     uint64_t magic;    /*  0..7 */
     uint64_t checksum; /*  8..15  xxh3 of bytes 16..63 */
-    uint64_t
-        chunks; /* 16..23  handed out of the heap when the pool was closed: so many sums follow, and one for each spare */
-    uint64_t
-        fixed; /* 24..31  sum of what lies before the locks, but for the superblock's first line, which has its own */
+    /* 16..23  handed out of the heap when the pool was closed: so many sums follow, and one for each spare */
+    uint64_t chunks;
+    /* 24..31  sum of what lies before the locks, but for the superblock's first line, which has its own */
+    uint64_t fixed;
     uint64_t sums;    /* 32..39  sum of the sums, which follow this line: 8 bytes each, in the order of the chunks */
     uint8_t rest[24]; /* 40..63  zero */
 };
@@ -245,8 +245,8 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
 #define LAYOUT_TUPLES 4
 
 struct tuple_wire {
-    uint64_t
-        writer; /*  0..7   place in the bar, in words (16 bits) | TS of the writer that displaced these versions (48); 0: unused */
+    /* 0..7   place in the bar, in words (16 bits) | TS of the writer that displaced these versions (48); 0: unused */
+    uint64_t writer;
     uint32_t cells; /*  8..11  that it wrote, a bit each */
     uint16_t words; /* 12..13  of what it displaced */
     uint16_t pad;   /* 14..15  zero */

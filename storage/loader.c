@@ -41,7 +41,7 @@ void loader_free(struct loader *loader)
 static int fabric_error(const struct cellar_table *table, uint64_t key, const char *what, int rc,
                         struct cellar_error *error)
 {
-    return err_set(error, (enum cellar_error_code)(-rc), "table %s, key %llu: %s: %s", table->name, TEXT(key), what,
+    return err_set(error, err_code(rc), "table %s, key %llu: %s: %s", table->name, TEXT(key), what,
                    cellar_error_text(rc));
 }
 
@@ -76,7 +76,7 @@ int loader_chain_read(struct coro *co, struct loader *loader, const struct cella
         if (!catalog_in_heap(loader->catalog, fabric_addr_of(node, next), LAYOUT_LINE)) break;
         int rc = batch_read(co, loader->ep, fabric_addr_of(node, next), &chain[count], LAYOUT_LINE);
         if (rc)
-            return err_set(error, (enum cellar_error_code)(-rc), "table %s: reading an index bucket: %s", table->name,
+            return err_set(error, err_code(rc), "table %s: reading an index bucket: %s", table->name,
                            cellar_error_text(rc));
     }
     return err_set(
@@ -354,7 +354,7 @@ static int scan_table(struct coro *co, struct loader *loader, const struct cella
     memset(loader->row, 0, table->schema.row_bytes);
     for (uint32_t node = 0; node < loader->catalog->mn_count; node++) {
         int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-        if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+        if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
         while ((rc = heap_walk_next(co, &walk, error)) > 0) {
             const struct chunk_wire *run = &walk.memory->run;
             if (run->table_id != table->id) continue;
@@ -400,7 +400,7 @@ static int node_slots(struct coro *co, struct loader *loader, uint32_t node, loa
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         if (run->kind != LAYOUT_RUN_RECORDS) continue;

@@ -42,8 +42,8 @@ static int audit_read(struct coro *co, struct audit *audit, struct fabric_addr a
 {
     int rc = batch_read(co, audit->loader->ep, addr, local, bytes);
     if (rc == 0) return 0;
-    return err_set(audit->error, (enum cellar_error_code)(-rc), "reading memory node %u at %#llx: %s",
-                   fabric_addr_node(addr), TEXT(fabric_addr_offset(addr)), cellar_error_text(rc));
+    return err_set(audit->error, err_code(rc), "reading memory node %u at %#llx: %s", fabric_addr_node(addr),
+                   TEXT(fabric_addr_offset(addr)), cellar_error_text(rc));
 }
 
 /* ---- runs ---- */
@@ -73,8 +73,7 @@ static int node_map(struct coro *co, struct audit *audit, uint32_t node)
     struct audit_node *map = &audit->nodes[node];
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc)
-        return err_set(audit->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(audit->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     map->chunk_count = audit->catalog->chunk_count + audit->catalog->spare_count;
     map->chunks = calloc(map->chunk_count + 1, sizeof(*map->chunks));
     map->reached = calloc(map->chunk_count + 1, LINES_PER_CHUNK / 8);
@@ -176,8 +175,7 @@ static int bucket_check(struct coro *co, struct audit *audit, const struct cella
     }
     int rc = batch_run(co, audit->loader->ep, ops, count);
     if (rc)
-        return err_set(audit->error, (enum cellar_error_code)(-rc), "table %s: reading records: %s", table->name,
-                       cellar_error_text(rc));
+        return err_set(audit->error, err_code(rc), "table %s: reading records: %s", table->name, cellar_error_text(rc));
     for (uint32_t i = 0; rc == 0 && i < count; i++)
         rc = entry_check(audit, table, head, addrs[i], fingerprints[i], &headers[i]);
     return rc;
@@ -252,8 +250,7 @@ static int heap_check(struct coro *co, struct audit *audit, uint32_t node)
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, audit->loader->ep, audit->catalog, node, &audit->loader->memory->heap);
-    if (rc)
-        return err_set(audit->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(audit->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, audit->error)) > 0) {
         if (walk.memory->run.kind != LAYOUT_RUN_RECORDS) continue;
         rc = slots_check(co, audit, &walk);

@@ -16,8 +16,8 @@ static int ring_read(struct coro *co, struct loader *loader, struct fabric_addr 
         uint32_t size = (uint32_t)(left < HEAP_BUFFER_BYTES ? left : HEAP_BUFFER_BYTES);
         int rc = batch_read(co, loader->ep, fabric_addr_plus(addr, at), piece, size);
         if (rc)
-            return err_set(error, (enum cellar_error_code)(-rc), "reading a log on memory node %u: %s",
-                           fabric_addr_node(addr), cellar_error_text(rc));
+            return err_set(error, err_code(rc), "reading a log on memory node %u: %s", fabric_addr_node(addr),
+                           cellar_error_text(rc));
         memcpy(ring + at, piece, size);
     }
     return 0;
@@ -66,7 +66,7 @@ static int node_entries(struct coro *co, struct loader *loader, uint32_t node, u
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         if (walk.memory->run.kind != LAYOUT_RUN_LOG) continue;
         rc = segment_entries(co, loader, &walk, replica, fn, arg, error);

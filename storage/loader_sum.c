@@ -69,7 +69,7 @@ static int node_add(struct coro *co, struct loader *loader, uint32_t node, const
 {
     struct heap_walk walk;
     int rc = heap_walk_begin(co, &walk, loader->ep, loader->catalog, node, &loader->memory->heap);
-    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
     while ((rc = heap_walk_next(co, &walk, error)) > 0) {
         const struct chunk_wire *run = &walk.memory->run;
         const struct cellar_table *table =

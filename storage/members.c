@@ -66,9 +66,7 @@ static int look_all(struct coro *co, struct fabric_ep *ep, uint32_t first, uint3
     for (uint32_t cn = first; cn < first + count; cn++) {
         struct members_state now;
         int rc = members_look(co, ep, cn, &now);
-        if (rc)
-            return err_set(error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
-                           cellar_error_text(rc));
+        if (rc) return err_set(error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
         if (members_is_free(&now)) continue;
         *dirty = cn;
         return err_set(error, CELLAR_ERR_DIRTY,
@@ -88,7 +86,7 @@ static int join_one(struct coro *co, struct fabric_ep *ep, const struct catalog 
     if (rc == 0) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
     if (rc == 0 && members_word(&now) != members_word(&to)) rc = -CELLAR_ERR_DIRTY;
     if (rc == 0) return 0;
-    return err_set(error, (enum cellar_error_code)(-rc), "compute node %u cannot join: %s", cn, cellar_error_text(rc));
+    return err_set(error, err_code(rc), "compute node %u cannot join: %s", cn, cellar_error_text(rc));
 }
 
 /*
@@ -107,9 +105,7 @@ static int claims_return(struct coro *co, struct fabric_ep *ep, const struct cat
         to.claim_epoch++;
         bool ours = rc == 0 && !members_is_free(&from) && (uint32_t)from.recoverer - first < count;
         if (ours && to.claim_epoch <= LAYOUT_MEMBER_EPOCH_MAX) rc = members_move(co, ep, catalog, cn, &from, &to, &now);
-        if (rc)
-            return err_set(error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
-                           cellar_error_text(rc));
+        if (rc) return err_set(error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
     }
     return 0;
 }
@@ -137,7 +133,7 @@ static int join(struct coro *co, struct fabric_ep *ep, const struct catalog *cat
     if (rc == 0) rc = claims_return(co, ep, catalog, first, count, error);
     if (rc) return rc;
     rc = batch_faa(co, ep, fabric_addr_of(0, offsetof(struct superblock_wire, incarnation)), 1, &before);
-    if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
     *incarnation = before + 1;
     if (*incarnation > LAYOUT_MEMBER_INCARNATION_MAX)
         return err_set(error, CELLAR_ERR_FULL, "the pool was opened %llu times, as often as it can be",

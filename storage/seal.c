@@ -50,7 +50,7 @@ static int damaged(const struct seal *seal, uint64_t offset, const char *what, c
 
 static int unread(const struct seal *seal, int rc)
 {
-    return err_set(seal->error, (enum cellar_error_code)(-rc), "memory node %u: %s", seal->node, cellar_error_text(rc));
+    return err_set(seal->error, err_code(rc), "memory node %u: %s", seal->node, cellar_error_text(rc));
 }
 
 /* Adds a piece to a sum; its place counts, too. */
@@ -259,8 +259,7 @@ int seal_check(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
 {
     struct seal seal = {.co = co, .ep = ep, .catalog = catalog, .error = error};
     int rc = begin(&seal);
-    rc = rc ? err_set(error, (enum cellar_error_code)(-rc), "no memory to check the pool")
-            : each_area(&seal, area_check);
+    rc = rc ? err_set(error, err_code(rc), "no memory to check the pool") : each_area(&seal, area_check);
     end(&seal);
     return rc;
 }

@@ -108,8 +108,7 @@ static int buckets_found(struct coro *co, struct space *space, struct heap_walk 
     uint64_t end = walk->offset + heap_run_bytes(run);
     struct reserve *reserve = &space->reserves[(run->table_id - 1) * space->catalog->mn_count + walk->node];
     int rc = batch_read(co, space->ep, fabric_addr_of(walk->node, end - sizeof(*last)), last, sizeof(*last));
-    if (rc)
-        return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", walk->node, cellar_error_text(rc));
+    if (rc) return err_set(error, err_code(rc), "memory node %u: %s", walk->node, cellar_error_text(rc));
     if (memcmp(last, &unused, sizeof(*last)) == 0) {
         reserve->bucket_next = walk->offset + sizeof(*run);
         reserve->bucket_end = end;
@@ -166,7 +165,7 @@ static int node_scan(struct coro *co, struct space *space, uint32_t node, struct
     struct heap_walk walk;
     for (int pass = 1; pass <= 2; pass++) {
         int rc = heap_walk_begin(co, &walk, space->ep, space->catalog, node, &space->memory->heap);
-        if (rc) return err_set(error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc));
+        if (rc) return err_set(error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc));
         while ((rc = heap_walk_next(co, &walk, error)) > 0) {
             const struct chunk_wire *run = &walk.memory->run;
             run_fn fn = pass == 1 ? first_pass(space, run, &deal) : second_pass(run);
@@ -324,7 +323,7 @@ int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t
         rc = catalog_spare_take(co, space->ep, space->catalog, space->cn, node, run, &offset);
     batch_bulk_leave(space->ep, before);
     if (rc)
-        return err_set(error, (enum cellar_error_code)(-rc), "a log segment of %llu bytes on memory node %u: %s",
+        return err_set(error, err_code(rc), "a log segment of %llu bytes on memory node %u: %s",
                        (unsigned long long)bytes, node, cellar_error_text(rc));
     *addr = fabric_addr_of(node, offset + sizeof(*run));
     return 0;

@@ -51,8 +51,8 @@ struct lock_run_cluster {
     uint64_t stride;
     struct fabric *fabric;
     struct lock_watch watch;
-    struct lockmgr *
-        *managers; /* by CN; behind the clients' the membership service's, which has none, and the lock server's */
+    /* by CN; behind the clients' the membership service's, which has none, and the lock server's */
+    struct lockmgr **managers;
     struct lock_run_worker *workers; /* the clients', then the server's */
     uint32_t worker_count;
     struct lock_run_client *clients;

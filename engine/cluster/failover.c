@@ -20,8 +20,8 @@ static void pause_for(struct failover *failover, uint64_t ns)
 static int told(struct failover *failover, int rc, const char *what)
 {
     if (rc == 0 || failover->run.error->code) return rc;
-    return err_set(failover->run.error, (enum cellar_error_code)(-rc), "memory node %d: %s: %s", failover->now.away,
-                   what, cellar_error_text(rc));
+    return err_set(failover->run.error, err_code(rc), "memory node %d: %s: %s", failover->now.away, what,
+                   cellar_error_text(rc));
 }
 
 /* ---- the word ---- */

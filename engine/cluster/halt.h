@@ -38,8 +38,8 @@ struct halt {
     const struct catalog *catalog;
     struct configuration now; /* the last one that it follows */
     bool begun, quiet;        /* quiet: `recovering` is held */
-    struct fabric_route
-        routes[3]; /* of the node that is away: its loss is known; its backup is primary; a fresh one is filled */
+    /* of the node that is away: its loss is known; its backup is primary; a fresh one is filled */
+    struct fabric_route routes[3];
     _Atomic uint64_t suspects;  /* memory nodes that did not answer: a bit each */
     atomic_bool unmended;       /* a memory node is lost that no failover stands in for: none is waited for */
     atomic_bool called;         /* the configuration may have changed */

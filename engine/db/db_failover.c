@@ -78,7 +78,7 @@ static int refused(struct cellar_error *error, uint32_t node, int rc)
         text =
             "what is in its place is of another shape, or not blank: it may be the lost one, healed; end it and start "
             "it anew (cellar memnode)";
-    return err_set(error, (enum cellar_error_code)(-rc), "memory node %u was not replaced: %s", node, text);
+    return err_set(error, err_code(rc), "memory node %u was not replaced: %s", node, text);
 }
 
 int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error)

@@ -32,7 +32,7 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
                 coordinator->cn_index, worker->incarnation);
     rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
-    return rc ? err_set(error, (enum cellar_error_code) - rc, "no memory for a coordinator's buffers") : 0;
+    return rc ? err_set(error, err_code(rc), "no memory for a coordinator's buffers") : 0;
 }
 
 static struct addrcache *addrs_make(const struct cellar *db)
@@ -77,7 +77,7 @@ static int worker_open(struct coro *co, struct coordinator *coordinator, void *a
                         db->fabric->fresh, &worker->home.space, start->error);
     if (rc == 0) {
         rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
-        if (rc) err_set(start->error, (enum cellar_error_code)(-rc), "a worker's loader: %s", cellar_error_text(rc));
+        if (rc) err_set(start->error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
     }
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
         rc = coordinator_open(co, &worker->coordinators[i], start->error);
@@ -125,7 +125,7 @@ static int pool_use(struct coro *co, struct coordinator *coordinator, struct cel
     int rc = seal_break(co, ep, db->catalog);
     ep->bulk = false;
     db->unsealed = rc == 0;
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "the pool: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "the pool: %s", cellar_error_text(rc)) : 0;
 }
 
 static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg)
@@ -158,9 +158,9 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     ep->bulk = true;
     int cleared = stale && !PLANT(reopen_locks_kept) ? locktable_clear(co, ep, db->catalog) : 0;
     ep->bulk = false;
-    return cleared ? err_set(start->error, (enum cellar_error_code)(-cleared), "locks could not be cleared: %s",
-                             cellar_error_text(cleared))
-                   : rc;
+    return cleared
+               ? err_set(start->error, err_code(cleared), "locks could not be cleared: %s", cellar_error_text(cleared))
+               : rc;
 }
 
 static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
@@ -239,7 +239,7 @@ static int promises_end(struct cellar *db, struct cellar_error *error)
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, promise_none, NULL);
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
 static int vigils_open(struct cellar *db, struct cellar_error *error)
@@ -253,7 +253,7 @@ static int vigils_open(struct cellar *db, struct cellar_error *error)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
     for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.vigil = db->workers[i].node->vigil;
     for (uint32_t i = 0; i < db->config.cns; i++) db->nodes[i].halt.vigil = db->nodes[i].vigil;
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
 static int vigil_stop(struct coro *co, struct coordinator *coordinator, void *arg)

@@ -183,7 +183,7 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
         rc = agent_join(co, &own, &coordinator->task);
         if (rc && own.why.code) return err_set(error, own.why.code, "the configuration: %s", own.why.text);
     }
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "the configuration: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "the configuration: %s", cellar_error_text(rc)) : 0;
 }
 
 /*
@@ -240,7 +240,7 @@ static int joined_check(struct coro *co, struct coordinator *coordinator, struct
         rc = members_look(co, coordinator->worker->ep, cn, &now);
         if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->incarnation)) rc = -CELLAR_ERR_DIRTY;
     }
-    return rc ? err_set(error, (enum cellar_error_code)(-rc), "joining the pool: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(error, err_code(rc), "joining the pool: %s", cellar_error_text(rc)) : 0;
 }
 
 /* Members; then as the configuration is. DIRTY: *dirty first. */

@@ -21,9 +21,7 @@ int recover_look(struct recover *run, uint32_t cn, struct members_state *now)
     int rc;
     do rc = member_look(run->co, run->home->member, run->ep, cn, now);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    if (rc)
-        err_set(run->error, (enum cellar_error_code)(-rc), "the state of compute node %u: %s", cn,
-                cellar_error_text(rc));
+    if (rc) err_set(run->error, err_code(rc), "the state of compute node %u: %s", cn, cellar_error_text(rc));
     return rc;
 }
 
@@ -36,7 +34,7 @@ static int move(struct recover *run, const struct members_state *from, const str
     do rc = member_move(run->co, run->home->member, run->ep, run->dead, from, to, now);
     while (rc && recover_patience(run, rc, &tries, &refusals));
     if (rc)
-        err_set(run->error, (enum cellar_error_code)(-rc), "moving compute node %u to state %s: %s", run->dead,
+        err_set(run->error, err_code(rc), "moving compute node %u to state %s: %s", run->dead,
                 members_state_name(to->state), cellar_error_text(rc));
     return rc;
 }
@@ -204,7 +202,7 @@ static int taker_gone(struct recover *run, uint32_t cn)
     int rc;
     do rc = members_taker_gone(run->co, run->ep, run->catalog, cn);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
 /*
@@ -235,7 +233,7 @@ static int takers_wait(struct recover *run)
         if (rc) return rc;
         rc = members_taker(run->co, run->ep, run->dead, &taker);
         if (rc && recover_patience(run, rc, &tries, &refusals)) continue;
-        if (rc) return err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc));
+        if (rc) return err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
         if (taker < 0) return 0;
         rc = taker_pass(run, (uint32_t)taker, waits % TAKER_ASK_EVERY == TAKER_ASK_EVERY - 1);
         if (rc) return rc;

@@ -33,8 +33,8 @@ struct recover_report {
     uint64_t tags_cleared;
     bool done;       /* by this run: its index is free again */
     uint32_t claims; /* of nodes that the dead one was recovering, and which were recovered too */
-    int32_t
-        in_the_way; /* a compute node that must end first: it recovers the dead one, or takes over tags of it; -1: none */
+    /* a compute node that must end first: it recovers the dead one, or takes over tags of it; -1: none */
+    int32_t in_the_way;
 };
 
 struct vigil;
@@ -52,15 +52,15 @@ struct recover_home {
     uint32_t first, count; /* indexes of this process: [first, first + count) */
     uint64_t incarnation;  /* as which it has joined; 0: it opens the pool */
     bool late;             /* RECOVER_LATE */
-    uint32_t
-        name; /* 1 + the compute node that claims are made for; 0: its own, or its earlier life while that is recovered */
-    bool
-        watching; /* this task has others to watch, so it does not wait for one that is in the way: EXISTS, to be tried again */
+    /* 1 + the compute node that claims are made for; 0: its own, or its earlier life while that is recovered */
+    uint32_t name;
+    /* this task has others to watch, so it does not wait for one that is in the way: EXISTS, to be tried again */
+    bool watching;
     uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
-    const atomic_uint *
-        halting; /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
-    atomic_bool *
-        called; /* while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting` says */
+    /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
+    const atomic_uint *halting;
+    /* while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting` says */
+    atomic_bool *called;
     const struct recover *outer; /* the run amid which another one was found to be in the way; NULL: none */
     bool halted;                 /* all others that are alive stand still (halt.h): none holds a claim */
     uint32_t tags_lost;          /* 1 + the memory node whose primary was lost with its tags; 0: none */

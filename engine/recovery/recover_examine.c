@@ -31,7 +31,7 @@ static int word_read(struct recover *run, uint64_t field, uint64_t *word)
     struct fabric_op op = fabric_op_read(fabric_addr_of(0, field), &run->memory->heap.word, sizeof *word);
     int rc = recover_batch(run, &op, 1);
     *word = run->memory->heap.word;
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
 static bool is_dirty(const struct examine *examine, uint32_t cn)
@@ -71,7 +71,7 @@ static int words_check(struct examine *examine)
     rc = configuration_look(run->co, run->ep, run->catalog, -1, &now);
     if (rc == -CELLAR_ERR_CORRUPT || (rc == 0 && (configuration_changing(&now) || now.state != CONFIGURATION_STEADY)))
         return corrupt(run, "the configuration", rc ? 0 : configuration_word(&now));
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
+    return rc ? err_set(run->error, err_code(rc), "memory node 0: %s", cellar_error_text(rc)) : 0;
 }
 
 /* ---- logs ---- */
@@ -154,8 +154,7 @@ static int ahead_check(struct examine *examine, uint32_t node)
         rc = recover_batch(run, &op, 1);
         if (rc == 0 && header->magic) return corrupt(run, "a run after the chunks handed out, at", offset);
     }
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc))
-              : 0;
+    return rc ? err_set(run->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc)) : 0;
 }
 
 int recover_examine(struct coro *co, const struct recover_home *home, struct cellar_error *error)

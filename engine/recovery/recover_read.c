@@ -71,8 +71,8 @@ static int segment_read(struct recover *run, const struct heap_walk *walk)
         if (rc == 0) rc = recover_log_add(&run->log, ring->local, bytes, addr, header.owner_coordinator, replica);
         if (PLANT(recover_one_replica)) break;
     }
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "reading a log on memory node %u: %s",
-                        fabric_addr_node(addr), cellar_error_text(rc))
+    return rc ? err_set(run->error, err_code(rc), "reading a log on memory node %u: %s", fabric_addr_node(addr),
+                        cellar_error_text(rc))
               : 0;
 }
 
@@ -82,8 +82,7 @@ static int node_begin(struct recover *run, struct heap_walk *walk, uint32_t node
     int rc;
     do rc = heap_walk_begin(run->co, walk, run->ep, run->catalog, node, &run->memory->heap);
     while (rc && recover_patience(run, rc, &tries, &refusals));
-    return rc ? err_set(run->error, (enum cellar_error_code)(-rc), "memory node %u: %s", node, cellar_error_text(rc))
-              : 0;
+    return rc ? err_set(run->error, err_code(rc), "memory node %u: %s", node, cellar_error_text(rc)) : 0;
 }
 
 /*

@@ -341,7 +341,7 @@ static int entry_redo(struct recover *run, const struct log_entry_wire *wire)
         int rc = redo_write(run, write, wire->ts);
         if (rc == 0) continue;
         if (rc == -CELLAR_ERR_CORRUPT) return rc;
-        return err_set(run->error, (enum cellar_error_code)(-rc), "redoing a change of compute node %u: %s", run->dead,
+        return err_set(run->error, err_code(rc), "redoing a change of compute node %u: %s", run->dead,
                        cellar_error_text(rc));
     }
     return 0;

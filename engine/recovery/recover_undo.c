@@ -274,6 +274,6 @@ int recover_undo(struct recover *run, struct recover_entry *entry)
         rc = stays ? write_end(run, write, entry->wire->ts) : write_undo(run, write, entry->wire->ts);
     entry->counts = rc || stays;
     if (rc == 0 || rc == -CELLAR_ERR_CORRUPT) return rc;
-    return err_set(run->error, (enum cellar_error_code)(-rc), "undoing a change of compute node %u: %s", run->dead,
+    return err_set(run->error, err_code(rc), "undoing a change of compute node %u: %s", run->dead,
                    cellar_error_text(rc));
 }

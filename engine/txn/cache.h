@@ -47,8 +47,8 @@ struct cache_object {
     /* zeroed by cache_pin, as is what the mode wants zeroed (mode.object_zeroed) */
     struct fabric_addr addr; /* bits 0: not known */
     uint8_t *image;          /* record_bytes, in the arena */
-    uint8_t *
-        slot_image; /* an insert into a used slot: its old bytes, whose EN and TS go on; or what was put over (txn_keep_old) */
+    /* an insert into a used slot: its old bytes, whose EN and TS go on; or what was put over (txn_keep_old) */
+    uint8_t *slot_image;
     uint64_t held;                    /* bits of the lock word that are ours */
     uint64_t unlocking;               /* tags of ours whose unlock was posted last */
     uint64_t unsettled;               /* tags of ours that a lock or unlock without a reply may have left set, */

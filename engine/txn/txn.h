@@ -93,8 +93,8 @@ struct txn {
     uint32_t hurried;     /* attempts of this call that ended so */
     uint64_t ack_ns;      /* when it became durable */
     uint64_t settle_word; /* reply buffer of settle.c */
-    uint8_t *
-        settle_image; /* where records are shared: of one whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
+    /* where records are shared: of one whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
+    uint8_t *settle_image;
     uint64_t oldest_ns; /* since when a cell that is to be validated may have been read */
 };
 

@@ -36,8 +36,8 @@ struct fill {
     bool hold_write, hold_two; /* which schedule is made */
     uint32_t copied_epoch[FAILOVER_STEPS_CNS]; /* in which that compute node copied X; 0: not yet */
     bool written;                              /* X, at the fresh node, by a transaction */
-    bool
-        overtaken; /* a transaction's change of X, or the look of who compares it, waited for what the schedule wants */
+    /* a transaction's change of X, or the look of who compares it, waited for what the schedule wants */
+    bool overtaken;
     bool copy_waits;  /* who has read X to copy it has yet to write it, */
     bool changed;     /* and X was changed since, */
     int32_t comparer; /* while this one compares; -1: nobody yet */

@@ -42,14 +42,14 @@ struct plants_search {
     const char *template; /* of sim_templates.h, or of plants_scenarios.h */
     const char *checker;  /* the one that is to complain: what others say does not count; NULL: any */
     uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
-    uint32_t
-        torn_log; /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
+    /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
+    uint32_t torn_log;
     uint32_t ring_bytes;       /* of a coordinator's log; 0: its whole segment */
     const char *lock, *policy; /* of clusters of lock clients, */
     bool lock_one;             /* ... which have one lock, that they read half of the time, */
     bool lock_long; /* ... which often hold one for long, and ask for as long a lease; nothing else happens */
-    bool
-        lock_chain; /* ... which have one lock, hold it for long, in a chain of three switches that fail and lose packets */
+    /* ... which have one lock, hold it for long, in a chain of three switches that fail and lose packets */
+    bool lock_chain;
     bool lock_lose; /* ... whose lock server or switch is lost for good (lock_run_lose) */
     bool lock_join; /* ... of which one comes when the others are at work (lock_run_join) */
     bool lock_late; /* ... which have one lock, hold it for long now and then, and often hear late of what they did */

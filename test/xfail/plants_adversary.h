@@ -59,8 +59,8 @@ enum fabric_sim_fault plants_both_dying_fault(void *arg, uint64_t index, const s
 struct plants_holding {
     struct plants_hold {
         uint32_t cn, worker;
-        bool
-            wires; /* only its operations and completions stand still; else it does itself, perhaps with a lock in hand */
+        /* only its operations and completions stand still; else it does itself, perhaps with a lock in hand */
+        bool wires;
         uint64_t from, until_ns; /* its events; virtual, from the start on */
         uint64_t events;         /* so far */
     } holds[PLANTS_HOLDS_MAX];
@@ -188,8 +188,8 @@ uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choice
  * node 0 has written it; it reads the record before node 0 has unlocked that, and checks what it found when node 0 has unlocked all.
  */
 struct plants_half_seeing {
-    uint32_t
-        unlocks; /* masked CAS of node 0 that apply: of its delete; then, once it has written the bucket, of its insert */
+    /* masked CAS of node 0 that apply: of its delete; then, once it has written the bucket, of its insert */
+    uint32_t unlocks;
     bool looked, written, seen;
     uint64_t start_ns;
 };

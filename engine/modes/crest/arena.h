@@ -19,8 +19,8 @@
 
 struct arena {
     uint8_t *memory;
-    uint64_t
-        class_bytes; /* so much of each class is used: ARENA_CLASS_BYTES; before the first block it may be made less */
+    /* so much of each class is used: ARENA_CLASS_BYTES; before the first block it may be made less */
+    uint64_t class_bytes;
     _Atomic(struct arena_magazine *) magazines;
     struct arena_class {
         _Alignas(64) _Atomic uint64_t top; /* tag (32 bits) | index of the first free block + 1 (32 bits) */
