@@ -13,7 +13,7 @@ static void strike(void *arg)
     const struct settings *settings = death->settings;
     struct fabric_control control = {.kind = FABRIC_NODE_KILL, .node = (uint32_t)settings->kill_mn};
     if (settings->kill_cn >= 0)
-        control = (struct fabric_control){.kind = FABRIC_FENCE_CN, .cn = (uint32_t)settings->kill_cn};
+        control = (struct fabric_control){.kind = FABRIC_CN_EVICT, .cn = (uint32_t)settings->kill_cn};
     (void)death->fabric->ops->control(death->fabric, &control, &death->error);
 }
 

@@ -198,9 +198,10 @@ enum fabric_control_kind {
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
     FABRIC_FORGET_LOCAL, /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
     FABRIC_CN_LIFE, /* cn, life: that CN of this process is this life from now on; said before others can hear of it */
-    FABRIC_FENCE_CN, /* cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if it
+    FABRIC_CN_EVICT, /* cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if it
                             lives. A later life, and a process that has not said yet which one it is, is not concerned; 0: each is */
-    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing; only_dead: EXISTS if it is there, as far as cn knows */
+    FABRIC_NODE_KILL, /* node: from its return on the node answers nothing */
+    FABRIC_NODE_GONE, /* cn, node: a question. EXISTS: the node is there, as far as cn knows; 0: it is gone, and answers nothing any more */
     FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
     FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH if it was
                             written to, as far as a lost one of this backend can be there again */

@@ -193,12 +193,13 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
         if (shm->attached) return fabric_shm_life(shm, control->life, error);
         shm->life = control->life;
         return 0;
-    case FABRIC_FENCE_CN:
+    case FABRIC_CN_EVICT:
         return fence_cn(shm, control, error);
     case FABRIC_NODE_KILL:
+    case FABRIC_NODE_GONE:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", control->node);
-        if (control->only_dead && __atomic_load_n(&shm->nodes[control->node].limit, __ATOMIC_SEQ_CST))
+        if (control->kind == FABRIC_NODE_GONE && __atomic_load_n(&shm->nodes[control->node].limit, __ATOMIC_SEQ_CST))
             return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         fabric_shm_node_stop(shm, control->node);
         return 0;

@@ -10,6 +10,7 @@
 #include "fabric_sim_cpu.h"
 #include "fabric_sim_events.h"
 #include "fabric_sim_post.h"
+#include "lazy.h"
 #include "must.h"
 
 #include <stdlib.h>
@@ -346,17 +347,20 @@ static int sim_control(struct fabric *fabric, struct fabric_control *control, st
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
         sim->inject.cns[control->cn].life = control->life;
         return 0;
-    case FABRIC_FENCE_CN:
+    case FABRIC_CN_EVICT:
         if (control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no compute node %u", control->cn);
         return fabric_sim_inject_fence(sim, control, error);
     case FABRIC_NODE_KILL:
         if (control->node >= fabric->mn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
-        if (control->only_dead && !fabric_sim_inject_node_gone(sim, control->cn, control->node))
-            return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
         sim->nodes[control->node].dead = true;
         return 0;
+    case FABRIC_NODE_GONE:
+        if (control->node >= fabric->mn_count)
+            return err_set(error, CELLAR_ERR_INVALID, "no memory node %u", control->node);
+        if (fabric_sim_inject_node_gone(sim, control->cn, control->node)) return 0;
+        return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", control->node);
     case FABRIC_NODE_LEAVE:
         if (control->node >= fabric->mn_count || control->cn >= fabric->cn_count)
             return err_set(error, CELLAR_ERR_INVALID, "no memory node %u, or compute node %u", control->node,
@@ -390,7 +394,7 @@ static void sim_close(struct fabric *fabric)
         sim->event_chunks = next;
     }
     for (uint32_t node = 0; sim->nodes && node < fabric->mn_count; node++) {
-        if (sim->nodes[node].memory) munmap(sim->nodes[node].memory, fabric->mn_bytes);
+        lazy_unmap(sim->nodes[node].memory, fabric->mn_bytes);
     }
     fabric_sim_heap_free(&sim->heap);
     free(sim->candidates);
@@ -472,9 +476,8 @@ static int map_nodes(struct fabric_sim *sim, struct cellar_error *error)
     if (!sim->nodes || !sim->links)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u nodes", sim->fabric.mn_count);
     for (uint32_t node = 0; node < sim->fabric.mn_count; node++) {
-        void *memory = mmap(NULL, sim->fabric.mn_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) {
+        void *memory = lazy_map(sim->fabric.mn_bytes);
+        if (!memory) {
             return err_set(error, CELLAR_ERR_NOMEM, "memory node %u: cannot map %llu bytes", node,
                            (unsigned long long)sim->fabric.mn_bytes);
         }

@@ -73,7 +73,7 @@ static inline struct fabric_sim_inject_way *fabric_sim_inject_way_of(const struc
 bool fabric_sim_inject_node_gone(const struct fabric_sim *sim, uint32_t cn, uint32_t mn);
 /* Dies. *prng: which nodes notice late, and how late; NULL: all notice at once. */
 void fabric_sim_inject_lose_mn(struct fabric_sim *sim, uint32_t mn, struct prng *prng);
-/* FABRIC_FENCE_CN, of a compute node that there is. */
+/* FABRIC_CN_EVICT, of a compute node that there is. */
 NODISCARD int fabric_sim_inject_fence(struct fabric_sim *sim, const struct fabric_control *control,
                                       struct cellar_error *error);
 /* From now on nothing of that compute node executes. */

@@ -266,13 +266,24 @@ static int fence_cn(struct fabric_verbs *verbs, const struct fabric_control *con
     return fabric_verbs_fence(verbs, control, error);
 }
 
-static int kill_node(struct fabric_verbs *verbs, uint32_t node, bool only_dead, struct cellar_error *error)
+static int node_check(const struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
 {
-    if (node >= verbs->fabric.mn_count) return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
-    if (only_dead && fabric_verbs_presence(&verbs->nodes[node]) == FABRIC_VERBS_THERE)
-        return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", node);
-    if (!only_dead) fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE);
-    return 0;
+    if (node < verbs->fabric.mn_count) return 0;
+    return err_set(error, CELLAR_ERR_INVALID, "there is no memory node %u", node);
+}
+
+static int kill_node(struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
+{
+    int rc = node_check(verbs, node, error);
+    if (rc == 0) fabric_verbs_node_stop(verbs, node, FABRIC_VERBS_GONE);
+    return rc;
+}
+
+static int node_gone(const struct fabric_verbs *verbs, uint32_t node, struct cellar_error *error)
+{
+    int rc = node_check(verbs, node, error);
+    if (rc || fabric_verbs_presence(&verbs->nodes[node]) != FABRIC_VERBS_THERE) return rc;
+    return err_set(error, CELLAR_ERR_EXISTS, "memory node %u is there", node);
 }
 
 static int check_shape(struct fabric_verbs *verbs, uint32_t index, const struct fabric_verbs_reply_wire *reply,
@@ -323,12 +334,14 @@ static int verbs_control(struct fabric *fabric, struct fabric_control *control, 
         return fabric_verbs_local_forget(&verbs->local, control->base, control->bytes);
     case FABRIC_CN_LIFE:
         return fabric_verbs_life_begin(verbs, control->life, error);
-    case FABRIC_FENCE_CN:
+    case FABRIC_CN_EVICT:
         return fence_cn(verbs, control, error);
     case FABRIC_NODE_KILL:
-        return kill_node(verbs, control->node, control->only_dead, error);
+        return kill_node(verbs, control->node, error);
+    case FABRIC_NODE_GONE:
+        return node_gone(verbs, control->node, error);
     case FABRIC_NODE_LEAVE: /* of a CN: all of this process leave it together */
-        return kill_node(verbs, control->node, false, error);
+        return kill_node(verbs, control->node, error);
     case FABRIC_NODE_REPLACE:
         return replace_node(verbs, control->node, control->blank, error);
     case FABRIC_SYNC:

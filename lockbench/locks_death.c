@@ -54,7 +54,7 @@ static void service_main(void *arg)
     const struct locks_plan *plan = run->plan;
     struct fabric_ep *ep = run->death.service;
     uint64_t kill_ns = fabric_now_ns(ep) + plan->warmup_ns + plan->kill_ns, declare_ns = kill_ns + plan->detect_ns;
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = plan->kill_cn};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = plan->kill_cn};
     while (atomic_load(&run->active) && !run->death.declared) {
         uint64_t now_ns = fabric_now_ns(ep);
         if (now_ns >= kill_ns && !locks_death_is_gone(run, plan->kill_cn)) {
@@ -74,7 +74,7 @@ static void lose_main(void *arg)
     struct locks_run *run = arg;
     struct fabric_ep *ep = run->death.service;
     uint64_t lose_ns = fabric_now_ns(ep) + run->plan->warmup_ns + run->plan->lose_ns;
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = run->config.server_cn};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = run->config.server_cn};
     while (atomic_load(&run->active) && fabric_now_ns(ep) < lose_ns) fabric_idle(ep, lose_ns);
     if (atomic_load(&run->active)) (void)run->fabric->ops->control(run->fabric, &control, NULL);
     locks_wake_all(run);

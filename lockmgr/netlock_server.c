@@ -267,7 +267,7 @@ static void expire(struct lockmgr_worker *worker, struct netlock_lock *lock, uin
     netlock_serve(worker, lock);
 }
 
-static void look(struct lockmgr_worker *worker, uint64_t now_ns)
+static void locks_expire(struct lockmgr_worker *worker, uint64_t now_ns)
 {
     struct netlock_server *server = netlock_server_of(worker);
     for (uint32_t i = 0; i < server->bucket_count; i++)
@@ -283,7 +283,7 @@ uint64_t netlock_server_tend(struct coro *co, struct lockmgr_worker *worker)
     uint64_t now_ns = fabric_now_ns(worker->ep), lease_ns = netlock_lease_ns(&worker->lockmgr->config);
     /* Each again so long after its end: where it takes longer than that, messages would never be looked at. */
     if (now_ns >= server->look_ns) {
-        look(worker, now_ns);
+        locks_expire(worker, now_ns);
         server->look_ns = fabric_now_ns(worker->ep) + lease_ns / LOOKS_A_LEASE;
     }
     if (server->moving && now_ns >= server->move_ns) {

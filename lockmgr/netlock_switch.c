@@ -323,7 +323,7 @@ static uint32_t most_urgent(const struct pass *pass, uint32_t end)
 }
 
 /* Looks at slot `at`, the first of that queue; nobody_holds: then it is to be granted. */
-static void look(struct pass *pass, uint32_t priority, uint64_t at, bool nobody_holds)
+static void slot_judge(struct pass *pass, uint32_t priority, uint64_t at, bool nobody_holds)
 {
     uint64_t what = *touch(pass, NETLOCK_WHAT, 0, netlock_lower(at)), state = what & NETLOCK_STATE;
     bool exclusive = what & NETLOCK_EXCLUSIVE;
@@ -362,7 +362,7 @@ static void retire(struct pass *pass)
     if (PLANT(netlock_last_reader_missed) && !exclusive) nobody_holds = false;
     uint32_t best = most_urgent(pass, priorities);
     if (!nobody_holds) best = pops && used(*room) ? i : priorities;
-    if (best < priorities) look(pass, best, pass->head[best], nobody_holds);
+    if (best < priorities) slot_judge(pass, best, pass->head[best], nobody_holds);
 }
 
 /* A shared holder was counted that is none. */
@@ -397,7 +397,7 @@ static void take_shared(struct pass *pass)
         /* It is gone, and the packet that let it go has looked; or one of a higher priority has come since. */
         if (credit) give_up_credit(pass, i);
         uint32_t best = most_urgent(pass, i);
-        if (!credit && best < i && *holders == 0) look(pass, best, pass->head[best], true);
+        if (!credit && best < i && *holders == 0) slot_judge(pass, best, pass->head[best], true);
         return;
     }
     if (!credit) ++*holders;
@@ -423,7 +423,7 @@ static void take_exclusive(struct pass *pass)
     uint64_t *holders = touch_own(pass, NETLOCK_HOLDERS, 0);
     if (*holders && !PLANT(netlock_takes_held)) return;
     if (best < i && !PLANT(netlock_priority_inverted)) { /* it has come since */
-        look(pass, best, pass->head[best], true);
+        slot_judge(pass, best, pass->head[best], true);
         return;
     }
     if (pass->head[i] != packet->seq || !used(pass->room[i])) return;

@@ -178,7 +178,7 @@ static enum ghost_is leave(struct coro *co, struct lockmgr_worker *worker, struc
  * they are gone. It must not leave before they are: its flip of the epoch would be the second one for a reader that
  * the first one let in and that has not seen that.
  */
-static enum ghost_is look(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
+static enum ghost_is ghost_judge(struct coro *co, struct lockmgr_worker *worker, struct shiftlock_ghost *ghost)
 {
     struct shiftlock_place *place = &ghost->place;
     struct shiftlock_entry entry;
@@ -209,7 +209,7 @@ static enum ghost_is tend_ghost(struct coro *co, struct lockmgr_worker *worker, 
     }
     if (place->grant == SHIFTLOCK_HANDOVER && !ghost->tried && leave(co, worker, ghost) == GHOST_GONE)
         return GHOST_GONE;
-    return look(co, worker, ghost);
+    return ghost_judge(co, worker, ghost);
 }
 
 /* New ones come at the head while an operation of this one is awaited. */

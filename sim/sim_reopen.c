@@ -21,7 +21,7 @@ static void all_crash(struct sim_state *state)
 {
     sim_judge_suspicions(state);
     for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
-        struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = cn};
+        struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = cn};
         (void)!state->fabric->ops->control(state->fabric, &fence, NULL);
     }
     state->crashed = true;

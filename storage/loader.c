@@ -1,10 +1,10 @@
 /* loader.c - rows in, rows out, bytes counted: all at rest. */
 #include "loader_internal.h"
+#include "lazy.h"
 #include "versions.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define TRIES_MAX (1u << 26) /* of a bucket's lock: seconds, while another loader holds it for microseconds */
 #define BUCKET_TAG_BITS 8
@@ -17,13 +17,13 @@ int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct spac
     struct loader *loader = NULL;
     if (posix_memalign((void **)&loader, LAYOUT_LINE, sizeof(*loader)) != 0) return -CELLAR_ERR_NOMEM;
     memset(loader, 0, offsetof(struct loader, ops));
-    void *memory = mmap(NULL, sizeof(*loader->memory), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    loader->memory = memory == MAP_FAILED ? NULL : memory;
+    loader->memory = lazy_map(sizeof(*loader->memory));
     loader->ep = ep;
     loader->catalog = catalog;
     loader->space = space;
     loader->cn = cn;
-    int rc = loader->memory ? fabric_register_local(ep->fabric, memory, sizeof(*loader->memory)) : -CELLAR_ERR_NOMEM;
+    int rc =
+        loader->memory ? fabric_register_local(ep->fabric, loader->memory, sizeof(*loader->memory)) : -CELLAR_ERR_NOMEM;
     if (rc)
         loader_free(loader);
     else
@@ -34,7 +34,7 @@ int loader_open(struct fabric_ep *ep, const struct catalog *catalog, struct spac
 void loader_free(struct loader *loader)
 {
     if (!loader) return;
-    if (loader->memory) munmap(loader->memory, sizeof(*loader->memory));
+    lazy_unmap(loader->memory, sizeof(*loader->memory));
     free(loader);
 }
 
@@ -209,8 +209,8 @@ static uint32_t replica_ops(struct loader *loader, const struct schema *schema, 
 }
 
 /* Writes record and chain everywhere and unlocks the head. */
-static int publish(struct coro *co, struct loader *loader, const struct schema *schema, struct fabric_addr head,
-                   const struct space_slot *slot, struct changes changes)
+static int changes_write(struct coro *co, struct loader *loader, const struct schema *schema, struct fabric_addr head,
+                         const struct space_slot *slot, struct changes changes)
 {
     struct bucket_wire *bucket = &loader->memory->chain[0];
     bucket->version = layout_version_of(layout_en_next(layout_version_en(bucket->version)),
@@ -250,7 +250,7 @@ static int load_locked(struct coro *co, struct loader *loader, const struct cell
         space_slot_give(loader->space, table, slot);
         return fabric_error(table, key, "its index entry", rc, error);
     }
-    rc = publish(co, loader, &table->schema, head, &slot, changes);
+    rc = changes_write(co, loader, &table->schema, head, &slot, changes);
     return rc ? fabric_error(table, key, "writing it", rc, error) : 0;
 }
 

@@ -84,7 +84,7 @@ static void lose(struct lock_run_cluster *run, uint64_t now_ns)
     run->lost_ns = now_ns;
     run->granted_before = run->watch.counts.grants;
     for (uint32_t cn = first; cn < first + count; cn++) {
-        struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn};
+        struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn};
         must(run->fabric->ops->control(run->fabric, &control, NULL) == 0);
         run->dead[cn] = plan->tells_loss;
     }

@@ -15,7 +15,7 @@ static uint64_t now_ns(const struct lock_run_client *client) { return fabric_sim
 /* The CN must stop: nothing of it executes from now on. The worker's loop sees it. */
 static void die(struct coro *co, struct lock_run_client *client)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = client->worker->cn};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = client->worker->cn};
     (void)client->run->fabric->ops->control(client->run->fabric, &control, NULL);
     for (;;) coro_yield(co);
 }

@@ -127,7 +127,7 @@ static int look(struct cellar_session *session, void *arg)
 
 static void cn_dies(struct lab *lab, uint32_t cn)
 {
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = cn};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = cn};
     (void)!lab->fabric->ops->control(lab->fabric, &fence, NULL);
     lab->dead[cn] = true;
 }
@@ -249,7 +249,7 @@ static bool come(struct lab *lab, uint32_t cn)
 static bool all_well(struct lab *lab)
 {
     for (uint32_t cn = 0; cn < CNS; cn++) {
-        struct fabric_control ask = {.kind = FABRIC_FENCE_CN, .cn = cn, .only_dead = true};
+        struct fabric_control ask = {.kind = FABRIC_CN_EVICT, .cn = cn, .only_dead = true};
         if (lab->dead[cn] || lab->fabric->ops->control(lab->fabric, &ask, NULL) == -CELLAR_ERR_EXISTS) continue;
         if (!lab->verdict[0])
             snprintf(lab->verdict, lab->verdict_bytes, "life %u of compute node %u was fenced, and nobody killed it",

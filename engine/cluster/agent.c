@@ -22,12 +22,12 @@ static void pause_for(struct coro *co, struct agent *agent, struct sched_task *t
     if (*pause_ns < PAUSE_MAX_NS) *pause_ns *= 2;
 }
 
-static int look(struct coro *co, struct agent *agent, struct configuration *now)
+static int configuration_now(struct coro *co, struct agent *agent, struct configuration *now)
 {
     const struct halt *halt = agent->halt;
     struct fabric *fabric = agent->worker->ep->fabric;
     struct fabric_control control = {
-        .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = (uint32_t)halt->now.away, .only_dead = true};
+        .kind = FABRIC_NODE_GONE, .cn = agent->worker->cn, .node = (uint32_t)halt->now.away};
     /* A fresh one in its place may soon be the only one that knows. */
     bool gone = halt->now.state == CONFIGURATION_LOST && fabric->ops->control(fabric, &control, NULL) == 0;
     int32_t lost = gone ? halt->now.away : -1;
@@ -127,7 +127,8 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
            agent->worker->cn, error->text);
     agent->why = *error;
     struct configuration last;
-    if (look(co, agent, &last) == 0 && configuration_changing(&last) && last.leader == (int32_t)agent->worker->cn)
+    if (configuration_now(co, agent, &last) == 0 && configuration_changing(&last) &&
+        last.leader == (int32_t)agent->worker->cn)
         resign(co, agent, &last);
     give_up(agent);
     return false;
@@ -157,7 +158,7 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
             acked = now.epoch;
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;
-        int rc = look(co, agent, &next);
+        int rc = configuration_now(co, agent, &next);
         /* INV-FAILOVER-9. A node that reaches no word any more knows of the last change that it saw. */
         const struct configuration *known = rc == 0 || PLANT(agent_unanswered_waits) ? &next : &now;
         bool unknown = rc && PLANT(agent_unanswered_waits);
@@ -211,8 +212,7 @@ static void suspects_judge(struct coro *co, struct agent *agent)
     if (unmended(agent)) return;
     for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
         uint32_t node = (uint32_t)__builtin_ctzll(nodes);
-        struct fabric_control control = {
-            .kind = FABRIC_NODE_KILL, .cn = agent->worker->cn, .node = node, .only_dead = true};
+        struct fabric_control control = {.kind = FABRIC_NODE_GONE, .cn = agent->worker->cn, .node = node};
         struct fabric *fabric = agent->worker->ep->fabric;
         if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node) continue;
         if (fabric->ops->control(fabric, &control, NULL) != 0) continue;
@@ -253,7 +253,7 @@ static bool refill(struct coro *co, struct agent *agent, const struct configurat
 }
 
 /* INV-FAILOVER-7 */
-static bool named_in_vain(const struct agent *agent, const struct configuration *now)
+static bool fills_nothing(const struct agent *agent, const struct configuration *now)
 {
     return now->state == CONFIGURATION_JOINING && now->leader == (int32_t)agent->worker->cn &&
            atomic_load(&agent->halt->rejoin) == 0 && !PLANT(failover_filler_named);
@@ -282,7 +282,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
     struct halt *halt = agent->halt;
     struct configuration now;
     atomic_store(&halt->called, false);
-    int rc = look(co, agent, &now);
+    int rc = configuration_now(co, agent, &now);
     if (rc == -CELLAR_ERR_FENCED) {
         give_up(agent);
         return true;
@@ -295,7 +295,7 @@ static bool serve_once(struct coro *co, struct agent *agent, uint64_t *pause_ns)
         go_on(agent, &now);
     } else if (rc == 0 && atomic_load(&halt->suspects)) {
         suspects_judge(co, agent);
-    } else if (rc == 0 && named_in_vain(agent, &now)) {
+    } else if (rc == 0 && fills_nothing(agent, &now)) {
         if (!filler_yield(co, agent)) pause_for(co, agent, &agent->task, pause_ns);
     } else if (rc == 0 && atomic_load(&halt->rejoin) == 0) {
         return true;
@@ -362,7 +362,7 @@ void agent_look(struct agent *agent)
 int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
 {
     struct configuration now;
-    int rc = look(co, agent, &now);
+    int rc = configuration_now(co, agent, &now);
     if (rc == 0 && configuration_changing(&now)) {
         stand_still(co, agent, task, now);
         return atomic_load(&agent->halt->gate->failed) ? agent->why.code ? -(int)agent->why.code : -CELLAR_ERR_FENCED

@@ -56,7 +56,7 @@ static void call(struct failover *failover, uint32_t cn)
 /* Lives of it up to that one; 0: the one that has its index now. */
 static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool only_dead)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = only_dead};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = only_dead};
     struct fabric *fabric = failover->run.ep->fabric;
     return fabric->ops->control(fabric, &control, NULL) == 0;
 }
@@ -237,7 +237,7 @@ static void run_close(struct failover *failover)
 }
 
 /* What the configuration says now; EXISTS while it is being changed. */
-static int look(struct failover *failover, int32_t lost)
+static int now_renew(struct failover *failover, int32_t lost)
 {
     int rc = configuration_look(failover->run.co, failover->run.ep, failover->run.catalog, lost, &failover->now);
     if (rc) return told(failover, rc, "looking at the configuration");
@@ -248,11 +248,10 @@ static int look(struct failover *failover, int32_t lost)
 
 static int lose(struct failover *failover, uint32_t node)
 {
-    struct fabric_control control = {
-        .kind = FABRIC_NODE_KILL, .cn = failover->home->recover.cn, .node = node, .only_dead = true};
+    struct fabric_control control = {.kind = FABRIC_NODE_GONE, .cn = failover->home->recover.cn, .node = node};
     struct fabric *fabric = failover->run.ep->fabric;
     struct cellar_error *error = failover->run.error;
-    int rc = look(failover, (int32_t)node);
+    int rc = now_renew(failover, (int32_t)node);
     const struct configuration *now = &failover->now;
     if (rc) return rc;
     if (failover->run.catalog->replicas == 0)
@@ -287,7 +286,7 @@ static int refill(struct failover *failover, uint32_t node)
     struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = node};
     struct fabric *fabric = failover->run.ep->fabric;
     struct halt *halt = failover->home->halt;
-    int rc = look(failover, halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1);
+    int rc = now_renew(failover, halt->now.state == CONFIGURATION_LOST ? halt->now.away : -1);
     if (rc) return rc;
     if (failover->now.state == CONFIGURATION_STEADY || failover->now.away != (int32_t)node)
         return err_set(failover->run.error, CELLAR_ERR_NOT_FOUND, "memory node %u is not away", node);
@@ -304,7 +303,7 @@ static int refill(struct failover *failover, uint32_t node)
 /* To the next even epoch: nothing changes but the name, so none needs to stand still. */
 static int yield(struct failover *failover)
 {
-    int rc = look(failover, -1);
+    int rc = now_renew(failover, -1);
     struct configuration to = failover->now;
     if (rc || to.state != CONFIGURATION_JOINING || to.leader != (int32_t)failover->home->recover.cn) return rc;
     to.epoch += 2;

@@ -15,8 +15,7 @@ void halt_suspect(struct halt *halt, uint32_t node)
 bool halt_is_lost(const struct halt *halt, uint32_t node)
 {
     struct fabric *fabric = halt->agent_ep->fabric;
-    struct fabric_control control = {
-        .kind = FABRIC_NODE_KILL, .cn = halt->agent_ep->cn, .node = node, .only_dead = true};
+    struct fabric_control control = {.kind = FABRIC_NODE_GONE, .cn = halt->agent_ep->cn, .node = node};
     return fabric->ops->control(fabric, &control, NULL) == 0;
 }
 

@@ -224,7 +224,7 @@ static void silent_tell(const struct vigil *vigil, uint32_t cn, const struct mem
            (unsigned long long)sign->lease_ns / 1000000, vigil->worker->cn);
 }
 
-static void look(struct coro *co, struct vigil *vigil, uint32_t cn)
+static void sign_judge(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
     struct worker *worker = vigil->worker;
     struct vigil_watched *watch = &vigil->watches[cn];
@@ -265,7 +265,7 @@ static void watcher_main(struct coro *co, void *arg)
             if (atomic_load(&gate_of(vigil)->halted))
                 any = true; /* members' words may be at another place soon: it looks again then */
             else if (vigil->watches[cn].on || vigil->watches[cn].entered)
-                look(co, vigil, cn);
+                sign_judge(co, vigil, cn);
         for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++)
             any = any || vigil->watches[cn].on || vigil->watches[cn].entered;
         vigil->busy--;

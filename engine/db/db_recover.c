@@ -281,7 +281,7 @@ static int32_t lost_now(const struct worker *worker)
 {
     const struct cellar *db = worker->db;
     for (uint32_t node = 0; node < db->catalog->mn_count && db->catalog->replicas; node++) {
-        struct fabric_control ask = {.kind = FABRIC_NODE_KILL, .cn = worker->cn, .node = node, .only_dead = true};
+        struct fabric_control ask = {.kind = FABRIC_NODE_GONE, .cn = worker->cn, .node = node};
         if ((int32_t)node != db->nodes[0].halt.now.away && db->fabric->ops->control(db->fabric, &ask, NULL) == 0)
             return (int32_t)node;
     }

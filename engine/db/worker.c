@@ -83,7 +83,7 @@ static void dispatch_all(struct worker *worker, bool calls)
     fabric_unlock(fabric, &worker->queue_lock);
 }
 
-static inline void look(struct worker *worker)
+static inline void messages_take(struct worker *worker)
 {
     if (worker->agent)
         agent_look(worker->agent);
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void drive(struct worker *worker, const struct 
         *seen = __atomic_load_n(&worker->ep->rung, __ATOMIC_SEQ_CST);
         if (has_queue(worker)) dispatch_all(worker, true);
         (void)sched_round(&worker->sched);
-        look(worker);
+        messages_take(worker);
     } while (!has_ended(request) && fabric_now_ns(worker->ep) < until_ns);
 }
 
@@ -156,7 +156,7 @@ void worker_main(void *arg)
     for (;;) {
         bool any = sched_round(&worker->sched);
         if (has_queue(worker)) dispatch_all(worker, false);
-        look(worker);
+        messages_take(worker);
         if (any || worker->sched.ready_head) continue;
         if (leaves(worker)) return;
         worker->until_ns = next_ns(worker);

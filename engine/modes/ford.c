@@ -162,7 +162,7 @@ static int log_late(struct coro *co, struct txn *txn, uint64_t *ts)
 }
 
 /* Nothing but writing is left to be done. */
-static int publish(struct coro *co, struct txn *txn, uint64_t ts)
+static int changes_write(struct coro *co, struct txn *txn, uint64_t ts)
 {
     const struct observer *observer = txn->home->observer;
     if (observer && ts) observer->logging(observer->arg, txn, ts);
@@ -188,7 +188,7 @@ int ford_commit(struct coro *co, struct txn *txn)
     if (rc == 0) rc = txn_validate(co, txn);
     if (rc == 0 && early) rc = log_await(co, txn); /* nothing had to be read again */
     if (rc == 0 && !early) rc = log_late(co, txn, &ts);
-    if (rc == 0) return publish(co, txn, ts);
+    if (rc == 0) return changes_write(co, txn, ts);
     if (rc != -CELLAR_ERR_RETRY) {
         txn_release(co, txn);
         txn_ended(txn, rc, 0);

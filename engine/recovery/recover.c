@@ -42,14 +42,14 @@ static int move(struct recover *run, const struct members_state *from, const str
 /* Lives of it up to that one; 0: the one that has its index now. */
 static int fence(struct recover *run, uint32_t cn, uint64_t life, bool only_dead)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = only_dead};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = only_dead};
     return run->ep->fabric->ops->control(run->ep->fabric, &control, run->error);
 }
 
 /* Does the fabric know that life of it to be over? */
 static bool is_gone(struct recover *run, uint32_t cn, uint64_t life)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn, .life = life, .only_dead = true};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn, .life = life, .only_dead = true};
     return run->ep->fabric->ops->control(run->ep->fabric, &control, NULL) == 0;
 }
 

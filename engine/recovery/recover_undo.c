@@ -163,7 +163,7 @@ static int whole_look(struct recover *run, const struct log_write_wire *write, c
     return 0;
 }
 
-static int look(struct recover *run, const struct log_write_wire *write, uint64_t ts, enum shown *shown)
+static int shown_read(struct recover *run, const struct log_write_wire *write, uint64_t ts, enum shown *shown)
 {
     if (ts > LAYOUT_TS_MAX) return recover_alien(run, write, "no transaction can be so late");
     if (write->kind == LAYOUT_LOG_UNDO_BUCKET) return bucket_look(run, write, ts, shown);
@@ -220,7 +220,7 @@ static int bucket_undo(struct recover *run, const struct log_write_wire *write)
 static int write_undo(struct recover *run, const struct log_write_wire *write, uint64_t ts)
 {
     enum shown shown;
-    int rc = look(run, write, ts, &shown);
+    int rc = shown_read(run, write, ts, &shown);
     if (rc || shown == SHOWN_OTHER || shown == SHOWN_OLD) return rc;
     run->report->redone++;
     if (write->kind == LAYOUT_LOG_UNDO_BUCKET) return bucket_undo(run, write);
@@ -234,7 +234,7 @@ static int write_end(struct recover *run, const struct log_write_wire *write, ui
 {
     struct fabric_addr addr = {write->addr};
     enum shown shown;
-    int rc = look(run, write, ts, &shown);
+    int rc = shown_read(run, write, ts, &shown);
     if (rc || shown != SHOWN_NEW || PLANT(recover_deleted_unset)) return rc;
     if (write->kind == LAYOUT_LOG_UNDO_INSERT)
         return recover_deleted_set(run, addr, LOCKWORD_DELETED, LOCKWORD_DELETED, false);
@@ -258,7 +258,7 @@ static int entry_judge(struct recover *run, const struct log_entry_wire *wire, b
     *stays = true;
     for (const struct log_write_wire *write = NULL; (write = logseg_next_write(wire, write));) {
         enum shown shown;
-        int rc = look(run, write, wire->ts, &shown);
+        int rc = shown_read(run, write, wire->ts, &shown);
         if (rc) return rc;
         if (shown != SHOWN_OTHER && shown != SHOWN_NEW) *stays = PLANT(ford_part_kept);
         if (PLANT(ford_whole_undone)) *stays = false;

@@ -353,8 +353,8 @@ static int not_logged(struct coro *co, struct txn *txn, int rc)
     if (rc == -CELLAR_ERR_RETRY) return rc;
     if (rc == -CELLAR_ERR_INDETERMINATE) {
         /* Its locks stay: recovery decides by what the log holds. */
-        if (txn->home->mode->lost)
-            txn->home->mode->lost(txn);
+        if (txn->home->mode->in_doubt)
+            txn->home->mode->in_doubt(txn);
         else
             gate_fail(txn->home->gate);
         txn->ack_ns = fabric_now_ns(txn->home->ep);

@@ -34,7 +34,7 @@ struct fetch_rules {
     /* It is whole, and about to become part of the image. */
     void (*fetched)(struct txn *txn, struct cache_object *object);
     /* A foreign tag on these cells ends the attempt. */
-    void (*lost)(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
+    void (*tag_met)(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
 };
 
 /* By the rules of modes that share nothing. */
@@ -228,8 +228,8 @@ FETCH_INLINE int fetch_records_round(struct coro *co, struct txn *txn, const str
             while (++i < count && !PLANT(abort_forgets_locks)) /* whatever ends the attempt must know what it holds */
                 fetch_lock_judge(txn, block[i], rules);
             bool read = verdict == FETCH_READ_LOCKED;
-            if (rules->lost && txn->met.cn >= 0)
-                rules->lost(co, txn, object, read ? object->read_cells : object->write_cells, read);
+            if (rules->tag_met && txn->met.cn >= 0)
+                rules->tag_met(co, txn, object, read ? object->read_cells : object->write_cells, read);
             return fetch_verdict_end(co, txn, object, verdict);
         }
         object->pending = verdict == FETCH_AGAIN;

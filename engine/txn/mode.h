@@ -93,7 +93,7 @@ struct mode {
     int (*fail)(struct coro *co, struct txn *txn);
     int (*failed)(struct coro *co, struct txn *txn);
     /* It is not known whether its entry is in the log. NULL: the compute node stops. */
-    void (*lost)(struct txn *txn);
+    void (*in_doubt)(struct txn *txn);
     /* Gives back all that it holds. NULL: txn_release_own. */
     void (*release)(struct coro *co, struct txn *txn);
     /* The last step, whatever became of it. */

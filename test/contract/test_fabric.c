@@ -357,7 +357,7 @@ static void killed_node(struct contract_worker *worker)
 static void fenced_cn(struct contract_worker *worker)
 {
     struct fabric *fabric = worker->cluster->fabric;
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0}, nobody = {.kind = FABRIC_FENCE_CN, .cn = 200};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0}, nobody = {.kind = FABRIC_CN_EVICT, .cn = 200};
     struct cellar_error error = {0};
 
     CHECK(worker, fabric->ops->control(fabric, &nobody, &error) == -CELLAR_ERR_INVALID);

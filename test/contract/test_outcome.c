@@ -57,7 +57,7 @@ static void lab_call(struct lab *lab, uint32_t count)
 static void lab_kill(struct lab *lab)
 {
     struct fabric *fabric = db_fabric(lab->api.db);
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = 1};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = 1};
     MUST(&lab->api.error, fabric->ops->control(fabric, &control, &lab->api.error));
 }
 

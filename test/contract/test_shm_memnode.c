@@ -39,7 +39,7 @@ static void test_fence(void **state)
     struct fabric_ep *ep = endpoint(fabric, 0);
     for (uint32_t round = 0; round < 5; round++) {
         pid_t pid = start_cn(&memnodes, 2, "write_forever");
-        struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 2};
+        struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 2};
         await_change(ep, fabric_addr_of(1, 128));
         assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
         uint64_t counts[2] = {word_at(ep, fabric_addr_of(0, 128)), word_at(ep, fabric_addr_of(1, 128))};
@@ -50,7 +50,7 @@ static void test_fence(void **state)
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* a second time: there is nobody */
     }
-    struct fabric_control own = {.kind = FABRIC_FENCE_CN, .cn = 0}, none = {.kind = FABRIC_FENCE_CN, .cn = 4};
+    struct fabric_control own = {.kind = FABRIC_CN_EVICT, .cn = 0}, none = {.kind = FABRIC_CN_EVICT, .cn = 4};
     assert_int_equal(fabric->ops->control(fabric, &own, &error), -CELLAR_ERR_UNSUPPORTED);
     assert_int_equal(fabric->ops->control(fabric, &none, &error), -CELLAR_ERR_INVALID);
     fabric_close(fabric);
@@ -81,13 +81,13 @@ static void test_fence_of_a_life(void **state)
     struct fabric_ep *ep = endpoint(fabric, 0);
     pid_t pid = start_cn(&memnodes, 2, "live_as_7");
     for (uint64_t lives = 0; lives == 0; pause_ms(1)) {
-        struct fabric_control earlier = {.kind = FABRIC_FENCE_CN, .cn = 2, .life = 6};
+        struct fabric_control earlier = {.kind = FABRIC_CN_EVICT, .cn = 2, .life = 6};
         assert_int_equal(fabric->ops->control(fabric, &earlier, &error), 0);
         earlier.only_dead = true;
         assert_int_equal(fabric->ops->control(fabric, &earlier, &error), 0);
         lives = word_at(ep, fabric_addr_of(1, 192));
     }
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 2, .life = 7, .only_dead = true};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 2, .life = 7, .only_dead = true};
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), -CELLAR_ERR_EXISTS);
     fence.only_dead = false;
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
@@ -102,7 +102,7 @@ static void test_fence_of_a_life(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 
     struct fabric_control own = {.kind = FABRIC_CN_LIFE, .cn = 0, .life = 9},
-                          before = {.kind = FABRIC_FENCE_CN, .cn = 0, .life = 8};
+                          before = {.kind = FABRIC_CN_EVICT, .cn = 0, .life = 8};
     assert_int_equal(fabric->ops->control(fabric, &own, &error), 0);
     assert_int_equal(fabric->ops->control(fabric, &before, &error), 0);
     before.life = 9;
@@ -232,7 +232,7 @@ static void test_killed_memnode(void **state)
     }
     assert_int_equal(run_op(ep, fabric_op_faa(fabric_addr_of(0, 64), &old, 1)), 0);
     assert_int_equal(attach_once(memnodes.paths, 1, 1, &error), -CELLAR_ERR_UNREACHABLE);
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 3};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 3};
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* the living one answers */
     fabric_close(fabric);
 

@@ -196,7 +196,7 @@ static void takers_open(struct takers *takers)
     sim.mn_bytes = POOL_BYTES;
     assert_int_equal(fabric_sim_open(&sim, &takers->fabric, &takers->error), 0);
     assert_int_equal(db_open_on(takers->fabric, &config, &takers->db, &takers->error), 0);
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = DEAD};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = DEAD};
     assert_int_equal(takers->fabric->ops->control(takers->fabric, &fence, NULL), 0);
     assert_int_equal(db_run_on(takers->db, TAKER, state_read, takers), 0);
     assert_int_equal(takers->claim.state, LAYOUT_MEMBER_LIVE);

@@ -236,7 +236,7 @@ static int ask_to_fence(const struct fabric_verbs *asker, uint32_t cn, uint32_t 
 static void test_after_fence(void **state)
 {
     (void)state;
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0, .only_dead = true};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0, .only_dead = true};
     struct fabric_ep *victim_ep, *ep;
     struct cellar_error error = {0};
     uint64_t old;
@@ -351,7 +351,7 @@ static void test_comes_back(void **state)
 static void test_fence_while_away(void **state)
 {
     (void)state;
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0};
     struct contract_shape shape = {.mn_count = 2, .cn_count = 2, .mn_bytes = MN_BYTES};
     struct fabric_ep *victim_ep, *ep;
     struct cellar_error error = {0};

@@ -30,7 +30,7 @@ struct steps {
 
 static void fence(struct fabric *fabric, uint32_t cn)
 {
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = cn};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = cn};
     assert_int_equal(fabric->ops->control(fabric, &control, NULL), 0);
 }
 
@@ -152,7 +152,7 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
     lease_kept(co, coordinator, steps, 2);
 
     /* And who dies now is found out by it. */
-    struct fabric_control control = {.kind = FABRIC_FENCE_CN, .cn = 2};
+    struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = 2};
     CHECK(&steps->at, steps->at.fabric->ops->control(steps->at.fabric, &control, NULL) == 0);
     vigil_watch(worker->home.vigil, &worker->sched, 2);
     for (uint32_t i = 0; i < LEASES && !members_is_free(&now); i++) {

@@ -199,7 +199,7 @@ static uint32_t recover_sweep(uint64_t crash_at, struct target *tried, uint32_t 
         struct refused run = {.crash_at = crash_at, .tried = tried, .tried_count = tried_count};
         begin(&run);
         failover_steps_run(&run.at, moves);
-        struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 1};
+        struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 1};
         assert_int_equal(run.at.fabric->ops->control(run.at.fabric, &fence, NULL), 0);
         failover_steps_run(&run.at, recovers);
         *copied += run.copied;

@@ -36,7 +36,7 @@ struct plan {
 static enum fabric_sim_fault strike(const struct plan *plan, const struct fabric_ep *ep)
 {
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = ep->fabric->mn_count - 1};
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0};
     switch (plan->sweep) {
     case NOT_RUN:
     case BURST_NOT_RUN:

@@ -149,7 +149,7 @@ static void want_or_fence(struct coro *co, struct node *node)
         expect(node, acquire(co, node, &hold, 0, UINT64_MAX), -CELLAR_ERR_FENCED);
         return;
     }
-    struct fabric_control fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0};
     expect(node, acquire(co, node, &hold, 0, LONG_NS), 0);
     sched_sleep(co, &node->sched, &node->task, BRIEF_NS);
     expect(node, node->cluster->fabric->ops->control(node->cluster->fabric, &fence, NULL), 0);

@@ -344,7 +344,7 @@ static void test_injected_faults(void **state)
 static void kill_and_fence(struct worker *worker)
 {
     struct fabric *fabric = worker->cluster->fabric;
-    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, fence = {.kind = FABRIC_FENCE_CN, .cn = 0};
+    struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, fence = {.kind = FABRIC_CN_EVICT, .cn = 0};
     worker->ops[0] = fabric_op_faa(fabric_addr_of(1, 64), &worker->words[0], 1);
     worker->ops[1] = fabric_op_faa(fabric_addr_of(0, 64), &worker->words[1], 1);
     fabric_post(worker->ep, worker->ops, 2, &worker->wait);
@@ -372,7 +372,7 @@ static void test_killed_node_and_fenced_cn(void **state)
     fabric_post(other, &op, 1, &wait);
     assert_int_equal(word, 1); /* what was fenced has not run */
     struct fabric_control bad_node = {.kind = FABRIC_NODE_KILL, .node = 2},
-                          bad_cn = {.kind = FABRIC_FENCE_CN, .cn = WORKERS_MAX};
+                          bad_cn = {.kind = FABRIC_CN_EVICT, .cn = WORKERS_MAX};
     assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_node, NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(cluster.fabric->ops->control(cluster.fabric, &bad_cn, NULL), -CELLAR_ERR_INVALID);
     assert_int_equal(fabric_endpoint_open(cluster.fabric, 1, 0, &other, NULL), -CELLAR_ERR_EXISTS);

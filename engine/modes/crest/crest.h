@@ -39,7 +39,7 @@ struct crest_txn {
     struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     /* of the running attempt */
-    uint64_t sights;           /* of its CN, when the attempt began */
+    uint64_t settlements;      /* of its CN, when the attempt began */
     uint64_t mark;             /* of the attempt: its versions' without the number of the put */
     struct local_entry *entry; /* counts its versions, once committable; NULL before */
     uint32_t version_count;    /* made until then */
@@ -148,7 +148,7 @@ void crest_settled(struct txn *txn);
 NODISCARD bool crest_returns(struct txn *txn);
 void crest_returned(struct txn *txn);
 /* It is not known whether the entry is in the log: the CN stops, and waiters for this transaction are told. */
-void crest_lost(struct txn *txn);
+void crest_in_doubt(struct txn *txn);
 /*
  * Leaves all objects. Of those without other writers, the newest versions become this transaction's to apply, as its
  * own copies.
@@ -168,7 +168,7 @@ NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
     .shares = true, .object_zeroed = CREST_OBJECT_ZEROED, .worker_close = crest_worker_close,                          \
     .cells_read = crest_cells_read, .bytes_in_use = crest_bytes_in_use, .bytes_touched = crest_bytes_touched,          \
     .attach = crest_attach, .detach = crest_detach, .begin = crest_begin, .put = crest_put, .commit = crest_commit,    \
-    .fail = crest_fail, .failed = crest_failed, .lost = crest_lost, .release = crest_release,                          \
+    .fail = crest_fail, .failed = crest_failed, .in_doubt = crest_in_doubt, .release = crest_release,                  \
     .outgrown = crest_outgrown, .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle,   \
     .settled = crest_settled, .returns = crest_returns, .returned = crest_returned
 

@@ -273,7 +273,7 @@ static void announcement_end(struct txn *txn, struct cache_object *object)
 }
 
 /* The fetch is over; its waiters look again. */
-static void publish(struct txn *txn, struct cache_object *object)
+static void fetched_share(struct txn *txn, struct cache_object *object)
 {
     struct crest_txn *own = crest_txn(txn);
     struct crest_object *part = crest_of(object);
@@ -299,14 +299,14 @@ static void publish(struct txn *txn, struct cache_object *object)
     local_unlock_slot(own->local, slot);
 }
 
-static __attribute__((noinline)) void publish_all(struct txn *txn)
+static __attribute__((noinline)) void fetched_share_all(struct txn *txn)
 {
     for (uint32_t i = 0; i < crest_txn(txn)->part_count; i++) {
         struct cache_object *object = crest_txn(txn)->parts[i];
         if (object->busy && object->state == CACHE_ABSENT)
             crest_sole_end(txn, object, false);
         else if (crest_of(object)->claimed)
-            publish(txn, object);
+            fetched_share(txn, object);
     }
 }
 
@@ -372,7 +372,7 @@ static int block_fetch(struct coro *co, struct txn *txn, crest_rounds_fn rounds)
         if (!txn->block_count && !others) return 0;
         int rc = rounds(co, txn);
         if (txn->doomed) return rc;
-        publish_all(txn);
+        fetched_share_all(txn);
         if (crest_stopped(txn)) return txn_abort(co, txn, CELLAR_ABORT_NODE_FAILED);
         if (any_vanished(txn)) return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
         if (txn->error) return 0; /* the procedure's doing: what is there still counts as read */

@@ -74,7 +74,7 @@ int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t a
     struct crest_txn *own = crest_txn(txn);
     own->attempts = attempts;
     own->mark = local_attempt(own->writer);
-    own->sights = atomic_load_explicit(&own->local->sights, memory_order_acquire);
+    own->settlements = atomic_load_explicit(&own->local->settlements, memory_order_acquire);
     own->writer->begin_ns = txn->begin_ns;
     own->entry = NULL;
     own->version_count = 0;
@@ -308,7 +308,7 @@ static void leave_durable(struct txn *txn)
     if (own->announced_count) crest_leave(txn);
 }
 
-void crest_lost(struct txn *txn)
+void crest_in_doubt(struct txn *txn)
 {
     gate_stop(txn->home->gate, txn->home->sched);
     local_status_set(crest_txn(txn)->writer, LOCAL_LOST, txn->home->sched);

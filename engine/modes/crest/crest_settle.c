@@ -4,7 +4,7 @@
 #include "plant.h"
 #include "settle.h"
 
-#define SIGHT (1ull << LOCAL_SIGHTS_BITS)
+#define SIGHT (1ull << LOCAL_SETTLEMENTS_BITS)
 
 void crest_returned(struct txn *txn) { atomic_fetch_sub(&crest_txn(txn)->local->returning, 1); }
 
@@ -12,8 +12,9 @@ bool crest_returns(struct txn *txn)
 {
     struct local *local = crest_txn(txn)->local;
     atomic_fetch_add(&local->returning, 1);
-    uint64_t sights = atomic_load(&local->sights);
-    if ((sights == crest_txn(txn)->sights && sights % SIGHT == 0) || PLANT(crest_returned_blindly)) return true;
+    uint64_t settlements = atomic_load(&local->settlements);
+    if ((settlements == crest_txn(txn)->settlements && settlements % SIGHT == 0) || PLANT(crest_returned_blindly))
+        return true;
     crest_returned(txn);
     return false;
 }
@@ -22,10 +23,10 @@ bool crest_returns(struct txn *txn)
 bool crest_settle(struct coro *co, struct txn *txn)
 {
     struct local *local = crest_txn(txn)->local;
-    atomic_fetch_add(&local->sights, SIGHT + 1);
+    atomic_fetch_add(&local->settlements, SIGHT + 1);
     while (atomic_load(&local->returning) && !PLANT(crest_returned_blindly))
         sched_sleep(co, txn->home->sched, txn->task, SETTLE_PAUSE_NS);
     return true; /* INV-LOCAL-3 */
 }
 
-void crest_settled(struct txn *txn) { atomic_fetch_add(&crest_txn(txn)->local->sights, SIGHT - 1); }
+void crest_settled(struct txn *txn) { atomic_fetch_add(&crest_txn(txn)->local->settlements, SIGHT - 1); }

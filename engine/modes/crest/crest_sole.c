@@ -113,7 +113,7 @@ static void base_copy(struct local_object *local, const struct cache_object *own
 }
 
 /* All that the owner's copy knows is the object's from now on. False, and nothing done, without memory. */
-static bool publish(struct txn_home *home, struct local_object *local, const struct cache_object *owned)
+static bool copy_share(struct txn_home *home, struct local_object *local, const struct cache_object *owned)
 {
     if (!owned->fetched_cells) return true; /* tags, if it took any, are its own */
     if (!versions_make(home, local, owned)) return false;
@@ -136,7 +136,7 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
         local->base_ns = crest_of(owned)->owner->begin_ns;
         local->fetching = was == CREST_BUSY;
         if (local->fetching) atomic_store_explicit(&crest_of(owned)->owner->wanted, true, memory_order_relaxed);
-        memory = local->fetching || publish(home, local, owned);
+        memory = local->fetching || copy_share(home, local, owned);
         if (!memory) atomic_store(&crest_of(owned)->shared, was);
     }
     if (!memory) {
@@ -155,7 +155,7 @@ struct local_object *crest_sole_share(struct txn_home *home, struct local_node *
 /* ---- the owner's steps ---- */
 
 /* Another one has put an object in its place, and made base and versions of what the copy stood for. */
-static __attribute__((noinline)) void lost(struct txn *txn, struct cache_object *object)
+static __attribute__((noinline)) void replaced(struct txn *txn, struct cache_object *object)
 {
     struct crest_object *part = crest_of(object);
     struct crest_txn *own = crest_txn(txn);
@@ -190,7 +190,7 @@ static bool make_busy(struct txn *txn, struct cache_object *object)
         if (is_object(shared)) break;
         local_spin(txn->home->ep, spins);
     }
-    lost(txn, object);
+    replaced(txn, object);
     return false;
 }
 
@@ -202,9 +202,9 @@ static __attribute__((noinline)) bool ready_shared(struct txn *txn, struct cache
 
     local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
     struct local_object *local = (struct local_object *)atomic_load(&part->shared);
-    bool memory = publish(home, local, object);
+    bool memory = copy_share(home, local, object);
     if (memory) {
-        lost(txn, object);
+        replaced(txn, object);
         local->fetching = false;
         local_wake_all(local, home->sched);
     }
@@ -226,7 +226,7 @@ bool crest_sole_ready(struct txn *txn, struct cache_object *object)
 void crest_sole_look(struct txn *txn, struct cache_object *object)
 {
     fabric_preempt(txn->home->ep);
-    if (is_object(atomic_load(&crest_of(object)->shared)) && !PLANT(crest_sole_unlooked)) lost(txn, object);
+    if (is_object(atomic_load(&crest_of(object)->shared)) && !PLANT(crest_sole_unlooked)) replaced(txn, object);
 }
 
 bool crest_sole_give_up(struct txn *txn, struct cache_object *object)
@@ -240,7 +240,7 @@ bool crest_sole_give_up(struct txn *txn, struct cache_object *object)
     local_unlock_slot(crest_txn(txn)->local, part->node.slot);
     if (!memory) return false;
     if (object->busy) return crest_sole_ready(txn, object);
-    lost(txn, object);
+    replaced(txn, object);
     return true;
 }
 
@@ -281,7 +281,7 @@ void crest_sole_refresh(struct txn *txn, struct cache_object *object)
     struct txn_home *home = txn->home;
     if (object->busy) return; /* nobody has been told what was read */
     local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
-    if (is_object(atomic_load_explicit(&part->shared, memory_order_relaxed))) lost(txn, object);
+    if (is_object(atomic_load_explicit(&part->shared, memory_order_relaxed))) replaced(txn, object);
     local_unlock_slot(crest_txn(txn)->local, part->node.slot);
 }
 

@@ -162,13 +162,13 @@ struct local {
     struct arena arena;
     _Atomic uint64_t exec_ts; /* the CN's counter */
     /*
-     * INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SIGHTS_BITS | those under way; coordinators that
+     * INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SETTLEMENTS_BITS | those under way; coordinators that
      * give tags back from memory just now.
      */
-    _Atomic uint64_t sights;
+    _Atomic uint64_t settlements;
     atomic_uint returning;
 };
-#define LOCAL_SIGHTS_BITS 16
+#define LOCAL_SETTLEMENTS_BITS 16
 
 NODISCARD int local_open(struct local *local);
 void local_close(struct local *local);

@@ -280,8 +280,8 @@ static inline uint64_t clears(const struct cache_object *object) { return crest_
 
 static int rounds(struct coro *co, struct txn *txn)
 {
-    static const struct fetch_rules rules =
-        CREST_FETCH_RULES_OF(.answered = answered, .wants_clear = wants_clear, .clears = clears, .lost = hot_lost);
+    static const struct fetch_rules rules = CREST_FETCH_RULES_OF(.answered = answered, .wants_clear = wants_clear,
+                                                                 .clears = clears, .tag_met = hot_tag_met);
     return fetch_rounds(co, txn, &rules);
 }
 
@@ -290,7 +290,7 @@ int hot_fetch(struct coro *co, struct txn *txn) { return crest_fetch_by(co, txn,
 void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     crest_stale(co, txn, object);
-    hot_lost(co, txn, object, object->check_cells, true);
+    hot_tag_met(co, txn, object, object->check_cells, true);
 }
 
 /* ---- the end ---- */

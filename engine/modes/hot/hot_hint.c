@@ -84,7 +84,7 @@ static void heat(struct coro *co, struct txn *txn, struct hot_record *record, st
     set_hot(hot_shared(home), record, true);
 }
 
-void hot_lost(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read)
+void hot_tag_met(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read)
 {
     struct hot *hot = hot_shared(txn->home);
     uint64_t now_ns = fabric_now_ns(txn->home->ep);

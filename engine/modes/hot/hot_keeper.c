@@ -154,7 +154,7 @@ static bool goes_on(const struct hot *hot, struct hot_lock *lock)
 }
 
 /* What the lock's state is now, RELEASING if it is to be. looked: it has been open for long enough; followed: others wait. */
-static enum hot_state look(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
+static enum hot_state state_next(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
 {
     lock_word(hot, lock);
     if (looked) turn_count(hot, lock, !followed);
@@ -190,7 +190,7 @@ static void hold(struct coro *co, struct hot_keeper *keeper)
     bool looked = false, followed = false;
 
     for (;;) {
-        enum hot_state state = look(hot, lock, looked, followed);
+        enum hot_state state = state_next(hot, lock, looked, followed);
         if (state == HOT_RELEASING) return;
         (void)sched_wait(co, hot->sched, &keeper->task, &keeper->signal, state == HOT_OPEN ? due_ns : UINT64_MAX);
         looked = state == HOT_OPEN && (fabric_now_ns(hot->home->ep) >= due_ns || full(hot, lock));
