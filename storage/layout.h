@@ -55,41 +55,39 @@ _Static_assert(LAYOUT_LOCKS_BYTES >= 32768, "room for locks");
 #define LAYOUT_RECORD_BYTES_MAX 16384
 #define LAYOUT_NODES_MAX 64
 
-#define LAYOUT_AT(type, field, offset) _Static_assert(offsetof(struct type, field) == (offset), #type "." #field)
-#define LAYOUT_SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+/*
+ * A struct of remote bytes is a table: a row for each field, of its offset, type, name and, of an array, length. Of
+ * these tables the structs below, their checks and the fingerprint are made: a field, or a struct, that the fingerprint
+ * does not know does not exist.
+ */
 
 /* ---- superblock: offset 0 of area 0 of each node ---- */
 
 #define LAYOUT_MAGIC 0x52414c4c45430001ull /* "\1\0CELLAR" read as a little-endian word */
 
-struct superblock_wire {
-    uint64_t magic;         /*   0..7   written last when a node is formatted */
-    uint64_t fingerprint;   /*   8..15  layouts and build constants */
-    uint32_t checksum;      /*  16..19  xxh3, folded, of bytes 0..59, this field and the magic taken as zero */
-    uint32_t node;          /*  20..23 */
-    uint32_t mn_count;      /*  24..27 */
-    uint32_t replicas;      /*  28..31 */
-    uint64_t mn_bytes;      /*  32..39 */
-    uint64_t area_bytes;    /*  40..47 */
-    uint64_t heap_offset;   /*  48..55 */
-    uint32_t cn_count;      /*  56..59  compute nodes that tags must be able to name */
-    uint32_t state;         /*  60..63  enum layout_pool_state */
-    uint64_t chunk_next;    /*  64..71  atomics only: next free chunk, counted from heap_offset */
-    uint64_t incarnation;   /*  72..79  atomics only: FAA at each open of a CN; makes transaction ids unique */
-    uint64_t catalog_lock;  /*  80..87  atomics only: index + 1 of the CN that creates a table */
-    uint64_t epoch;         /*  88..95  atomics only: grows with each change of a member's state */
-    uint64_t configuration; /*  96..103 atomics only: which memory node is away (configuration.h); on every node */
-    uint64_t clock;     /* 104..111 atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */
-    uint8_t rest[3984]; /* 112..4095 zero */
-};
-LAYOUT_SIZE(superblock_wire, 4096);
-LAYOUT_AT(superblock_wire, checksum, 16);
-LAYOUT_AT(superblock_wire, state, 60);
-LAYOUT_AT(superblock_wire, mn_bytes, 32);
-LAYOUT_AT(superblock_wire, chunk_next, 64);
-LAYOUT_AT(superblock_wire, epoch, 88);
-LAYOUT_AT(superblock_wire, configuration, 96);
-LAYOUT_AT(superblock_wire, clock, 104);
+/* clang-format off */
+#define LAYOUT_SUPERBLOCK(F, of)                                                                                       \
+    F(of, 0, uint64_t, magic, )          /* written last when a node is formatted */                                   \
+    F(of, 8, uint64_t, fingerprint, )    /* layouts and build constants */                                             \
+    F(of, 16, uint32_t, checksum, )      /* xxh3, folded, of bytes 0..59, this field and the magic taken as zero */    \
+    F(of, 20, uint32_t, node, )                                                                                        \
+    F(of, 24, uint32_t, mn_count, )                                                                                    \
+    F(of, 28, uint32_t, replicas, )                                                                                    \
+    F(of, 32, uint64_t, mn_bytes, )                                                                                    \
+    F(of, 40, uint64_t, area_bytes, )                                                                                  \
+    F(of, 48, uint64_t, heap_offset, )                                                                                 \
+    F(of, 56, uint32_t, cn_count, )      /* compute nodes that tags must be able to name */                            \
+    F(of, 60, uint32_t, state, )         /* enum layout_pool_state */                                                  \
+    F(of, 64, uint64_t, chunk_next, )    /* atomics only: next free chunk, counted from heap_offset */                 \
+    F(of, 72, uint64_t, incarnation, )   /* atomics only: FAA at each open of a CN; makes transaction ids unique */    \
+    F(of, 80, uint64_t, catalog_lock, )  /* atomics only: index + 1 of the CN that creates a table */                  \
+    F(of, 88, uint64_t, epoch, )         /* atomics only: grows with each change of a member's state */                \
+    /* atomics only: which memory node is away (configuration.h); on every node */                                     \
+    F(of, 96, uint64_t, configuration, )                                                                               \
+    /* atomics only: the last TS_commit drawn (mode `motor`), of node 0 and its replicas */                            \
+    F(of, 104, uint64_t, clock, )                                                                                      \
+    F(of, 112, uint8_t, rest, [3984])    /* zero */
+/* clang-format on */
 
 /* No flipped bit makes one of the other; node 0's says what the pool is. */
 enum layout_pool_state {
@@ -120,69 +118,69 @@ enum layout_member_state {
 #define LAYOUT_MEMBER_INCARNATION_MAX ((1ull << 28) - 1)
 #define LAYOUT_MEMBER_EPOCH_MAX ((1u << 24) - 1)
 
-struct member_wire {
-    uint64_t word;      /*  0..7   atomics only */
-    uint64_t lease;     /*  8..15  atomics only: microseconds (24 bits) | signs of life (40); 0 us: it promises none */
-    uint64_t takers[4]; /* 16..47  atomics only: a bit for each compute node that may be taking over tags of this one */
-    uint64_t ack;    /* 48..55  atomics only: the configuration epoch in which it stands still << 1 | it has stopped */
-    uint8_t rest[8]; /* 56..63  zero */
-};
-LAYOUT_SIZE(member_wire, LAYOUT_LINE);
-LAYOUT_AT(member_wire, lease, 8);
-LAYOUT_AT(member_wire, takers, 16);
-LAYOUT_AT(member_wire, ack, 48);
+/* clang-format off */
+#define LAYOUT_MEMBER(F, of)                                                                                           \
+    F(of, 0, uint64_t, word, )       /* atomics only */                                                                \
+    /* atomics only: microseconds (24 bits) | signs of life (40); 0 us: it promises none */                            \
+    F(of, 8, uint64_t, lease, )                                                                                        \
+    /* atomics only: a bit for each compute node that may be taking over tags of this one */                           \
+    F(of, 16, uint64_t, takers, [4])                                                                                   \
+    /* atomics only: the configuration epoch in which it stands still << 1 | it has stopped */                         \
+    F(of, 48, uint64_t, ack, )                                                                                         \
+    F(of, 56, uint8_t, rest, [8])    /* zero */
+/* clang-format on */
 
 #define LAYOUT_LEASE_US_MAX ((1u << 24) - 1)
 #define LAYOUT_LEASE_SIGNS_BITS 40
 
 /* ---- catalog ---- */
 
-struct catalog_column_wire {
-    char name[CELLAR_NAME_BYTES]; /*  0..31 */
-    uint32_t row_offset;          /* 32..35 */
-    uint32_t bytes;               /* 36..39 */
-    int32_t cell;                 /* 40..43  as numbered by schema_build, never CELLAR_OWN_CELL */
-    uint32_t pad;                 /* 44..47  zero */
-};
-LAYOUT_SIZE(catalog_column_wire, 48);
+/* clang-format off */
+#define LAYOUT_CATALOG_COLUMN(F, of)                                                                                   \
+    F(of, 0, char, name, [CELLAR_NAME_BYTES])                                                                          \
+    F(of, 32, uint32_t, row_offset, )                                                                                  \
+    F(of, 36, uint32_t, bytes, )                                                                                       \
+    F(of, 40, int32_t, cell, )                /* as numbered by schema_build, never CELLAR_OWN_CELL */                 \
+    F(of, 44, uint32_t, pad, )                /* zero */
+/* clang-format on */
 
-struct catalog_entry_wire {
-    uint64_t table_id;                      /*   0..7    0: unused entry; written last; the entry's index + 1 */
-    uint64_t checksum;                      /*   8..15   xxh3 of bytes 16..4095 */
-    char name[CELLAR_NAME_BYTES];           /*  16..47 */
-    uint32_t row_bytes;                     /*  48..51 */
-    uint32_t column_count;                  /*  52..55 */
-    uint64_t records_max;                   /*  56..63 */
-    uint64_t buckets_per_node;              /*  64..71 */
-    uint32_t cluster_bits;                  /*  72..75 */
-    uint32_t versions;                      /*  76..79   1: its records keep old versions (versions.h); else 0 */
-    uint64_t bucket_base[LAYOUT_NODES_MAX]; /*   80..591  offset of bucket 0 on each node */
-    struct catalog_column_wire columns[CELLAR_COLUMNS_MAX]; /*  592..3663 */
-    uint8_t rest[432];                                      /* 3664..4095 zero */
-};
-LAYOUT_SIZE(catalog_entry_wire, LAYOUT_CATALOG_ENTRY_BYTES);
-LAYOUT_AT(catalog_entry_wire, bucket_base, 80);
-LAYOUT_AT(catalog_entry_wire, columns, 592);
+/* clang-format off */
+#define LAYOUT_CATALOG_ENTRY(F, of)                                                                                    \
+    /* 0: unused entry; written last; the entry's index + 1 */                                                         \
+    F(of, 0, uint64_t, table_id, )                                                                                     \
+    F(of, 8, uint64_t, checksum, )                                        /* xxh3 of bytes 16..4095 */                 \
+    F(of, 16, char, name, [CELLAR_NAME_BYTES])                                                                         \
+    F(of, 48, uint32_t, row_bytes, )                                                                                   \
+    F(of, 52, uint32_t, column_count, )                                                                                \
+    F(of, 56, uint64_t, records_max, )                                                                                 \
+    F(of, 64, uint64_t, buckets_per_node, )                                                                            \
+    F(of, 72, uint32_t, cluster_bits, )                                                                                \
+    /* 1: its records keep old versions (versions.h); else 0 */                                                        \
+    F(of, 76, uint32_t, versions, )                                                                                    \
+    F(of, 80, uint64_t, bucket_base, [LAYOUT_NODES_MAX])                  /* offset of bucket 0 on each node */        \
+    F(of, 592, struct catalog_column_wire, columns, [CELLAR_COLUMNS_MAX])                                              \
+    F(of, 3664, uint8_t, rest, [432])                                     /* zero */
+/* clang-format on */
 
 /* ---- heap ---- */
 
 #define LAYOUT_CHUNK_MAGIC 0x4b4e5543u
 enum layout_run_kind { LAYOUT_RUN_RECORDS = 1, LAYOUT_RUN_BUCKETS, LAYOUT_RUN_OVERFLOW, LAYOUT_RUN_LOG };
 
-struct chunk_wire {
-    uint32_t magic;             /*  0..3   zero: never claimed (its run is then one chunk) */
-    uint32_t kind;              /*  4..7   enum layout_run_kind */
-    uint32_t table_id;          /*  8..11  0 for LOG */
-    uint32_t chunk_count;       /* 12..15  of the run */
-    uint32_t owner_cn;          /* 16..19 */
-    uint32_t owner_coordinator; /* 20..23  LOG: whose segment, counted over the CN's coordinators */
-    uint32_t slot_bytes;        /* 24..27  RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */
-    uint32_t pad;               /* 28..31  zero */
-    uint64_t log_watermark; /* 32..39  LOG: layout_watermark_of; 0: none. It and those in entries: the largest holds */
-    uint8_t rest[24];       /* 40..63  zero */
-};
-LAYOUT_SIZE(chunk_wire, LAYOUT_LINE);
-LAYOUT_AT(chunk_wire, log_watermark, 32);
+/* clang-format off */
+#define LAYOUT_CHUNK(F, of)                                                                                            \
+    F(of, 0, uint32_t, magic, )              /* zero: never claimed (its run is then one chunk) */                     \
+    F(of, 4, uint32_t, kind, )               /* enum layout_run_kind */                                                \
+    F(of, 8, uint32_t, table_id, )           /* 0 for LOG */                                                           \
+    F(of, 12, uint32_t, chunk_count, )       /* of the run */                                                          \
+    F(of, 16, uint32_t, owner_cn, )                                                                                    \
+    F(of, 20, uint32_t, owner_coordinator, ) /* LOG: whose segment, counted over the CN's coordinators */              \
+    F(of, 24, uint32_t, slot_bytes, )        /* RECORDS: record size; BUCKETS, OVERFLOW: 64; LOG: 0 */                 \
+    F(of, 28, uint32_t, pad, )               /* zero */                                                                \
+    /* LOG: layout_watermark_of; 0: none. It and those in entries: the largest holds */                                \
+    F(of, 32, uint64_t, log_watermark, )                                                                               \
+    F(of, 40, uint8_t, rest, [24])           /* zero */
+/* clang-format on */
 
 /* What replacing and recovering need of a full pool: a chunk for each compute node on the memory node of its first log, of at most this part of all. */
 #define LAYOUT_SPARES_PART 16
@@ -191,18 +189,18 @@ LAYOUT_AT(chunk_wire, log_watermark, 32);
 
 #define LAYOUT_SEAL_MAGIC 0x4c41455352414c43ull
 
-struct seal_wire {
-    uint64_t magic;    /*  0..7 */
-    uint64_t checksum; /*  8..15  xxh3 of bytes 16..63 */
-    /* 16..23  handed out of the heap when the pool was closed: so many sums follow, and one for each spare */
-    uint64_t chunks;
-    /* 24..31  sum of what lies before the locks, but for the superblock's first line, which has its own */
-    uint64_t fixed;
-    uint64_t sums;    /* 32..39  sum of the sums, which follow this line: 8 bytes each, in the order of the chunks */
-    uint8_t rest[24]; /* 40..63  zero */
-};
-LAYOUT_SIZE(seal_wire, LAYOUT_LINE);
-LAYOUT_AT(seal_wire, fixed, 24);
+/* clang-format off */
+#define LAYOUT_SEAL(F, of)                                                                                             \
+    F(of, 0, uint64_t, magic, )                                                                                        \
+    F(of, 8, uint64_t, checksum, ) /* xxh3 of bytes 16..63 */                                                          \
+    /* handed out of the heap when the pool was closed: so many sums follow, and one for each spare */                 \
+    F(of, 16, uint64_t, chunks, )                                                                                      \
+    /* sum of what lies before the locks, but for the superblock's first line, which has its own */                    \
+    F(of, 24, uint64_t, fixed, )                                                                                       \
+    /* sum of the sums, which follow this line: 8 bytes each, in the order of the chunks */                            \
+    F(of, 32, uint64_t, sums, )                                                                                        \
+    F(of, 40, uint8_t, rest, [24]) /* zero */
+/* clang-format on */
 
 /* One word, so that no part of it can be of another incarnation: incarnation (28 bits) | sequence (36 bits). */
 static inline uint64_t layout_watermark_of(uint64_t incarnation, uint64_t sequence)
@@ -216,18 +214,14 @@ static inline uint64_t layout_watermark_sequence(uint64_t word) { return word & 
 
 enum layout_record_flags { LAYOUT_RECORD_DELETED = 1 };
 
-struct record_wire {
-    uint64_t lock;                 /*  0..7   atomics only; see lockword.h */
-    uint64_t key;                  /*  8..15 */
-    uint32_t table_id;             /* 16..19  0: a slot never used */
-    uint32_t flags;                /* 20..23  enum layout_record_flags */
-    uint16_t en[CELLAR_CELLS_MAX]; /* 24..63 */
-};
-LAYOUT_SIZE(record_wire, LAYOUT_LINE);
-LAYOUT_AT(record_wire, key, 8);
-LAYOUT_AT(record_wire, table_id, 16);
-LAYOUT_AT(record_wire, flags, 20);
-LAYOUT_AT(record_wire, en, 24);
+/* clang-format off */
+#define LAYOUT_RECORD(F, of)                                                                                           \
+    F(of, 0, uint64_t, lock, )                  /* atomics only; see lockword.h */                                     \
+    F(of, 8, uint64_t, key, )                                                                                          \
+    F(of, 16, uint32_t, table_id, )             /* 0: a slot never used */                                             \
+    F(of, 20, uint32_t, flags, )                /* enum layout_record_flags */                                         \
+    F(of, 24, uint16_t, en, [CELLAR_CELLS_MAX])
+/* clang-format on */
 
 /* A version word. */
 #define LAYOUT_TS_BITS 48
@@ -244,35 +238,31 @@ static inline uint64_t layout_version_ts(uint64_t version) { return version & LA
 /* Where a table keeps old versions (versions.h): a line behind the header. */
 #define LAYOUT_TUPLES 4
 
-struct tuple_wire {
-    /* 0..7   place in the bar, in words (16 bits) | TS of the writer that displaced these versions (48); 0: unused */
-    uint64_t writer;
-    uint32_t cells; /*  8..11  that it wrote, a bit each */
-    uint16_t words; /* 12..13  of what it displaced */
-    uint16_t pad;   /* 14..15  zero */
-};
-LAYOUT_SIZE(tuple_wire, 16);
-LAYOUT_AT(tuple_wire, cells, 8);
-LAYOUT_AT(tuple_wire, words, 12);
+/* clang-format off */
+#define LAYOUT_TUPLE(F, of)                                                                                            \
+    /* place in the bar, in words (16 bits) | TS of the writer that displaced these versions (48); 0: unused */        \
+    F(of, 0, uint64_t, writer, )                                                                                       \
+    F(of, 8, uint32_t, cells, )  /* that it wrote, a bit each */                                                       \
+    F(of, 12, uint16_t, words, ) /* of what it displaced */                                                            \
+    F(of, 14, uint16_t, pad, )   /* zero */
+/* clang-format on */
 
-struct versions_wire {
-    struct tuple_wire tuples[LAYOUT_TUPLES]; /* in no order */
-};
-LAYOUT_SIZE(versions_wire, LAYOUT_LINE);
+/* clang-format off */
+#define LAYOUT_VERSIONS(F, of)                                                                                         \
+    F(of, 0, struct tuple_wire, tuples, [LAYOUT_TUPLES]) /* in no order */
+/* clang-format on */
 
 /* ---- index buckets ---- */
 
 #define LAYOUT_BUCKET_ENTRIES 6
 #define LAYOUT_BUCKET_CELL_BYTES 48 /* what an insert or delete logs: the six entries */
 
-struct bucket_wire {
-    uint64_t lock;                           /*  0..7   atomics only; one cell of 8 tag bits */
-    uint64_t version;                        /*  8..15  EN | TS */
-    uint64_t entries[LAYOUT_BUCKET_ENTRIES]; /* 16..63 */
-};
-LAYOUT_SIZE(bucket_wire, LAYOUT_LINE);
-LAYOUT_AT(bucket_wire, version, 8);
-LAYOUT_AT(bucket_wire, entries, 16);
+/* clang-format off */
+#define LAYOUT_BUCKET(F, of)                                                                                           \
+    F(of, 0, uint64_t, lock, )                            /* atomics only; one cell of 8 tag bits */                   \
+    F(of, 8, uint64_t, version, )                         /* EN | TS */                                                \
+    F(of, 16, uint64_t, entries, [LAYOUT_BUCKET_ENTRIES])
+/* clang-format on */
 
 /* ---- redo log ---- */
 
@@ -282,28 +272,28 @@ LAYOUT_AT(bucket_wire, entries, 16);
  */
 #define LAYOUT_LOG_MAGIC 0x474f4c43u
 
-struct log_entry_wire {
-    uint32_t magic;       /*  0..3 */
-    uint32_t bytes;       /*  4..7   of the whole entry, a multiple of 8 */
-    uint64_t checksum;    /*  8..15 */
-    uint32_t cn;          /* 16..19 */
-    uint32_t coordinator; /* 20..23 */
-    uint64_t incarnation; /* 24..31 */
-    uint64_t sequence;    /* 32..39  1, 2, ... of this coordinator and incarnation */
-    uint64_t ts;          /* 40..47  TS_commit */
-    uint64_t watermark;   /* 48..55  all entries up to this sequence are applied everywhere, or never will be */
-    uint32_t dep_count;   /* 56..59  log-deps that follow the header (0 in modes record and cell) */
-    uint32_t write_count; /* 60..63  log_write_wire items after them */
-};
-LAYOUT_SIZE(log_entry_wire, 64);
-LAYOUT_AT(log_entry_wire, sequence, 32);
+/* clang-format off */
+#define LAYOUT_LOG_ENTRY(F, of)                                                                                        \
+    F(of, 0, uint32_t, magic, )                                                                                        \
+    F(of, 4, uint32_t, bytes, )        /* of the whole entry, a multiple of 8 */                                       \
+    F(of, 8, uint64_t, checksum, )                                                                                     \
+    F(of, 16, uint32_t, cn, )                                                                                          \
+    F(of, 20, uint32_t, coordinator, )                                                                                 \
+    F(of, 24, uint64_t, incarnation, )                                                                                 \
+    F(of, 32, uint64_t, sequence, )    /* 1, 2, ... of this coordinator and incarnation */                             \
+    F(of, 40, uint64_t, ts, )          /* TS_commit */                                                                 \
+    F(of, 48, uint64_t, watermark, )   /* all entries up to this sequence are applied everywhere, or never will be */  \
+    F(of, 56, uint32_t, dep_count, )   /* log-deps that follow the header (0 in modes record and cell) */              \
+    F(of, 60, uint32_t, write_count, ) /* log_write_wire items after them */
+/* clang-format on */
 
-struct log_dep_wire {
-    uint32_t cn, coordinator; /*  0..7 */
-    uint64_t incarnation;     /*  8..15 */
-    uint64_t sequence;        /* 16..23 */
-};
-LAYOUT_SIZE(log_dep_wire, 24);
+/* clang-format off */
+#define LAYOUT_LOG_DEP(F, of)                                                                                          \
+    F(of, 0, uint32_t, cn, )                                                                                           \
+    F(of, 4, uint32_t, coordinator, )                                                                                  \
+    F(of, 8, uint64_t, incarnation, )                                                                                  \
+    F(of, 16, uint64_t, sequence, )
+/* clang-format on */
 
 enum layout_log_kind {
     LAYOUT_LOG_CELL = 1,
@@ -325,16 +315,45 @@ enum layout_log_kind {
  * UNDO_...: what was there before (mode `ford`); all changes of an entry are of these kinds, or none. The value begins with the 8-byte versions that
  * were there: of the cell (then its value), of all cells of the record inserted or deleted, of the chain's head (then the entries).
  */
-struct log_write_wire {
-    uint64_t addr;        /*  0..7   primary address bits of the record or bucket */
-    uint64_t key;         /*  8..15 */
-    uint32_t table_id;    /* 16..19 */
-    uint16_t kind;        /* 20..21  enum layout_log_kind */
-    uint16_t cell;        /* 22..23 */
-    uint32_t value_bytes; /* 24..27 */
-    uint32_t pad;         /* 28..31  zero */
-};
-LAYOUT_SIZE(log_write_wire, 32);
+/* clang-format off */
+#define LAYOUT_LOG_WRITE(F, of)                                                                                        \
+    F(of, 0, uint64_t, addr, )         /* primary address bits of the record or bucket */                              \
+    F(of, 8, uint64_t, key, )                                                                                          \
+    F(of, 16, uint32_t, table_id, )                                                                                    \
+    F(of, 20, uint16_t, kind, )        /* enum layout_log_kind */                                                      \
+    F(of, 22, uint16_t, cell, )                                                                                        \
+    F(of, 24, uint32_t, value_bytes, )                                                                                 \
+    F(of, 28, uint32_t, pad, )         /* zero */
+/* clang-format on */
+
+/* ---- the structs ---- */
+
+/* clang-format off */
+#define LAYOUT_STRUCTS(X) \
+    X(superblock_wire, LAYOUT_SUPERBLOCK, 4096) \
+    X(member_wire, LAYOUT_MEMBER, LAYOUT_LINE) \
+    X(catalog_column_wire, LAYOUT_CATALOG_COLUMN, 48) \
+    X(catalog_entry_wire, LAYOUT_CATALOG_ENTRY, LAYOUT_CATALOG_ENTRY_BYTES) \
+    X(chunk_wire, LAYOUT_CHUNK, LAYOUT_LINE) \
+    X(seal_wire, LAYOUT_SEAL, LAYOUT_LINE) \
+    X(record_wire, LAYOUT_RECORD, LAYOUT_LINE) \
+    X(tuple_wire, LAYOUT_TUPLE, 16) \
+    X(versions_wire, LAYOUT_VERSIONS, LAYOUT_LINE) \
+    X(bucket_wire, LAYOUT_BUCKET, LAYOUT_LINE) \
+    X(log_entry_wire, LAYOUT_LOG_ENTRY, 64) \
+    X(log_dep_wire, LAYOUT_LOG_DEP, 24) \
+    X(log_write_wire, LAYOUT_LOG_WRITE, 32)
+/* clang-format on */
+
+#define LAYOUT_FIELD(of, at, type, field, length) type field length;
+#define LAYOUT_AT(of, at, type, field, length) _Static_assert(offsetof(struct of, field) == (at), #of "." #field);
+#define LAYOUT_STRUCT(name, FIELDS, bytes)                                                                             \
+    struct name {                                                                                                      \
+        FIELDS(LAYOUT_FIELD, name)                                                                                     \
+    };                                                                                                                 \
+    FIELDS(LAYOUT_AT, name)                                                                                            \
+    _Static_assert(sizeof(struct name) == (bytes), #name);
+LAYOUT_STRUCTS(LAYOUT_STRUCT)
 
 /* A number that differs whenever one of the layouts above, or a constant they rest on, does. */
 uint64_t layout_fingerprint(void);
