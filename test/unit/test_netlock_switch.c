@@ -466,13 +466,13 @@ static void it_does_what_the_list_does(void **state)
             fail_msg("seed %llu: %s", (unsigned long long)seed, verdict);
 }
 
-static void a_quota_is_kept_and_restored(void **state)
+/* How many requests of tenants that ask for 4.5 and 0.5 a us get in, with a quota of one. */
+static void quota_run(uint32_t admitted[2])
 {
     struct world *world = calloc(1, sizeof *world);
     struct netlock_switch_config config = {
         .slots = 1, .locks = 1, .priorities = 1, .tenants = 2, .quota_ns = 1000, .burst = 4};
     struct netlock_registers registers = {.cell = cell, .peek = peek, .poke = poke, .arg = world};
-    uint32_t admitted[2] = {0};
     struct netlock_out out;
     assert_non_null(world);
     world->array_count = netlock_switch_shape(&config, world->shapes);
@@ -483,16 +483,22 @@ static void a_quota_is_kept_and_restored(void **state)
         struct netlock_packet packet = {.op = NETLOCK_ACQUIRE, .lock = 99, .tenant = i % 10 == 0 ? 1 : 0};
         world->passes++;
         world->stage = 0;
-        netlock_switch_pass(world->sw, &packet, 5000000 + i * 200ull, &out); /* tenant 0: 4.5 a us; 1: 0.5 */
+        netlock_switch_pass(world->sw, &packet, 5000000 + i * 200ull, &out);
         assert_int_equal(out.count, 1);
         admitted[packet.tenant] += out.packets[0].op == NETLOCK_ACQUIRE;
     }
-    assert_in_range(admitted[0], 4000, 4004);
-    assert_int_equal(admitted[1], 2000);
     assert_int_equal(world->verdict[0], 0);
     netlock_switch_free(world->sw);
     for (uint32_t i = 0; i < world->array_count; i++) free(world->cells[i]);
     free(world);
+}
+
+static void a_quota_is_kept_and_restored(void **state)
+{
+    uint32_t admitted[2] = {0};
+    quota_run(admitted);
+    assert_in_range(admitted[0], 4000, 4004);
+    assert_int_equal(admitted[1], 2000);
 }
 
 /* What the server's packets say is checked: regions beyond the slots, old moves, other lives of the switch. */
@@ -549,6 +555,15 @@ static void each_planted_bug_is_seen(void **state)
         printf("%-28s seed %4llu: %s\n", plants[i], (unsigned long long)seed, verdict);
     }
 }
+
+static void a_quota_that_is_not_restored_is_seen(void **state)
+{
+    uint32_t admitted[2] = {0};
+    assert_true(plant_choose("netlock_quota_unrestored"));
+    quota_run(admitted);
+    assert_true(plant_choose(NULL));
+    assert_true(admitted[0] < 4000 && admitted[1] < 2000);
+}
 #endif
 
 static int run_one(uint64_t seed, const char *plant)
@@ -565,11 +580,10 @@ static int run_one(uint64_t seed, const char *plant)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_does_what_the_list_does),
-        cmocka_unit_test(a_quota_is_kept_and_restored),
+        cmocka_unit_test(it_does_what_the_list_does),  cmocka_unit_test(a_quota_is_kept_and_restored),
         cmocka_unit_test(control_packets_are_checked),
 #ifdef CELLAR_PLANTS
-        cmocka_unit_test(each_planted_bug_is_seen),
+        cmocka_unit_test(each_planted_bug_is_seen),    cmocka_unit_test(a_quota_that_is_not_restored_is_seen),
 #endif
     };
     if (argc > 1) return run_one(strtoull(argv[1], NULL, 10), argc > 2 ? argv[2] : NULL);
