@@ -91,8 +91,7 @@ static enum census_purpose purpose_of(const struct census *census, const struct 
     uint32_t node = (fabric_addr_node(op->addr) + catalog->mn_count - (uint32_t)area) % catalog->mn_count;
     offset %= catalog->area_bytes;
     if (area > catalog->replicas) return CENSUS_REST;
-    if (offset < catalog->heap_offset)
-        return fabric_is_atomic(op) || op->kind == FABRIC_READ ? CENSUS_QUEUE : CENSUS_REST;
+    if (offset < catalog->heap_offset) return CENSUS_QUEUE;
     struct census_run run = run_at(census, node, offset);
     if (!run.kind) return CENSUS_REST;
     if (fabric_is_atomic(op)) return of_atomic(op, &run);

@@ -26,7 +26,7 @@ struct catalog;
     X(UNLOCK, "unlock: CAS of a record's or bucket's lock word")                                                       \
     X(QUEUE, "words of locks outside of records, and of the clock")                                                    \
     X(MESSAGE, "SEND between compute nodes")                                                                           \
-    X(REST, "anything else")
+    X(REST, "new chunks of the heap, and the rest")
 
 enum census_purpose {
 #define X(name, text) CENSUS_##name,

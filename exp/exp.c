@@ -31,6 +31,10 @@ static const struct option_def defs[] = {
      .kind = OPTION_TEXT,
      .offset = AT(folder)},
     {.name = "quick", .help = "fewer points, shorter runs", .kind = OPTION_FLAG, .offset = AT(quick)},
+    {.name = "one",
+     .help = "of txn and locks: one point of each sweep, to see that all can be run; no figures",
+     .kind = OPTION_FLAG,
+     .offset = AT(one)},
     {.name = "only",
      .argument = "TEXT",
      .help = "of txn and locks: sweeps whose name begins so (skew-ycsb, declock-12)",
@@ -227,7 +231,7 @@ static void print_help(void)
 {
     print_recorded();
     fputs(
-        "Usage: cellar exp NAME|all --out DIR [--quick] [--gate GATE] [--json FILE]\n\n"
+        "Usage: cellar exp NAME|all --out DIR [--quick|--one] [--gate GATE] [--json FILE]\n\n"
         "Repeats published measurements on the simulator, and writes figures and tables. Deterministic: every machine "
         "gets the\nsame numbers.\n\nExperiments       --quick      full   of processor time, about; --jobs share it\n",
         stdout);
@@ -277,10 +281,17 @@ static int parse(int count, char *const *arguments, struct exp *exp, const struc
     if (exp->only && !any_sweep(exp, *kind))
         return err_set(error, CELLAR_ERR_INVALID, "--only %.60s: %s %.60s has no sweep whose name begins so", exp->only,
                        exp->quick ? "the quick form of" : "experiment", exp->name);
+    if (options_given(&options, given, "jobs") && *kind && !(*kind)->family)
+        return err_set(error, CELLAR_ERR_INVALID, "--jobs: experiment %.60s has nothing to share out", exp->name);
     if (!exp->folder) return err_set(error, CELLAR_ERR_INVALID, "--out DIR is missing");
-    if (exp->record && (!*kind || exp->only))
+    if (exp->record && (!*kind || exp->only || exp->one))
         return err_set(error, CELLAR_ERR_INVALID, "--record FILE takes all figures of one experiment: %s",
-                       *kind ? "not with --only" : "not of all");
+                       !*kind      ? "not of all"
+                       : exp->only ? "not with --only"
+                                   : "not with --one");
+    if (exp->one && (!*kind || !(*kind)->family))
+        return err_set(error, CELLAR_ERR_INVALID, "--one: experiment %.60s is more than sweeps", exp->name);
+    exp->quick |= exp->one;
     while (exp->gate_name && strcmp(gates[exp->gate], exp->gate_name) != 0) exp->gate++;
     code = check_folder(exp->folder, error);
     return code < 0 ? code : json_file_check(exp->json_path, error);
@@ -298,15 +309,23 @@ static int run_kinds(struct exp *exp, const struct exp_kind *kind, struct cellar
 }
 
 /* The page's head tells what its sections came to, so they are kept until all are there. */
-static int write_page(struct exp *exp, const char *sections, const char *missed, struct cellar_error *error)
+static int write_page(struct exp *exp, const struct exp_kind *kind, const char *sections, const char *missed,
+                      struct cellar_error *error)
 {
     struct exp_file file;
     char command[256];
+    const char *rules = "";
+    for (uint32_t i = 0; exp_kinds[i]; i++)
+        if ((!kind || kind == exp_kinds[i]) && exp_kinds[i]->family && exp_kinds[i]->family->rules)
+            rules = exp_kinds[i]->family->rules;
     int code = exp_create(exp, "index.html", &file, error);
     if (code < 0) return code;
-    snprintf(command, sizeof command, "cellar exp %s%s%s%.100s --out DIR", exp->name, exp->quick ? " --quick" : "",
+    snprintf(command, sizeof command, "cellar exp %s%s%s%.100s --out DIR", exp->name,
+             exp->one     ? " --one"
+             : exp->quick ? " --quick"
+                          : "",
              exp->only ? " --only " : "", exp->only ? exp->only : "");
-    exp_page_begin(command, exp->quick, &exp->counts, missed, file.out);
+    exp_page_begin(command, exp->quick, rules, &exp->counts, missed, file.out);
     fputs(sections, file.out);
     exp_page_end(file.out);
     return exp_close(&file, error);
@@ -334,7 +353,7 @@ static int run(struct exp *exp, const struct exp_kind *kind, struct cellar_error
                                         : err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
     bool page_failed = exp->page && fclose(exp->page), missed_failed = exp->missed && fclose(exp->missed);
     if (code == 0 && (page_failed || missed_failed)) code = err_set(error, CELLAR_ERR_NOMEM, "no memory for the page");
-    if (code == 0) code = write_page(exp, sections, missed, error);
+    if (code == 0) code = write_page(exp, kind, sections, missed, error);
     if (code == 0) json_object_set_new(exp->json, "counts", counts_json(exp));
     if (code == 0 && exp->json_path) code = json_file_write(exp->json, exp->json_path, error);
     if (code == 0) print_counts(exp);

@@ -26,6 +26,7 @@ struct exp {
     const char *only;  /* NULL, or how names of a family's sweeps begin */
     uint32_t jobs;     /* processes of experiments that run their points in several */
     bool quick;        /* fewer points, shorter runs */
+    bool one;          /* one point of each sweep, and no figures */
     const char *gate_name;
     enum exp_gate gate;
     const char *record; /* NULL, or the file of exp/data that takes this run's figures */

@@ -211,6 +211,7 @@ static int write_section(const struct exp_nic *nic, struct cellar_error *error)
     FILE *page = nic->exp->page;
     char file[64], profiles[64], made[160];
     exp_page_section(TITLE, page);
+    exp_page_charts_begin(page);
     for (uint32_t i = 0; i < GROUPS && code == 0; i++) {
         if (!groups[i]->chart) continue;
         snprintf(file, sizeof file, "nic-%s.svg", groups[i]->name);
@@ -219,6 +220,7 @@ static int write_section(const struct exp_nic *nic, struct cellar_error *error)
                  profiles, SEED);
         code = exp_page_chart(nic->exp, file, groups[i]->title, made, error);
     }
+    exp_page_charts_end(page);
     exp_page_table(&nic->report, page);
     return code;
 }

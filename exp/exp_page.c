@@ -30,8 +30,9 @@ void exp_page_missed(const struct exp *exp, const char *study, const struct exp_
     char wanted[EXP_REPORT_VALUE_BYTES], model[EXP_REPORT_VALUE_BYTES];
     fprintf(exp->missed, "<li>%s: ", study);
     escaped(row->figure, exp->missed);
-    fprintf(exp->missed, " %s, wanted at %s %s</li>\n", exp_report_value(model, row->model, row->unit),
-            row->low > 0 ? "least" : "most", exp_report_value(wanted, row->published, row->unit));
+    fprintf(exp->missed, " %s, wanted at %s %s%s%s</li>\n", exp_report_model(model, row),
+            row->low > 0 ? "least" : "most", exp_report_value(wanted, row->published, row->unit),
+            row->rule ? "; rule: " : "", row->rule ? row->rule : "");
 }
 
 /* The misses first: a reason beside one does not make it a hit. */
@@ -47,15 +48,17 @@ static void summary(const struct exp_report_counts *counts, const char *missed, 
     if (missed[0]) fprintf(out, "<h2>Missed targets</h2>\n<ul>\n%s</ul>\n", missed);
 }
 
-void exp_page_begin(const char *command, bool quick, const struct exp_report_counts *counts, const char *missed,
-                    FILE *out)
+void exp_page_begin(const char *command, bool quick, const char *rules, const struct exp_report_counts *counts,
+                    const char *missed, FILE *out)
 {
     fputs(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width\">\n<title>cellar exp</title>\n"
         "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
-        "body { font: 15px/1.45 system-ui, sans-serif; max-width: 1180px; margin: 2em auto; padding: 0 1em; }\n"
-        "figure { display: inline-block; vertical-align: top; width: 570px; max-width: 100%; margin: 0 .5em 1em 0; }\n"
+        "body { font: 15px/1.45 system-ui, sans-serif; max-width: 1560px; margin: 2em auto; padding: 0 1em; }\n"
+        "p, ul, ol { max-width: 75em; }\n"
+        ".charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 560px), 1fr)); gap: 1em; }\n"
+        "figure { margin: 0; min-width: 0; max-width: 760px; }\n"
         "figure svg { width: 100%; height: auto; border: 1px solid #e4e4e4; }\n"
         "figcaption { font-size: 12px; } figcaption code { display: block; overflow-wrap: anywhere; color: #555; }\n"
         "figcaption span { white-space: nowrap; }\n"
@@ -65,6 +68,7 @@ void exp_page_begin(const char *command, bool quick, const struct exp_report_cou
         ".known { background: #fdf3d8; } .outside, .missed { background: #f9d6d0; }\n</style>\n"
         "<h1>cellar exp</h1>\n",
         out);
+    if (rules[0]) element("p", rules, out);
     summary(counts, missed, out);
     fputs("<p>", out);
     fprintf(out,
@@ -74,6 +78,16 @@ void exp_page_begin(const char *command, bool quick, const struct exp_report_cou
             CELLAR_COMMIT);
     escaped(command, out);
     fprintf(out, "</code>%s</p>\n", quick ? ": fewer points, shorter runs." : ".");
+}
+
+void exp_page_charts_begin(FILE *out) { fputs("<div class=\"charts\">\n", out); }
+void exp_page_charts_end(FILE *out) { fputs("</div>\n", out); }
+
+/* Of a table in a section. */
+void exp_page_heading(const char *title, FILE *out)
+{
+    element("h3", title, out);
+    fputc('\n', out);
 }
 
 void exp_page_section(const char *title, FILE *out)
@@ -141,10 +155,13 @@ static void table_row(const struct exp_report *report, uint32_t index, FILE *out
     enum exp_report_verdict verdict = exp_report_judge(row);
     char value[EXP_REPORT_VALUE_BYTES];
     fprintf(out, "<tr class=\"%s\">", exp_report_verdict_name(verdict));
-    element("td", row->figure, out);
+    fputs("<td>", out);
+    escaped(row->figure, out);
+    if (row->rule) fprintf(out, " (rule: %s)", row->rule);
+    fputs("</td>", out);
     element("td", row->source, out);
     number(exp_report_value(value, row->published, row->unit), out);
-    number(exp_report_value(value, row->model, row->unit), out);
+    number(exp_report_model(value, row), out);
     snprintf(value, sizeof value, "%.2f", exp_report_ratio(row));
     number(value, out);
     if (row->target)

@@ -3,6 +3,7 @@
 #include "must.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #define ROUNDING 0.005 /* of a figure that is next to nothing */
@@ -11,6 +12,12 @@ void exp_report_add(struct exp_report *report, struct exp_report_row row)
 {
     must(report->count < EXP_REPORT_ROWS);
     report->rows[report->count++] = row;
+}
+
+double exp_report_deviation(double sum, double squares, uint32_t count)
+{
+    double rest = squares - sum * sum / count;
+    return count > 1 && rest > 0 ? sqrt(rest / (count - 1)) : 0;
 }
 
 double exp_report_ratio(const struct exp_report_row *row) { return row->model / row->published; }
@@ -94,6 +101,15 @@ const char *exp_report_value(char *text, double value, const char *unit)
     return text;
 }
 
+const char *exp_report_model(char *text, const struct exp_report_row *row)
+{
+    char deviation[EXP_REPORT_VALUE_BYTES / 2];
+    exp_report_value(text, row->model, row->unit);
+    if (row->seeds < 2) return text;
+    snprintf(deviation, sizeof deviation, " \xc2\xb1 %.2g", row->deviation);
+    return strncat(text, deviation, EXP_REPORT_VALUE_BYTES - strlen(text) - 1);
+}
+
 /* ---- for people ---- */
 
 static void print_row(const struct exp_report_row *row, FILE *out, const struct style *style)
@@ -116,6 +132,7 @@ static void print_row(const struct exp_report_row *row, FILE *out, const struct 
             style->end);
     if (exp_report_moved(row) && row->expects)
         fprintf(out, "  was %s", exp_report_value(model, row->expected, row->unit));
+    if (row->rule) fprintf(out, "  rule: %s", row->rule);
     fputc('\n', out);
 }
 
@@ -187,6 +204,8 @@ json_t *exp_report_json(const struct exp_report *report)
                                 "target", row->target, "fitted", row->fitted, "moved", exp_report_moved(row), "verdict",
                                 exp_report_verdict_name(exp_report_judge(row)), "reason", row->why);
         if (row->expects) json_object_set_new(one, "was", json_real(row->expected));
+        if (row->seeds > 1) json_object_set_new(one, "deviation", json_real(row->deviation));
+        if (row->rule) json_object_set_new(one, "rule", json_string(row->rule));
         json_array_append_new(figures, one);
     }
     json_t *root = json_pack("{s:o, s:i}", "figures", figures, "moved", counts.moved);
@@ -211,9 +230,9 @@ void exp_report_markdown(const struct exp_report *report, FILE *out)
           out);
     for (uint32_t i = 0; i < report->count; i++) {
         const struct exp_report_row *row = &report->rows[i];
-        fprintf(out, "| %s | %s | %s | %s | %.2f | ", row->figure, row->source,
-                exp_report_value(published, row->published, row->unit), exp_report_value(model, row->model, row->unit),
-                exp_report_ratio(row));
+        fprintf(out, "| %s%s%s | %s | %s | %s | %.2f | ", row->figure, row->rule ? "; rule: " : "",
+                row->rule ? row->rule : "", row->source, exp_report_value(published, row->published, row->unit),
+                exp_report_model(model, row), exp_report_ratio(row));
         if (row->target)
             fprintf(out, "at %s | wanted | ", row->low > 0 ? "least" : "most");
         else

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #define EXP_REPORT_ROWS 256
-#define EXP_REPORT_VALUE_BYTES 48
+#define EXP_REPORT_VALUE_BYTES 80
 
 struct json_t;
 
@@ -17,9 +17,12 @@ struct exp_report_row {
     const char *figure, *source, *unit;
     double published, low, high; /* the band is of model / published */
     double model;
-    bool target;     /* published: what is wanted of ours */
-    bool fitted;     /* the profile has a parameter from it, so that it tests the simulator only, not the model */
-    const char *why; /* NULL, or the cause if it is outside */
+    double deviation; /* of so many seeds, whose mean `model` is; */
+    uint32_t seeds;   /* 0, 1: of one */
+    bool target;      /* published: what is wanted of ours */
+    bool fitted;      /* the profile has a parameter from it, so that it tests the simulator only, not the model */
+    const char *rule; /* NULL, or the one under which it is so, the least favourable of several */
+    const char *why;  /* NULL, or the cause if it is outside */
     /* What `model` was when it was last recorded, and how much of that it may differ; */
     bool expects;
     double expected, slack;
@@ -54,6 +57,8 @@ struct exp_report_counts {
 };
 
 void exp_report_add(struct exp_report *report, struct exp_report_row row);
+/* Of `count` values, by their sum and that of their squares: the standard deviation. */
+double exp_report_deviation(double sum, double squares, uint32_t count);
 double exp_report_ratio(const struct exp_report_row *row);
 enum exp_report_verdict exp_report_judge(const struct exp_report_row *row);
 /* Is it another value than was recorded? That says nothing of its band. */
@@ -63,6 +68,8 @@ const char *exp_report_verdict_name(enum exp_report_verdict verdict);
 uint32_t exp_report_note(const struct exp_report *report, uint32_t index);
 /* Writes three or four significant digits and the unit into `text`, EXP_REPORT_VALUE_BYTES, and returns it. */
 const char *exp_report_value(char *text, double value, const char *unit);
+/* The same of what a row came to, and of several seeds their deviation. */
+const char *exp_report_model(char *text, const struct exp_report_row *row);
 /* Adds the report's figures to the counts. */
 void exp_report_count(const struct exp_report *report, struct exp_report_counts *counts);
 uint32_t exp_report_published(const struct exp_report_counts *counts); /* all of them */

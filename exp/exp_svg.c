@@ -16,8 +16,18 @@
 #define TICKS_MAX 16
 #define ROOM_ABOVE 1.06 /* the highest value and a little more */
 
-static const char *const colours[EXP_SVG_SERIES] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9",
-                                                    "#e69f00", "#000000", "#8c6d31", "#7a7a7a", "#5e3c99"};
+#define PRODUCT_COLOUR "#d55e00" /* no other series has it where there is a product */
+static const char *const colours[EXP_SVG_SERIES] = {"#0072b2", PRODUCT_COLOUR, "#009e73", "#cc79a7", "#56b4e9",
+                                                    "#e69f00", "#000000",      "#8c6d31", "#7a7a7a", "#5e3c99"};
+
+static bool is_product(const char *product, const char *name) { return product && !strcmp(product, name); }
+
+static const char *colour_of(const char *product, const char *name, uint32_t index)
+{
+    if (is_product(product, name)) return PRODUCT_COLOUR;
+    if (product && !strcmp(colours[index], PRODUCT_COLOUR)) return "#b07aa1";
+    return colours[index];
+}
 
 struct axis {
     bool log;
@@ -38,11 +48,15 @@ struct exp_svg_series *exp_svg_series(struct exp_svg_chart *chart, const char *n
     return &chart->series[i];
 }
 
-void exp_svg_add(struct exp_svg_series *series, double x, double y)
+void exp_svg_add(struct exp_svg_series *series, double x, double y) { exp_svg_add_spread(series, x, y, y, y); }
+
+void exp_svg_add_spread(struct exp_svg_series *series, double x, double y, double low, double high)
 {
     must(series->count < EXP_SVG_POINTS);
     series->x[series->count] = x;
-    series->y[series->count++] = y;
+    series->y[series->count] = y;
+    series->low[series->count] = low;
+    series->high[series->count++] = high;
 }
 
 static double log10_of(double x) { return elementary_log(x) / 2.302585092994046; }
@@ -103,8 +117,11 @@ static void make_axis(const struct exp_svg_chart *chart, bool vertical, struct a
     bool any = false;
     for (uint32_t s = 0; s < chart->count; s++) {
         const struct exp_svg_series *series = &chart->series[s];
-        stretch(axis, vertical ? series->y : series->x, series->count, &any);
+        stretch(axis, vertical ? series->low : series->x, series->count, &any);
+        stretch(axis, vertical ? series->high : series->x, series->count, &any);
     }
+    for (uint32_t i = 0; i < chart->mark_count; i++)
+        stretch(axis, vertical ? &chart->marks[i].y : &chart->marks[i].x, 1, &any);
     if (!axis->log) axis->low = 0;
     if (vertical) axis->high *= ROOM_ABOVE;
     if (axis->high <= axis->low) axis->high = axis->low + 1;
@@ -168,26 +185,58 @@ static void draw_dot(FILE *out, double x, double y, const char *colour, bool pub
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y, colour);
 }
 
+/* From the least to the most of each point's runs. */
+static void draw_band(const struct exp_svg_series *series, const char *colour, const struct axis *x,
+                      const struct axis *y, FILE *out)
+{
+    bool spread = false;
+    for (uint32_t i = 0; i < series->count; i++) spread |= series->low[i] < series->high[i];
+    if (!spread) return;
+    fprintf(out, "<path class=\"band\" fill=\"%s\" fill-opacity=\"0.18\" d=\"", colour);
+    for (uint32_t i = 0; i < series->count; i++)
+        fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', place(x, series->x[i]), place(y, series->high[i]));
+    for (uint32_t i = series->count; i > 0; i--)
+        fprintf(out, "L%.1f %.1f", place(x, series->x[i - 1]), place(y, series->low[i - 1]));
+    fputs("Z\"/>\n", out);
+}
+
+static void draw_mark(FILE *out, double x, double y, const char *colour)
+{
+    fprintf(
+        out,
+        "<path class=\"published\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\" fill=\"#fff\" stroke=\"%s\" stroke-width=\"2\"/>\n",
+        x, y - 6, colour);
+}
+
+static void draw_mark_legend(uint32_t line, FILE *out)
+{
+    draw_mark(out, RIGHT + 24, TOP + 14 + 22.0 * line, "#222");
+    text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", "as published");
+}
+
 static void draw_series(const struct exp_svg_chart *chart, uint32_t index, const struct axis *x, const struct axis *y,
                         FILE *out)
 {
     const struct exp_svg_series *series = &chart->series[index];
-    const char *colour = series->published ? "#222" : colours[index];
+    const char *colour = series->published ? "#222" : colour_of(chart->product, series->name, index);
+    bool product = is_product(chart->product, series->name);
+    double width = product ? 4 : chart->product ? 1.6 : 2;
     double legend_y = TOP + 14 + 22.0 * index;
     if (!series->published) {
-        const char *dashes = index % 2 ? "7 3" : "none"; /* a line under another one shows through */
-        fprintf(out, "<path fill=\"none\" stroke-width=\"2\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"", colour,
-                dashes);
+        const char *dashes = index % 2 && !product ? "7 3" : "none"; /* a line under another one shows through */
+        draw_band(series, colour, x, y, out);
+        fprintf(out, "<path fill=\"none\" stroke-width=\"%g\" stroke=\"%s\" stroke-dasharray=\"%s\" d=\"", width,
+                colour, dashes);
         for (uint32_t i = 0; i < series->count; i++)
             fprintf(out, "%c%.1f %.1f", i ? 'L' : 'M', place(x, series->x[i]), place(y, series->y[i]));
         fputs("\"/>\n", out);
-        fprintf(out, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-dasharray=\"%s\" stroke-width=\"2\"/>\n", RIGHT + 14,
-                legend_y, colour, dashes);
+        fprintf(out, "<path d=\"M%d %.1fh20\" stroke=\"%s\" stroke-dasharray=\"%s\" stroke-width=\"%g\"/>\n",
+                RIGHT + 14, legend_y, colour, dashes, width);
     }
     for (uint32_t i = 0; i < series->count; i++)
         draw_dot(out, place(x, series->x[i]), place(y, series->y[i]), colour, series->published);
     draw_dot(out, RIGHT + 24, legend_y, colour, series->published);
-    text_at(out, RIGHT + 42, legend_y + 4, "", series->name);
+    text_at(out, RIGHT + 42, legend_y + 4, product ? "font-weight=\"700\"" : "", series->name);
 }
 
 static void open_picture(FILE *out)
@@ -207,7 +256,16 @@ void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
     make_axis(chart, true, &y);
     open_picture(out);
     draw_axes(chart, &x, &y, out);
-    for (uint32_t i = 0; i < chart->count; i++) draw_series(chart, i, &x, &y, out);
+    for (uint32_t i = 0; i < chart->count; i++)
+        if (!is_product(chart->product, chart->series[i].name)) draw_series(chart, i, &x, &y, out);
+    for (uint32_t i = 0; i < chart->count; i++) /* over all others */
+        if (is_product(chart->product, chart->series[i].name)) draw_series(chart, i, &x, &y, out);
+    for (uint32_t i = 0; i < chart->mark_count; i++)
+        for (uint32_t s = 0; s < chart->count; s++)
+            if (!strcmp(chart->series[s].name, chart->marks[i].series))
+                draw_mark(out, place(&x, chart->marks[i].x), place(&y, chart->marks[i].y),
+                          colour_of(chart->product, chart->series[s].name, s));
+    if (chart->mark_count) draw_mark_legend(chart->count, out);
     fputs("</svg>\n", out);
 }
 
@@ -250,21 +308,41 @@ static void make_height(const struct exp_svg_bars *bars, struct axis *y)
 
 static double opacity_of(uint32_t part) { return 1 - 0.2 * part; }
 
+static double bar_width(const struct exp_svg_bars *bars)
+{
+    return (double)(RIGHT - LEFT) / bars->group_count * (1 - GROUP_GAP) / bars->bar_count;
+}
+
+static double bar_left(const struct exp_svg_bars *bars, uint32_t group, uint32_t bar)
+{
+    return LEFT + (double)(RIGHT - LEFT) / bars->group_count * (group + GROUP_GAP / 2) + bar_width(bars) * bar;
+}
+
+/* From the least to the most of its runs. */
+static void draw_spread(const struct exp_svg_bars *bars, const struct axis *y, uint32_t group, uint32_t bar, FILE *out)
+{
+    double low = bars->low[group][bar], high = bars->high[group][bar];
+    if (low >= high || high > y->high) return;
+    fprintf(out, "<path class=\"band\" d=\"M%.1f %.1fV%.1f\" stroke=\"#222\" stroke-width=\"1.5\"/>\n",
+            bar_left(bars, group, bar) + bar_width(bars) * 0.45, place(y, low), place(y, high));
+}
+
 static void draw_bar(const struct exp_svg_bars *bars, const struct axis *y, uint32_t group, uint32_t bar, FILE *out)
 {
-    double room = (double)(RIGHT - LEFT) / bars->group_count, width = room * (1 - GROUP_GAP) / bars->bar_count;
-    double left = LEFT + room * (group + GROUP_GAP / 2) + width * bar, base = 0;
+    double width = bar_width(bars), left = bar_left(bars, group, bar), base = 0;
+    const char *colour = colour_of(bars->product, bars->bars[bar], bar);
     bool cut = height_of(bars, group, bar) > y->high;
     for (uint32_t part = 0; part < bars->part_count; part++) {
         double value = bars->values[group][bar][part];
         if (base + value > y->high) value = y->high - base;
         fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
-                left, place(y, base + value), width * 0.9, place(y, base) - place(y, base + value), colours[bar],
+                left, place(y, base + value), width * 0.9, place(y, base) - place(y, base + value), colour,
                 opacity_of(part));
         base += value;
     }
     char label[32];
     snprintf(label, sizeof label, "%.4g", height_of(bars, group, bar));
+    draw_spread(bars, y, group, bar, out);
     if (cut) text_at(out, left + width * 0.45, TOP - 5, "text-anchor=\"middle\" font-size=\"11\"", label);
 }
 
@@ -273,13 +351,26 @@ static void draw_legend(const struct exp_svg_bars *bars, FILE *out)
     uint32_t line = 0;
     for (uint32_t bar = 0; bar < bars->bar_count; bar++, line++) {
         fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"%s\"/>\n", RIGHT + 16,
-                (int)(TOP + 9 + 22 * line), colours[bar]);
-        text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", bars->bars[bar]);
+                (int)(TOP + 9 + 22 * line), colour_of(bars->product, bars->bars[bar], bar));
+        text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line,
+                is_product(bars->product, bars->bars[bar]) ? "font-weight=\"700\"" : "", bars->bars[bar]);
     }
     for (uint32_t part = bars->part_count; bars->part_count > 1 && part > 0; part--, line++) {
         fprintf(out, "<rect x=\"%d\" y=\"%d\" width=\"14\" height=\"10\" fill=\"#222\" fill-opacity=\"%.2f\"/>\n",
                 RIGHT + 16, (int)(TOP + 9 + 22 * line), opacity_of(part - 1));
         text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", bars->parts[part - 1]);
+    }
+    if (bars->mark_count) draw_mark_legend(line, out);
+}
+
+static void draw_marks(const struct exp_svg_bars *bars, const struct axis *y, FILE *out)
+{
+    for (uint32_t i = 0; i < bars->mark_count; i++) {
+        const struct exp_svg_mark *mark = &bars->marks[i];
+        for (uint32_t bar = 0; bar < bars->bar_count; bar++)
+            if (!strcmp(bars->bars[bar], mark->series) && mark->y <= y->high)
+                draw_mark(out, bar_left(bars, (uint32_t)mark->x, bar) + bar_width(bars) * 0.45, place(y, mark->y),
+                          colour_of(bars->product, bars->bars[bar], bar));
     }
 }
 
@@ -294,6 +385,7 @@ void exp_svg_write_bars(const struct exp_svg_bars *bars, FILE *out)
         for (uint32_t bar = 0; bar < bars->bar_count; bar++) draw_bar(bars, &y, group, bar, out);
         text_at(out, middle, BOTTOM + 18, "text-anchor=\"middle\"", bars->groups[group]);
     }
+    draw_marks(bars, &y, out);
     draw_legend(bars, out);
     fputs("</svg>\n", out);
 }

@@ -25,7 +25,7 @@ static void write_point(const struct exp_sweep_plan *plan, uint32_t index, FILE 
 {
     const struct exp_sweep_point *point = &plan->points[index];
     const struct exp_sweep_result *result = &plan->results[index];
-    fprintf(out, "\"%s\",%g,%s", point->series->name, point->step->x, result->well ? "ok" : "failed");
+    fprintf(out, "\"%s\",%g,%s,%u", point->series->name, point->step->x, result->well ? "ok" : "failed", point->seed);
     for (uint32_t i = 0; i < plan->family->metric_count; i++) fprintf(out, ",%.5g", result->values[i]);
     fprintf(out, ",\"%s %s\"\n", plan->family->command, point->line);
 }
@@ -36,7 +36,7 @@ static int write_sweep(const struct exp_sweep_plan *plan, const struct exp_sweep
     if (!exp_sweep_wants(plan, sweep)) return 0;
     int code = create(plan, sweep->name, ".csv", &file, error);
     if (code < 0) return code;
-    fputs("series,x,checks", file.out);
+    fputs("series,x,checks,seed", file.out);
     for (uint32_t i = 0; i < plan->family->metric_count; i++) fprintf(file.out, ",%s", plan->family->metrics[i]);
     fputs(",command\n", file.out);
     for (uint32_t i = 0; i < plan->point_count; i++)
@@ -56,11 +56,15 @@ static int write_chart(const struct exp_sweep_plan *plan, const struct exp_sweep
 {
     struct exp_file file;
     char name[96];
+    bool table = chart->look == EXP_SWEEP_TABLE;
     if (!exp_sweep_wants(plan, chart->sweep)) return 0;
     chart_name(plan, chart, name, sizeof name);
-    int code = create(plan, name, ".svg", &file, error);
+    int code = create(plan, name, table ? ".md" : ".svg", &file, error);
     if (code < 0) return code;
-    exp_sweep_draw(plan, chart, file.out);
+    if (table)
+        exp_sweep_table(plan, chart, true, file.out);
+    else
+        exp_sweep_draw(plan, chart, file.out);
     return exp_close(&file, error);
 }
 
@@ -75,6 +79,7 @@ static int write_report(const struct exp_sweep_plan *plan, const struct exp_swee
     if (code == 0) code = create(plan, study->name, ".md", &file, error);
     if (code < 0) return code;
     exp_report_markdown(report, file.out);
+    if (study->add) study->add(plan, true, file.out);
     return exp_close(&file, error);
 }
 
@@ -122,20 +127,38 @@ static void values_in(const struct exp_sweep_plan *plan, const struct exp_sweep 
     }
 }
 
+/* Backups and back-off, where the family has rules for them. */
+static void rules_in(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep, char *text, size_t bytes)
+{
+    char backups[64], caps[192];
+    text[0] = 0;
+    if (!plan->family->rules) return;
+    values_in(plan, sweep, "--replicas ", "0", backups, sizeof backups);
+    values_in(plan, sweep, "--backoff-cap-ns ", "1024000", caps, sizeof caps);
+    snprintf(text, bytes, ", backups %s, back-off up to %s ns", backups, caps);
+}
+
 static int show_chart(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
                       const struct exp_sweep_chart *chart, struct cellar_error *error)
 {
     const struct exp_sweep_point *point = example_of(plan, chart->sweep);
-    char name[96], file[112], made[512 + EXP_SWEEP_LINE_BYTES], nics[128], seeds[128];
+    char name[96], file[112], made[640 + EXP_SWEEP_LINE_BYTES], nics[128], seeds[128], rules[320];
     if (!exp_sweep_wants(plan, chart->sweep)) return 0;
     chart_name(plan, chart, name, sizeof name);
     snprintf(file, sizeof file, "%s-%s.svg", plan->family->name, name);
     values_in(plan, chart->sweep, "--nic ", "cx5", nics, sizeof nics);
     values_in(plan, chart->sweep, "--seed ", "1", seeds, sizeof seeds);
-    snprintf(made, sizeof made, "cellar exp %s%s --out DIR\n%s %s\nNIC %s, seed %s; all runs: %s-%s.csv", study->name,
-             plan->exp->quick ? " --quick" : "", plan->family->command, point->line, nics, seeds, plan->family->name,
-             chart->sweep->name);
+    rules_in(plan, chart->sweep, rules, sizeof rules);
+    snprintf(made, sizeof made, "cellar exp %s%s --out DIR\n%s %s\nNIC %s%s, seed %s; all runs: %s-%s.csv", study->name,
+             plan->exp->quick ? " --quick" : "", plan->family->command, point->line, nics, rules, seeds,
+             plan->family->name, chart->sweep->name);
     return exp_page_chart(plan->exp, file, chart->title, made, error);
+}
+
+static void show_table(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, FILE *page)
+{
+    exp_page_heading(chart->title, page);
+    exp_sweep_table(plan, chart, false, page);
 }
 
 static int write_section(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study,
@@ -145,8 +168,13 @@ static int write_section(const struct exp_sweep_plan *plan, const struct exp_swe
     int code = 0;
     exp_page_section(study->title, page);
     if (study->about) exp_page_text(study->about, page);
+    exp_page_charts_begin(page);
     for (const struct exp_sweep_chart *chart = study->charts; chart->title && code == 0; chart++)
-        code = show_chart(plan, study, chart, error);
+        if (chart->look != EXP_SWEEP_TABLE) code = show_chart(plan, study, chart, error);
+    exp_page_charts_end(page);
+    for (const struct exp_sweep_chart *chart = study->charts; chart->title; chart++)
+        if (chart->look == EXP_SWEEP_TABLE && exp_sweep_wants(plan, chart->sweep)) show_table(plan, chart, page);
+    if (code == 0 && study->add) study->add(plan, false, page);
     if (code == 0 && report->count > 0) exp_page_table(report, page);
     return code;
 }

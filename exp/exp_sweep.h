@@ -39,6 +39,7 @@ struct exp_sweep_step {
     double x;
     const char *arguments;
     bool quick; /* also with --quick */
+    bool apart; /* a rule of its own, no point of the grid that a best one is looked for in (exp_sweep_rules.c) */
 };
 
 struct exp_sweep {
@@ -50,6 +51,7 @@ struct exp_sweep {
     const char *names[EXP_SWEEP_STEPS];           /* of the steps, under bars; NULL: x */
     bool full_only;
     const char *first; /* NULL, or arguments that must come before all others */
+    uint32_t seeds;    /* unless --quick, each point is run with seeds 1 to this; 0: with seed 1 */
 };
 
 enum exp_sweep_look {
@@ -57,6 +59,7 @@ enum exp_sweep_look {
     EXP_SWEEP_SHARES, /* bars of one metric, each group's first 1 */
     EXP_SWEEP_BARS,  /* a group for each step, a bar for each series; `count` metrics from the chart's on are stacked */
     EXP_SWEEP_TIMED, /* lines over the time of one run, that of the sweep's first step */
+    EXP_SWEEP_TABLE, /* for each step a table: a row for each of `count` metrics, a column for each series */
 };
 
 struct exp_sweep_chart {
@@ -65,7 +68,8 @@ struct exp_sweep_chart {
     const char *title, *x_label, *y_label;
     bool log_x, log_y;
     enum exp_sweep_look look;
-    uint32_t count; /* of stacked metrics; 0: one */
+    uint32_t count;          /* of stacked metrics, or of rows; 0: one */
+    const char *const *rows; /* of a table: what its metrics are */
 };
 
 /*
@@ -85,6 +89,7 @@ enum exp_sweep_kind {
     EXP_SWEEP_LESS_AT,     /* "percent less at": that a is below b at x */
     EXP_SWEEP_MORE_AT,     /* "percent more at": that a is above b at x */
     EXP_SWEEP_SHARE_AT,    /* "share at": a at x, of its last */
+    EXP_SWEEP_HEADLINE, /* "headline ratio": a / b, by the rule that is the least favourable to a; x: the usual one's */
     EXP_SWEEP_KINDS
 };
 
@@ -100,11 +105,15 @@ struct exp_sweep_claim {
     double x;
 };
 
+struct exp_sweep_plan;
+
 struct exp_sweep_study {
     const char *name, *title;
     const struct exp_sweep *const *sweeps; /* both NULL-terminated, charts by a NULL title */
     const struct exp_sweep_chart *charts;
     const char *about; /* NULL, or a paragraph of the page */
+    /* NULL, or adds to its section of the page, or of a file in Markdown, what is no chart */
+    void (*add)(const struct exp_sweep_plan *plan, bool markdown, FILE *out);
 };
 
 struct exp_sweep_family {
@@ -119,12 +128,16 @@ struct exp_sweep_family {
     /* About how long it takes; in any unit, */
     int (*weigh)(const char *line, double *weight, struct cellar_error *error);
     double weight_per_s; /* of which one processor does so many in a second */
+    const char *product; /* NULL, or the series that charts make the eye find */
+    const char *rules;   /* NULL, or what holds of all runs that say nothing else, for the head of the page */
+    uint32_t fairness;   /* the metric that is Jain's index */
 };
 
 struct exp_sweep_point {
     const struct exp_sweep *sweep;
     const struct exp_sweep_series *series;
     const struct exp_sweep_step *step;
+    uint32_t seed;
     char line[EXP_SWEEP_LINE_BYTES];
     char words[EXP_SWEEP_WORDS_BYTES]; /* of the line, in order */
     double weight;                     /* about how long it takes */
@@ -165,13 +178,41 @@ bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *
 bool exp_sweep_shows(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study);
 /* The series of a sweep: its own, or all modes. */
 const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
+/* How many seeds a sweep's points are run with. */
+uint32_t exp_sweep_seeds(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep);
 /* NULL: that point is not of this run. */
 const struct exp_sweep_result *exp_sweep_at(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep,
-                                            const char *series, double x);
+                                            const char *series, double x, uint32_t seed);
+/* Of a metric over all seeds: *low and *high are the least and the most. 0: not of this run. */
+double exp_sweep_mean(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const char *series, double x,
+                      uint32_t metric, double *low, double *high);
+
+/*
+ * Rules by which two series are compared in a sweep over them: each at the usual x; each at the x of the grid that is best for it, by the mean
+ * of all seeds; the same among those where Jain's index is EXP_SWEEP_FAIR at least; each at the step that is apart. (exp_sweep_rules.c)
+ */
+#define EXP_SWEEP_FAIR 0.9
+enum exp_sweep_rule { EXP_SWEEP_USUAL, EXP_SWEEP_BEST_OF_GRID, EXP_SWEEP_FAIR_BEST, EXP_SWEEP_APART, EXP_SWEEP_RULES };
+struct exp_sweep_ratio {
+    double mean, deviation; /* of the seeds' ratios */
+    double a_x, b_x;        /* where; 0: nowhere, and there is no ratio */
+};
+extern const char *const exp_sweep_rule_names[EXP_SWEEP_RULES];
+struct exp_sweep_ratio exp_sweep_ratio_by(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim,
+                                          enum exp_sweep_rule rule);
+/* The rule by which it is least. */
+enum exp_sweep_rule exp_sweep_least_rule(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim);
+/* The x of the grid where that series is best, by that rule; 0: none is. */
+double exp_sweep_best_x(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, const char *series,
+                        enum exp_sweep_rule rule);
+/* What a claim says of one chart at that x: where its `a` would be by the published figure. False: it is not such a claim. */
+bool exp_sweep_published(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double *y);
 /* Reads the family's data, and finds what its figures name. CORRUPT with one line. (exp_sweep_claims.c) */
 NODISCARD int exp_sweep_claim(struct exp_sweep_plan *plan, struct cellar_error *error);
 void exp_sweep_unclaim(struct exp_sweep_plan *plan);
 /* Adds what the study's claims come to. (exp_sweep_claims.c) */
 void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report);
+/* Writes a chart that is a table, for each step of its sweep, which all have names. (exp_sweep_draw.c) */
+void exp_sweep_table(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, bool markdown, FILE *out);
 /* Writes the SVG of a chart. (exp_sweep_draw.c) */
 void exp_sweep_draw(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, FILE *out);

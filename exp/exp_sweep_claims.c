@@ -19,6 +19,7 @@ static const char *const kinds[EXP_SWEEP_KINDS] = {
     [EXP_SWEEP_LESS_AT] = "percent less at",
     [EXP_SWEEP_MORE_AT] = "percent more at",
     [EXP_SWEEP_SHARE_AT] = "share at",
+    [EXP_SWEEP_HEADLINE] = "headline ratio",
 };
 
 static int refuse(const struct exp_sweep_plan *plan, const struct exp_data_figure *figure, const char *what,
@@ -86,46 +87,65 @@ void exp_sweep_unclaim(struct exp_sweep_plan *plan)
 /* ---- what it comes to ---- */
 
 const struct exp_sweep_result *exp_sweep_at(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep,
-                                            const char *series, double x)
+                                            const char *series, double x, uint32_t seed)
 {
     for (uint32_t i = 0; i < plan->point_count; i++) {
         const struct exp_sweep_point *point = &plan->points[i];
-        if (point->sweep == sweep && point->step->x == x && !strcmp(point->series->name, series))
+        if (point->sweep == sweep && point->step->x == x && point->seed == seed && !strcmp(point->series->name, series))
             return &plan->results[i];
     }
     return NULL;
 }
 
-static double value_of(const struct exp_sweep_claim *claim, const struct exp_sweep_result *result)
+double exp_sweep_mean(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const char *series, double x,
+                      uint32_t metric, double *low, double *high)
 {
-    return result ? result->values[claim->metric] : 0;
+    uint32_t seeds = exp_sweep_seeds(plan, sweep);
+    double sum = 0;
+    for (uint32_t seed = 1; seed <= seeds; seed++) {
+        const struct exp_sweep_result *result = exp_sweep_at(plan, sweep, series, x, seed);
+        if (!result) return 0;
+        double value = result->values[metric];
+        if (low && (seed == 1 || value < *low)) *low = value;
+        if (high && (seed == 1 || value > *high)) *high = value;
+        sum += value;
+    }
+    return sum / seeds;
 }
 
 static double fraction(double a, double b) { return b != 0 ? a / b : 0; }
 
+static double value_of(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, const char *series,
+                       double x, uint32_t seed)
+{
+    const struct exp_sweep_result *result = exp_sweep_at(plan, claim->sweep, series, x, seed);
+    return result ? result->values[claim->metric] : 0;
+}
+
 /* Of a metric of which less is better: the best but a's. */
-static double least_other(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x)
+static double least_other(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x,
+                          uint32_t seed)
 {
     double least = 0;
     for (const struct exp_sweep_series *one = exp_sweep_series(plan, claim->sweep); one->name; one++) {
-        const struct exp_sweep_result *result = exp_sweep_at(plan, claim->sweep, one->name, x);
-        if (!result || !strcmp(one->name, claim->a)) continue;
-        if (least == 0 || result->values[claim->metric] < least) least = result->values[claim->metric];
+        double value = value_of(plan, claim, one->name, x, seed);
+        if (!exp_sweep_at(plan, claim->sweep, one->name, x, seed) || !strcmp(one->name, claim->a)) continue;
+        if (least == 0 || value < least) least = value;
     }
     return least;
 }
 
-static double other(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x)
+static double other(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x, uint32_t seed)
 {
     if (!claim->b) return 0;
-    if (!strcmp(claim->b, EXP_SWEEP_BEST)) return least_other(plan, claim, x);
-    return value_of(claim, exp_sweep_at(plan, claim->sweep, claim->b, x));
+    if (!strcmp(claim->b, EXP_SWEEP_BEST)) return least_other(plan, claim, x, seed);
+    return value_of(plan, claim, claim->b, x, seed);
 }
 
 /* At one x. */
-static double at(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x)
+static double at(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double x, uint32_t seed)
 {
-    double a = value_of(claim, exp_sweep_at(plan, claim->sweep, claim->a, x)), b = other(plan, claim, x);
+    double a = value_of(plan, claim, claim->a, x, seed), b = other(plan, claim, x, seed);
     switch (claim->kind) {
     case EXP_SWEEP_RATIO_AT:
     case EXP_SWEEP_RATIO_MOST:
@@ -141,17 +161,40 @@ static double at(const struct exp_sweep_plan *plan, const struct exp_sweep_claim
     }
 }
 
+bool exp_sweep_published(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double *y)
+{
+    double published = claim->figure->published;
+    if (claim->figure->target || (claim->b && !strcmp(claim->b, EXP_SWEEP_BEST))) return false;
+    double b = claim->b ? exp_sweep_mean(plan, claim->sweep, claim->b, claim->x, claim->metric, NULL, NULL) : 0;
+    switch (claim->kind) {
+    case EXP_SWEEP_AT:
+        *y = published;
+        return true;
+    case EXP_SWEEP_RATIO_AT:
+        *y = published * b;
+        return b > 0;
+    case EXP_SWEEP_LESS_AT:
+        *y = (1 - published / 100) * b;
+        return b > 0;
+    case EXP_SWEEP_MORE_AT:
+        *y = (1 + published / 100) * b;
+        return b > 0;
+    default:
+        return false;
+    }
+}
+
 struct range {
     double first, last, lowest, highest;
     uint32_t count;
 };
 
-static struct range range_of(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim)
+static struct range range_of(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, uint32_t seed)
 {
     struct range range = {0};
     for (const struct exp_sweep_step *step = claim->sweep->steps; step->arguments; step++) {
-        if (!exp_sweep_at(plan, claim->sweep, claim->a, step->x)) continue;
-        double value = at(plan, claim, step->x);
+        if (!exp_sweep_at(plan, claim->sweep, claim->a, step->x, seed)) continue;
+        double value = at(plan, claim, step->x, seed);
         if (range.count == 0) range = (struct range){value, value, value, value, 0};
         range.last = value;
         range.lowest = value < range.lowest ? value : range.lowest;
@@ -161,9 +204,9 @@ static struct range range_of(const struct exp_sweep_plan *plan, const struct exp
     return range;
 }
 
-static double evaluate(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim)
+static double evaluate(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, uint32_t seed)
 {
-    struct range range = range_of(plan, claim);
+    struct range range = range_of(plan, claim, seed);
     switch (claim->kind) {
     case EXP_SWEEP_MOST:
     case EXP_SWEEP_RATIO_MOST:
@@ -177,10 +220,33 @@ static double evaluate(const struct exp_sweep_plan *plan, const struct exp_sweep
     case EXP_SWEEP_LOSS:
         return 100 * (1 - fraction(range.last, range.highest));
     case EXP_SWEEP_SHARE_AT:
-        return fraction(at(plan, claim, claim->x), range.last);
+        return fraction(at(plan, claim, claim->x, seed), range.last);
     default:
-        return at(plan, claim, claim->x);
+        return at(plan, claim, claim->x, seed);
     }
+}
+
+/* What the seeds come to, one by one: their mean, and how far they lie apart. */
+static void fill_in(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, struct exp_report_row *row)
+{
+    uint32_t seeds = exp_sweep_seeds(plan, claim->sweep);
+    double sum = 0, squares = 0;
+    if (claim->kind == EXP_SWEEP_HEADLINE) {
+        struct exp_sweep_ratio ratio = exp_sweep_ratio_by(plan, claim, exp_sweep_least_rule(plan, claim));
+        row->rule = exp_sweep_rule_names[exp_sweep_least_rule(plan, claim)];
+        row->model = ratio.mean;
+        row->deviation = ratio.deviation;
+        row->seeds = seeds;
+        return;
+    }
+    for (uint32_t seed = 1; seed <= seeds; seed++) {
+        double value = evaluate(plan, claim, seed);
+        sum += value;
+        squares += value * value;
+    }
+    row->model = sum / seeds;
+    row->deviation = exp_report_deviation(sum, squares, seeds);
+    row->seeds = seeds;
 }
 
 /* Is that series of this build? A mode that a text compares with may not be. */
@@ -194,11 +260,13 @@ static bool has_series(const struct exp_sweep_plan *plan, const struct exp_sweep
 
 void exp_sweep_judge(const struct exp_sweep_plan *plan, const struct exp_sweep_study *study, struct exp_report *report)
 {
-    for (uint32_t i = 0; i < plan->claim_count; i++) {
+    for (uint32_t i = 0; i < plan->claim_count && !plan->exp->one; i++) {
         const struct exp_sweep_claim *claim = &plan->claims[i];
         if (strcmp(claim->figure->study, study->name) != 0 || !exp_sweep_wants(plan, claim->sweep)) continue;
         if (plan->exp->quick && claim->figure->full_only) continue;
         if (!has_series(plan, claim->sweep, claim->a) || !has_series(plan, claim->sweep, claim->b)) continue;
-        exp_report_add(report, exp_row(claim->figure, plan->exp->quick, evaluate(plan, claim)));
+        struct exp_report_row row = exp_row(claim->figure, plan->exp->quick, 0);
+        fill_in(plan, claim, &row);
+        exp_report_add(report, row);
     }
 }

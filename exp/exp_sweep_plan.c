@@ -31,14 +31,17 @@ static uint32_t find_same(const struct exp_sweep_plan *plan, const struct exp_sw
 }
 
 static int plan_point(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, const struct exp_sweep_series *series,
-                      const struct exp_sweep_step *step, struct cellar_error *error)
+                      const struct exp_sweep_step *step, uint32_t number, struct cellar_error *error)
 {
     must(plan->point_count < EXP_SWEEP_POINTS);
     struct exp_sweep_point *point = &plan->points[plan->point_count];
-    *point = (struct exp_sweep_point){.sweep = sweep, .series = series, .step = step};
-    const char *length = plan->exp->quick ? sweep->quick_length : series->length ? series->length : sweep->length;
-    const char *parts[] = {sweep->first ? sweep->first : "", step->arguments, sweep->arguments, series->arguments,
-                           length};
+    *point = (struct exp_sweep_point){.sweep = sweep, .series = series, .step = step, .seed = number};
+    bool quick = plan->exp->quick && sweep->quick_length;
+    const char *length = quick ? sweep->quick_length : series->length ? series->length : sweep->length;
+    char seed[24] = "";
+    if (number > 1) snprintf(seed, sizeof seed, "--seed %u", number);
+    const char *parts[] = {
+        sweep->first ? sweep->first : "", step->arguments, sweep->arguments, series->arguments, length, seed};
     size_t used = 0;
     for (uint32_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (parts[i][0] == 0) continue;
@@ -68,7 +71,7 @@ static bool is_of_study(const struct exp_sweep_plan *plan, const struct exp_swee
 bool exp_sweep_wants(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
 {
     const char *only = plan->exp->only;
-    if ((plan->exp->quick && sweep->full_only) || !is_of_study(plan, sweep)) return false;
+    if ((plan->exp->quick && sweep->full_only && !plan->exp->one) || !is_of_study(plan, sweep)) return false;
     return !only || strncmp(sweep->name, only, strlen(only)) == 0;
 }
 
@@ -85,6 +88,11 @@ const struct exp_sweep_series *exp_sweep_series(const struct exp_sweep_plan *pla
     return sweep->series ? sweep->series : plan->modes;
 }
 
+uint32_t exp_sweep_seeds(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
+{
+    return sweep->seeds && !plan->exp->quick ? sweep->seeds : 1;
+}
+
 static bool is_planned(const struct exp_sweep_plan *plan, const struct exp_sweep *sweep)
 {
     for (uint32_t i = 0; i < plan->point_count; i++)
@@ -92,15 +100,29 @@ static bool is_planned(const struct exp_sweep_plan *plan, const struct exp_sweep
     return false;
 }
 
+/* The product, or the first; of the first step of --quick, or of all. */
+static int plan_one(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
+{
+    const struct exp_sweep_series *series = exp_sweep_series(plan, sweep), *chosen = series;
+    const struct exp_sweep_step *step = sweep->steps;
+    for (; series->name; series++)
+        if (plan->family->product && !strcmp(series->name, plan->family->product)) chosen = series;
+    while (step->arguments && !step->quick) step++;
+    return plan_point(plan, sweep, chosen, step->arguments ? step : sweep->steps, 1, error);
+}
+
 static int plan_sweep(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, struct cellar_error *error)
 {
     const struct exp_sweep_series *all = exp_sweep_series(plan, sweep);
+    uint32_t seeds = exp_sweep_seeds(plan, sweep);
     int code = 0;
     if (!exp_sweep_wants(plan, sweep) || is_planned(plan, sweep)) return 0;
+    if (plan->exp->one) return plan_one(plan, sweep, error);
     for (const struct exp_sweep_series *series = all; series->name; series++) {
         must(series - all < EXP_SVG_SERIES); /* else no chart could be drawn, when all has been measured */
         for (const struct exp_sweep_step *step = sweep->steps; step->arguments && code == 0; step++)
-            if (!plan->exp->quick || step->quick) code = plan_point(plan, sweep, series, step, error);
+            for (uint32_t seed = 1; (!plan->exp->quick || step->quick) && seed <= seeds && code == 0; seed++)
+                code = plan_point(plan, sweep, series, step, seed, error);
     }
     return code;
 }

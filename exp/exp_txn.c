@@ -39,6 +39,24 @@ static const char *const names[EXP_TXN_METRICS] = {
     [EXP_TXN_DIP] = "dip_percent",
     [EXP_TXN_STILL] = "below_half_ms",
     [EXP_TXN_KEPT] = "kept_percent",
+    [EXP_TXN_READS] = "reads",
+    [EXP_TXN_WRITES] = "writes",
+    [EXP_TXN_MASKED_CASES] = "masked_cases",
+    [EXP_TXN_OTHERS] = "other_verbs",
+    [EXP_TXN_PURPOSES + CENSUS_FIND] = "find_reads",
+    [EXP_TXN_PURPOSES + CENSUS_FETCH] = "fetch_reads",
+    [EXP_TXN_PURPOSES + CENSUS_LOCK] = "lock_cases",
+    [EXP_TXN_PURPOSES + CENSUS_VALIDATE] = "validate_reads",
+    [EXP_TXN_PURPOSES + CENSUS_LOG] = "log_writes",
+    [EXP_TXN_PURPOSES + CENSUS_LOG_BACKUP] = "log_backup_writes",
+    [EXP_TXN_PURPOSES + CENSUS_CELLS] = "cell_writes",
+    [EXP_TXN_PURPOSES + CENSUS_HEADER] = "header_writes",
+    [EXP_TXN_PURPOSES + CENSUS_INDEX] = "index_writes",
+    [EXP_TXN_PURPOSES + CENSUS_BACKUP] = "backup_writes",
+    [EXP_TXN_PURPOSES + CENSUS_UNLOCK] = "unlock_cases",
+    [EXP_TXN_PURPOSES + CENSUS_QUEUE] = "queue_verbs",
+    [EXP_TXN_PURPOSES + CENSUS_MESSAGE] = "messages",
+    [EXP_TXN_PURPOSES + CENSUS_REST] = "rest_verbs",
 };
 
 /* `line` is cut up into words, which the settings use on. */
@@ -98,6 +116,21 @@ static void put_verbs(const struct outcome *outcome, double *values)
     values[EXP_TXN_ROUND_TRIPS] = outcome_round_trips(outcome);
 }
 
+/* The same, by kind and by what they were for. */
+static void put_purposes(const struct outcome *outcome, double *values)
+{
+    static const int places[CELLAR_VERBS] = {
+        [CELLAR_VERB_READ] = EXP_TXN_READS, [CELLAR_VERB_WRITE] = EXP_TXN_WRITES,
+        [CELLAR_VERB_CAS] = EXP_TXN_OTHERS, [CELLAR_VERB_MASKED_CAS] = EXP_TXN_MASKED_CASES,
+        [CELLAR_VERB_FAA] = EXP_TXN_OTHERS, [CELLAR_VERB_SEND] = EXP_TXN_OTHERS};
+    double done = (double)outcome->totals.done;
+    for (int phase = 0; phase < CELLAR_PHASES; phase++)
+        for (int verb = 0; verb < CELLAR_VERBS; verb++)
+            values[places[verb]] += outcome_ops(outcome, (enum cellar_phase)phase, (enum cellar_verb)verb);
+    for (int i = 0; i < CENSUS_PURPOSE_COUNT && done > 0; i++)
+        values[EXP_TXN_PURPOSES + i] = (double)outcome->census->counts[i] / done;
+}
+
 static double overhead(const struct outcome *outcome)
 {
     double payload = 0, laid_out = 0;
@@ -142,6 +175,7 @@ static void digest(const struct outcome *outcome, void *arg)
     double *values = result->values, busiest = 0;
     put_latencies(outcome, values);
     put_verbs(outcome, values);
+    put_purposes(outcome, values);
     for (uint32_t node = 0; outcome->nics_limited && node < outcome->settings->db.mns; node++)
         if (outcome->nic_utilization[node] > busiest) busiest = outcome->nic_utilization[node];
     values[EXP_TXN_TPS] = outcome_tps(outcome) / 1e3;
@@ -166,19 +200,27 @@ static int measure(const char *line, struct exp_sweep_result *result, struct cel
 /* ---- the family ---- */
 
 static const struct exp_sweep_study *const studies[] = {
-    &exp_txn_throughput, &exp_txn_latency,  &exp_txn_tails,    &exp_txn_breakdown, &exp_txn_factors,
-    &exp_txn_skew,       &exp_txn_records,  &exp_txn_writes,   &exp_txn_space,     &exp_txn_verbs,
-    &exp_txn_scale,      &exp_txn_fairness, &exp_txn_recovery, &exp_txn_policies,  NULL};
+    &exp_txn_rules,     &exp_txn_throughput, &exp_txn_latency,  &exp_txn_tails,
+    &exp_txn_breakdown, &exp_txn_factors,    &exp_txn_skew,     &exp_txn_records,
+    &exp_txn_writes,    &exp_txn_space,      &exp_txn_verbs,    &exp_txn_scale,
+    &exp_txn_fairness,  &exp_txn_recovery,   &exp_txn_policies, NULL};
 
-static const struct exp_sweep_family family = {.name = "txn",
-                                               .command = "cellar bench",
-                                               .studies = studies,
-                                               .metrics = names,
-                                               .metric_count = EXP_TXN_METRICS,
-                                               .modes = mode_names,
-                                               .measure = measure,
-                                               .weigh = weigh,
-                                               .weight_per_s = 1e9};
+static const struct exp_sweep_family family = {
+    .name = "txn",
+    .command = "cellar bench",
+    .studies = studies,
+    .metrics = names,
+    .metric_count = EXP_TXN_METRICS,
+    .modes = mode_names,
+    .measure = measure,
+    .weigh = weigh,
+    .weight_per_s = 1e9,
+    .product = "cellar",
+    .rules = "Unless its name or command says otherwise, a run has one backup of each record and "
+             "log on another memory node (--replicas 1), and an attempt that was aborted waits at "
+             "random, up to 1.024 ms, before the next (--backoff-cap-ns 1024000), in all modes. "
+             "Ratios between modes hold under a rule: the first section compares them.",
+    .fairness = EXP_TXN_JAIN};
 
 const struct exp_kind exp_txn = {
     .name = "txn", .summary = "CREST's experiments, its tables, and three of ours, in all modes", .family = &family};

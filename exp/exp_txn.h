@@ -1,6 +1,7 @@
 /* exp_txn.h - `cellar exp txn`: CREST's experiments and three of ours, in all modes, as tables of exp_sweep.h (docs/evaluation.md). */
 #pragma once
 
+#include "census.h"
 #include "exp_sweep.h"
 
 enum exp_txn_metric {
@@ -29,11 +30,21 @@ enum exp_txn_metric {
     EXP_TXN_DIP,   /* of a run with a death: the least share of the throughput before it, in one time step, per cent; */
     EXP_TXN_STILL, /* how long it was below half of that, ms; */
     EXP_TXN_KEPT,  /* and the share in the end */
+    EXP_TXN_READS, /* verbs of a transaction by kind, */
+    EXP_TXN_WRITES,
+    EXP_TXN_MASKED_CASES,
+    EXP_TXN_OTHERS,
+    EXP_TXN_PURPOSES, /* and by purpose (census.h) */
+    EXP_TXN_PURPOSES_LAST = EXP_TXN_PURPOSES + CENSUS_PURPOSE_COUNT - 1,
     EXP_TXN_METRICS
 };
 
-/* What the experiments have in common: three compute nodes of up to 40 threads, two coordinators each, two memory nodes, ConnectX-5. */
-#define EXP_TXN_FABRIC "--fabric sim --nic cx5 --mns 2 --coros 2"
+/*
+ * What the experiments have in common: three compute nodes of up to 40 threads, two coordinators each, ConnectX-5, and two memory nodes, each of which
+ * has a backup of what the other one has.
+ */
+#define EXP_TXN_SINGLE "--fabric sim --nic cx5 --mns 2 --coros 2"
+#define EXP_TXN_FABRIC EXP_TXN_SINGLE " --replicas 1"
 #define EXP_TXN_THREE EXP_TXN_FABRIC " --cns 3"
 #define EXP_TXN_CLUSTER EXP_TXN_THREE " --threads 40"
 #define EXP_TXN_TPCC "tpcc --scale small --mix crest"
@@ -63,6 +74,8 @@ extern const struct exp_sweep_series exp_txn_own[];
 /* Sweeps that several studies show. (exp_txn_load.c) */
 extern const struct exp_sweep exp_txn_tpcc, exp_txn_smallbank, exp_txn_ycsb;
 extern const struct exp_sweep_study exp_txn_throughput, exp_txn_latency, exp_txn_tails;
+extern const struct exp_sweep exp_txn_most; /* 240 coordinators, for bars and tables */
+extern const struct exp_sweep_study exp_txn_rules;
 extern const struct exp_sweep_study exp_txn_breakdown, exp_txn_factors;
 extern const struct exp_sweep_study exp_txn_skew, exp_txn_records, exp_txn_writes;
 extern const struct exp_sweep_study exp_txn_space, exp_txn_verbs;

@@ -3,16 +3,16 @@
 
 /* ---- scale ---- */
 
-/* x: compute nodes of 40 threads, two coordinators each; as many memory nodes as half of them. */
+/* x: compute nodes of 40 threads, two coordinators each; as many memory nodes as half of them, but two at least. */
 #define NODES                                                                                                          \
     {                                                                                                                  \
-        {1, "--cns 1 --mns 1", false}, {2, "--cns 2 --mns 1", false}, {4, "--cns 4 --mns 2", true},                    \
+        {1, "--cns 1 --mns 2", false}, {2, "--cns 2 --mns 2", false}, {4, "--cns 4 --mns 2", true},                    \
             {8, "--cns 8 --mns 4", false},                                                                             \
         {                                                                                                              \
             16, "--cns 16 --mns 8", true                                                                               \
         }                                                                                                              \
     }
-#define SCALED "--fabric sim --nic cx5 --threads 40 --coros 2"
+#define SCALED "--fabric sim --nic cx5 --threads 40 --coros 2 --replicas 1"
 #define SCALED_QUICK "--warmup 0.0005 --seconds 0.001"
 
 #define SCALE(text, workload, ...)                                                                                     \
@@ -61,7 +61,7 @@ const struct exp_sweep_study exp_txn_fairness = {
 
 /* ---- recovery ---- */
 
-#define MORTAL "--cns 4 --threads 8 --replicas 1 " EXP_TXN_FABRIC
+#define MORTAL "--cns 4 --threads 8 " EXP_TXN_FABRIC
 #define LIFE "--warmup 0.001 --seconds 0.03 --kill-at 0.01"
 #define LIFE_QUICK "--warmup 0.0005 --seconds 0.012 --kill-at 0.004"
 
