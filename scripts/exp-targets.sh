@@ -1,6 +1,6 @@
 #!/bin/bash
-# exp-targets.sh FULL - puts the two tables of docs/evaluation.md there, behind their lines <!-- targets --> and <!-- published -->, from a folder that
-# `cellar exp txn --out FULL` has filled: all of one commit and one command.
+# exp-targets.sh FULL - puts the tables of docs/evaluation.md there, after their lines <!-- targets -->, <!-- published -->, <!-- rules --> and <!-- verbs -->, from a
+# folder that `cellar exp txn --out FULL` has filled: all of one commit and one command.
 set -eu
 [ $# -eq 1 ] && [ -e "$1/txn-throughput.csv" ] || { sed -n '2,3s/^# //p' "$0" >&2 && exit 2; }
 page=$(cd "$(dirname "$0")/.." && pwd)/docs/evaluation.md
@@ -43,9 +43,11 @@ table() {
 }
 table target >"$work/targets"
 table published >"$work/published"
+sed -n '/^| throughput, mean of seeds/,$p' "$1/txn-rules.md" >"$work/rules"
+cat "$1/txn-tails-240-reads-and-on.md" >"$work/verbs"
 awk -v work="$work" '
     /^<!-- end -->/ { skip = 0 }
     !skip
-    /^<!-- (targets|published) -->/ { print ""; while ((getline line < (work "/" $2)) > 0) print line; print ""; skip = 1 }
+    /^<!-- (targets|published|rules|verbs) -->/ { print ""; while ((getline line < (work "/" $2)) > 0) print line; print ""; skip = 1 }
 ' "$page" >"$work/page"
 cat "$work/page" >"$page"

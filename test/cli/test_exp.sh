@@ -39,9 +39,15 @@ mkdir "$folder/full" && mkdir "$folder/full/nic.csv"
 refused "nic.csv cannot be written" exp nic --quick --out "$folder/full"
 refused "--gate knows no 'none'" exp nic --out "$out" --gate none
 refused "--record FILE takes all figures of one experiment: not of all" exp all --quick --out "$out" --record x.json
+refused "--record FILE takes all figures of one experiment: not with --one" exp locks --one --out "$out" --record x.json
+refused "--one: experiment nic is more than sweeps" exp nic --one --out "$out"
 refused "--record FILE takes all figures of one experiment: not with --only" exp locks --only declock-12 --out "$out" --record x.json
 "$cellar" exp --help | head -1 | grep -qE "^[0-9]+ of [0-9]+ published figures within a quarter, [0-9]+ of [0-9]+ targets reached" ||
     fail "the first line of cellar exp --help does not count the misses"
+
+# The first line of README.md tells the same, of the same figures.
+told=$("$cellar" exp --help | head -1 | grep -oE "^[0-9]+ of [0-9]+ published figures within a quarter, [0-9]+ of [0-9]+ targets reached")
+grep -qF "$told" "$here/../../README.md" || fail "README.md does not say '$told'"
 
 # ---- the figures ---------------------------------------------------------------------------------------------------
 
@@ -54,11 +60,11 @@ fi
 if ! diff "$here/exp_nic.csv" "$folder/nic/nic.csv"; then
     fail "figures differ from test/cli/exp_nic.csv, above; if that is meant, see the head of test_exp.sh"
 fi
-rows=$(tail -n +2 "$here/exp_nic.csv" | wc -l)
-known=$(grep -c ',known,' "$here/exp_nic.csv")
+rows=$(tail -n +2 "$folder/nic/nic.csv" | wc -l)
+known=$(grep -c ',known,' "$folder/nic/nic.csv")
 [ "$rows" -ge 40 ] || fail "only $rows published figures"
 for figure in '278\.3' '15\.5' '29\.5' '1\.61' '0\.2'; do
-    grep -qE ",$figure,[0-9.e+]*," "$here/exp_nic.csv" || fail "no published figure $figure"
+    grep -qE ",$figure,[0-9.e+]*," "$folder/nic/nic.csv" || fail "no published figure $figure"
 done
 
 # What decides the exit status is asked for; the last line counts missed targets, whatever that is.
