@@ -36,7 +36,10 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-/* Valgrind takes a switch for a huge frame unless it knows the stacks; outside it these requests cost a few instructions. */
+/*
+ * Valgrind takes a switch for a huge frame unless it knows the stacks; outside it these requests cost a few
+ * instructions.
+ */
 #if defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>

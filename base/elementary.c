@@ -1,5 +1,6 @@
 /*
- * elementary.c - by tables of 64 entries and short series on what is left, with no operation but + - * / and changes to the bits.
+ * elementary.c - by tables of 64 entries and short series on what is left, with no operation but + - * / and changes
+ * to the bits.
  *
  * Made without contraction to fused multiply-adds (CMakeLists.txt), which some processors have and others do not. The
  * tables hold the nearest doubles to the true values.
@@ -169,8 +170,9 @@ static double of_bits(int64_t bits)
 }
 
 /*
- * log(y + tail), where the tail is what y has lost by rounding. With c the table's nearest point to y times 2^k: log y = k log 2 + log c
- * + log(y / c), the latter being 2 (s + s^3 / 3 + s^5 / 5 ...) of s = (y - c) / (y + c), at most 1 / 256. Near 1 both k and log c are 0.
+ * log(y + tail), where the tail is what y has lost by rounding. With c the table's nearest point to y times 2^k: log
+ * y = k log 2 + log c + log(y / c), the latter being 2 (s + s^3 / 3 + s^5 / 5 ...) of s = (y - c) / (y + c), at most
+ * 1 / 256. Near 1 both k and log c are 0.
  */
 static double log_of_sum(double y, double tail)
 {

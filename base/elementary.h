@@ -1,6 +1,6 @@
 /*
- * elementary.h - exponential and logarithm, the same to the last bit on every machine with IEEE doubles. Those of libm differ from
- * one version to the next, and with them would what a seed stands for. Accurate to about 1e-15.
+ * elementary.h - exponential and logarithm, the same to the last bit on every machine with IEEE doubles. Those of
+ * libm differ from one version to the next, and with them would what a seed stands for. Accurate to about 1e-15.
  */
 #pragma once
 

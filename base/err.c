@@ -1,4 +1,6 @@
-/* err.c - the tables of cellar.h (error codes, abort reasons, version) and the one way to fill a struct cellar_error. */
+/*
+ * err.c - the tables of cellar.h (error codes, abort reasons, version) and the one way to fill a struct cellar_error.
+ */
 #include "err.h"
 
 #include <stdarg.h>
@@ -6,7 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Control characters, those that UTF-8 has beyond ASCII's among them, become \xNN: a message is one line, whatever file name it cites. */
+/*
+ * Control characters, those that UTF-8 has beyond ASCII's among them, become \xNN: a message is one line, whatever
+ * file name it cites.
+ */
 static void escape(char *text, size_t bytes)
 {
     static const char digits[] = "0123456789abcdef";

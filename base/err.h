@@ -1,6 +1,7 @@
 /*
  * err.h - operating errors: codes are those of cellar.h (one X-macro), returned negative; messages travel in a
- * struct cellar_error of the caller's. Protocol outcomes are not errors (enum cellar_abort_reason), and bugs hit must().
+ * struct cellar_error of the caller's. Protocol outcomes are not errors (enum cellar_abort_reason), and bugs hit
+ * must().
  */
 #pragma once
 
@@ -10,5 +11,8 @@
 
 /* The code whose negative a call has returned: for err_set. */
 static inline enum cellar_error_code err_code(int rc) { return (enum cellar_error_code) - rc; }
-/* Fills *error (NULL is allowed), control characters escaped, and returns -code: `return err_set(error, CELLAR_ERR_INVALID, "...", ...)`. */
+/*
+ * Fills *error (NULL is allowed), control characters escaped, and returns -code: `return err_set(error,
+ * CELLAR_ERR_INVALID, "...", ...)`.
+ */
 int err_set(struct cellar_error *error, enum cellar_error_code code, const char *format, ...) CELLAR_PRINTF(3, 4);

@@ -1,4 +1,7 @@
-/* lazy.h - memory by whole pages that is zero, and taken from the machine only where it is touched: for arrays made for the largest case. */
+/*
+ * lazy.h - memory by whole pages that is zero, and taken from the machine only where it is touched: for arrays made
+ * for the largest case.
+ */
 #pragma once
 
 #include <stdint.h>

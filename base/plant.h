@@ -1,9 +1,9 @@
 /*
- * plant.h - planted bugs: code that is wrong on purpose, compiled in only with CELLAR_PLANTS (CMake: PLANTS=ON), and active only when
- * chosen by name. test/xfail shows that each is caught; a checker that misses one is too weak.
+ * plant.h - planted bugs: code that is wrong on purpose, compiled in only with CELLAR_PLANTS (CMake: PLANTS=ON), and
+ * active only when chosen by name. test/xfail shows that each is caught; a checker that misses one is too weak.
  *
- * The same builds can run with epoch numbers of 4 bits, so that they come full circle within a short run, and with short rings of log, so that
- * space is used again.
+ * The same builds can run with epoch numbers of 4 bits, so that they come full circle within a short run, and with
+ * short rings of log, so that space is used again.
  */
 #pragma once
 

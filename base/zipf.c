@@ -2,10 +2,10 @@
  * zipf.c - rejection-inversion (Hormann and Derflinger 1996, "Rejection-inversion to generate variates from monotone
  * discrete distributions").
  *
- * Ranks are 1..n here. With h(x) = x^-theta and its integral H, a point u uniform in (H(1.5) - h(1), H(n + 0.5)] falls, for
- * each rank k, into an interval (H(k - 0.5), H(k + 0.5)] that is at least h(k) long, since h is convex. Rank k is
- * accepted on the last h(k) of it, so that it comes out in proportion to h(k), exactly. The first interval is cut to
- * h(1) beforehand.
+ * Ranks are 1..n here. With h(x) = x^-theta and its integral H, a point u uniform in (H(1.5) - h(1), H(n + 0.5)]
+ * falls, for each rank k, into an interval (H(k - 0.5), H(k + 0.5)] that is at least h(k) long, since h is convex.
+ * Rank k is accepted on the last h(k) of it, so that it comes out in proportion to h(k), exactly. The first interval
+ * is cut to h(1) beforehand.
  */
 #include "zipf.h"
 

@@ -1,7 +1,7 @@
 /*
- * zipf.h - Zipf-distributed ranks, exact for any theta in [0, ZIPF_THETA_MAX], 1 included: P(rank k) ~ 1 / (k + 1)^theta, k in [0, n).
- * By rejection-inversion (Hormann and Derflinger 1996), without tables of ranks; theta 0 is the uniform distribution. The
- * same ranks on every machine.
+ * zipf.h - Zipf-distributed ranks, exact for any theta in [0, ZIPF_THETA_MAX], 1 included: P(rank k) ~ 1 / (k +
+ * 1)^theta, k in [0, n). By rejection-inversion (Hormann and Derflinger 1996), without tables of ranks; theta 0 is
+ * the uniform distribution. The same ranks on every machine.
  */
 #pragma once
 

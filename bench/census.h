@@ -1,6 +1,6 @@
 /*
- * census.h - what the operations of a simulated run were for: counted as memory nodes execute them, outside of the engine, by what kind of
- * bytes they touch (layout.h) and in which phase.
+ * census.h - what the operations of a simulated run were for: counted as memory nodes execute them, outside of the
+ * engine, by what kind of bytes they touch (layout.h) and in which phase.
  */
 #pragma once
 
@@ -46,7 +46,10 @@ struct census {
     struct census_run *runs; /* of each chunk of each memory node's area 0 */
 };
 
-/* For fabric_sim_config.fault: counts, and lets it run. `arg` is the census, which begins to count when it is opened and *begun. */
+/*
+ * For fabric_sim_config.fault: counts, and lets it run. `arg` is the census, which begins to count when it is opened
+ * and *begun.
+ */
 enum fabric_sim_fault census_take(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op);
 /* NOMEM. */
 NODISCARD int census_open(struct census *census, const struct fabric *fabric, const struct catalog *catalog,

@@ -1,5 +1,6 @@
 /*
- * cluster.h - the cluster file of `cellar bench --cluster FILE`: what all processes of a pool over verbs have in common, in JSON.
+ * cluster.h - the cluster file of `cellar bench --cluster FILE`: what all processes of a pool over verbs have in
+ * common, in JSON.
  *
  *     {"memnodes": ["10.0.0.1", "10.0.0.2:7472"], "secret": "/etc/cellar/secret", "replicas": 1}
  *

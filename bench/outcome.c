@@ -10,7 +10,10 @@ const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read", [C
                                                  [CELLAR_VERB_CAS] = "cas",   [CELLAR_VERB_MASKED_CAS] = "masked_cas",
                                                  [CELLAR_VERB_FAA] = "faa",   [CELLAR_VERB_SEND] = "send"};
 
-/* The rarest event whose rate is reported happens in this share of transactions; rates allow for a sample of that size. */
+/*
+ * The rarest event whose rate is reported happens in this share of transactions; rates allow for a sample of that
+ * size.
+ */
 #define RATE_SAMPLE_SHARE 0.04
 #define RATE_SIGMAS 4
 

@@ -63,7 +63,10 @@ double outcome_ops(const struct outcome *outcome, enum cellar_phase phase, enum 
 double outcome_round_trips(const struct outcome *outcome);
 double outcome_tps(const struct outcome *outcome);
 double outcome_abort_rate(uint64_t aborted, uint64_t committed);
-/* Bytes for each coordinator of the record cache's blocks in use, sampled; and of a transaction's own copies. 0 without samples. */
+/*
+ * Bytes for each coordinator of the record cache's blocks in use, sampled; and of a transaction's own copies. 0
+ * without samples.
+ */
 double outcome_cache_bytes(const struct outcome *outcome);
 double outcome_copy_bytes(const struct outcome *outcome);
 /* Mean time of a phase, of committed attempts; 0 when none was sampled. */

@@ -261,8 +261,9 @@ static bool dead(struct processes *processes, uint32_t of, bool working, bool kn
 }
 
 /*
- * One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is looked at once more. One that nobody
- * has heard of yet, and that left nothing behind, was refused or has yet to be started.
+ * One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is
+ * looked at once more. One that nobody has heard of yet, and that left nothing behind, was refused or has yet to be
+ * started.
  */
 static bool lose(struct processes *processes, uint32_t of, bool working, struct look_args *args)
 {
@@ -314,7 +315,10 @@ static int others_gone(struct processes *processes, struct cellar_error *error)
     return code;
 }
 
-/* Until that one has reached the stage, or, if it is asked after, is found dead. Whoever is not there has yet to be started. */
+/*
+ * Until that one has reached the stage, or, if it is asked after, is found dead. Whoever is not there has yet to be
+ * started.
+ */
 static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
                      uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)
 {

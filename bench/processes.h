@@ -1,10 +1,10 @@
 /*
- * processes.h - several `cellar bench` processes on the same memory nodes, run as one: process 0 loads before and judges after, with
- * what the clients of all have counted; in between all run at once.
+ * processes.h - several `cellar bench` processes on the same memory nodes, run as one: process 0 loads before and
+ * judges after, with what the clients of all have counted; in between all run at once.
  *
- * They meet in two tables of the pool itself. Each process has a row that names its options and the stage it has reached;
- * and each leaves its clients there for whoever judges. Nobody replaces a process that dies: the others give up after a while, or, if they
- * are to survive, go on without it, and the first one that is left judges.
+ * They meet in two tables of the pool itself. Each process has a row that names its options and the stage it has
+ * reached; and each leaves its clients there for whoever judges. Nobody replaces a process that dies: the others give
+ * up after a while, or, if they are to survive, go on without it, and the first one that is left judges.
  */
 #pragma once
 
@@ -42,18 +42,19 @@ struct processes {
 };
 
 /*
- * Makes the tables, or finds them, and says that process settings->process is there. EXISTS: it was there before, the memory nodes hold
- * an earlier run; MISMATCH: another process was given other options.
+ * Makes the tables, or finds them, and says that process settings->process is there. EXISTS: it was there before, the
+ * memory nodes hold an earlier run; MISMATCH: another process was given other options.
  */
 NODISCARD int processes_open(struct processes *processes, struct cellar *db, struct watch *watch,
                              const struct settings *settings, struct cellar_error *error);
 /* Tells the others. */
 NODISCARD int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error);
 /*
- * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL): by `first`. One that has not come
- * yet is waited for. One that was there and dies (its memory nodes tell, with leases or without) ends the wait with CANCELLED; but when they are to
- * survive, it is recovered and counts as lost from DONE on, its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no
- * limit; else who is not to survive asks after nobody, but keeps that time), or after an interrupt if interruptible.
+ * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL):
+ * by `first`. One that has not come yet is waited for. One that was there and dies (its memory nodes tell, with
+ * leases or without) ends the wait with CANCELLED; but when they are to survive, it is recovered and counts as lost
+ * from DONE on, its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no limit; else
+ * who is not to survive asks after nobody, but keeps that time), or after an interrupt if interruptible.
  */
 NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
                               bool interruptible, uint64_t patience_ns, enum processes_stage *reached,
@@ -66,8 +67,8 @@ NODISCARD int processes_leave_clients(struct processes *processes, struct worklo
 /* As the driver's: leaves one client as it is now. */
 int processes_leave_one(void *processes, struct cellar_session *session, const struct workload_client *client);
 /*
- * By one session, when all are DONE or lost: the clients of all processes, in the order of their indexes; those of other processes are new.
- * processes_free_clients(all, count) frees these and the array.
+ * By one session, when all are DONE or lost: the clients of all processes, in the order of their indexes; those of
+ * other processes are new. processes_free_clients(all, count) frees these and the array.
  */
 NODISCARD int processes_take_clients(struct processes *processes, struct cellar_session *session,
                                      struct workload_client *const *clients, uint32_t count,

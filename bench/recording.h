@@ -1,6 +1,6 @@
 /*
- * recording.h - the history of a run of `cellar bench` (--history): taken down from the end of the load to the end of the run, then
- * written to its file and judged.
+ * recording.h - the history of a run of `cellar bench` (--history): taken down from the end of the load to the end of
+ * the run, then written to its file and judged.
  *
  * One of several processes sees only its own part: it writes that, and `cellar check` judges all parts together.
  */
@@ -22,12 +22,15 @@ struct recording {
     uint64_t run;                    /* of several processes: the number of their run */
 };
 
-/* Before anything else is done: refuses a file that could not be written, and more transactions than memory is likely to hold. */
+/*
+ * Before anything else is done: refuses a file that could not be written, and more transactions than memory is likely
+ * to hold.
+ */
 NODISCARD int recording_accept(const struct settings *settings, const struct machine *machine,
                                struct cellar_error *error);
 /*
- * Takes down what is there, with the database loaded and at rest. `run`: of several processes the number of their run; `left_out`: a table that they
- * change without a record of it.
+ * Takes down what is there, with the database loaded and at rest. `run`: of several processes the number of their
+ * run; `left_out`: a table that they change without a record of it.
  */
 NODISCARD int recording_begin(struct recording *recording, const struct settings *settings, struct cellar *db,
                               struct watch *watch, uint64_t run, const struct cellar_table *left_out,
@@ -39,8 +42,8 @@ void recording_end(struct recording *recording);
 /* This process is to say of what others wrote, too, how it was left: one of them may have died. Before it judges. */
 void recording_cover(struct recording *recording);
 /*
- * With all processes at rest: reads the final versions, writes the file, and judges it, which adds checks to the report. Without a recorder
- * it does nothing.
+ * With all processes at rest: reads the final versions, writes the file, and judges it, which adds checks to the
+ * report. Without a recorder it does nothing.
  */
 NODISCARD int recording_judge(struct recording *recording, struct cellar *db, struct workload_report *report,
                               struct cellar_error *error);

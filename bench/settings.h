@@ -1,5 +1,6 @@
 /*
- * settings.h - what `cellar bench` was asked to do: its defaults, and which options go together. The options are in settings_options.h.
+ * settings.h - what `cellar bench` was asked to do: its defaults, and which options go together. The options are in
+ * settings_options.h.
  */
 #pragma once
 
@@ -32,8 +33,8 @@ struct settings {
 extern const struct workload *const settings_workloads[];
 
 /*
- * Parses the arguments behind `cellar bench`: the workload's name, then options. `cores` is the default number of threads.
- * Returns 0, OPTIONS_HELP, or a negative code with one line.
+ * Parses the arguments behind `cellar bench`: the workload's name, then options. `cores` is the default number of
+ * threads. Returns 0, OPTIONS_HELP, or a negative code with one line.
  */
 NODISCARD int settings_parse(int count, char *const *arguments, uint32_t cores, struct settings *settings,
                              struct cellar_error *error);
@@ -41,8 +42,8 @@ void settings_print_help(FILE *out);
 /* All coordinators of one process. */
 uint64_t settings_coordinators(const struct settings *settings);
 /*
- * Of several processes: how long a transaction may take, and how much longer than expected another process, until that one must have died. What a
- * dead one has locked stays so until its lease tells.
+ * Of several processes: how long a transaction may take, and how much longer than expected another process, until
+ * that one must have died. What a dead one has locked stays so until its lease tells.
  */
 uint64_t settings_patience_ns(const struct settings *settings);
 /* The algorithm of records, or of hot ones; NULL: the mode has none of the lock manager's. */

@@ -1,6 +1,6 @@
 /*
- * settings_options.h - the options of `cellar bench` as data: what each is named, takes, may be, and does when it is left out. settings.c makes
- * of them what a run needs.
+ * settings_options.h - the options of `cellar bench` as data: what each is named, takes, may be, and does when it is
+ * left out. settings.c makes of them what a run needs.
  */
 #pragma once
 

@@ -12,8 +12,8 @@ struct simulation_counts {
 };
 
 /*
- * Opens a database on a simulated cluster of its own. The fabric is the caller's: fabric_close after cellar_close. `census`, NULL for none, is
- * told of all operations, and counts them once it is open.
+ * Opens a database on a simulated cluster of its own. The fabric is the caller's: fabric_close after cellar_close.
+ * `census`, NULL for none, is told of all operations, and counts them once it is open.
  */
 NODISCARD int simulation_open(const struct settings *settings, struct census *census, struct fabric **fabric,
                               struct cellar **db, struct cellar_error *error);

@@ -6,7 +6,10 @@
 #include "style.h"
 #include "twopl.h"
 
-/* Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator in virtual time. */
+/*
+ * Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator
+ * in virtual time.
+ */
 #define TXNS_PER_CORE 100000
 #define TXNS_PER_SIM_COORDINATOR 50000
 
@@ -39,7 +42,10 @@ static double begun_bytes(const struct settings *settings)
     return (double)settings->db.cns * settings->db.threads * TABLES_ASSUMED * CHUNKS_PER_TABLE * LAYOUT_CHUNK_BYTES;
 }
 
-/* How much larger a record is with its old versions, at most; and what is beside it, as large as ever. Or with its share of the table of locks. */
+/*
+ * How much larger a record is with its old versions, at most; and what is beside it, as large as ever. Or with its
+ * share of the table of locks.
+ */
 static double growth(const struct settings *settings)
 {
     const struct mode *mode = mode_of(settings->db.cc);

@@ -1,6 +1,6 @@
 /*
- * sizing.h - how much memory a run needs, estimated before anything is allocated, so that it is refused early rather than after
- * minutes of loading. Memory is committed as it is touched: asking for more than is used costs nothing.
+ * sizing.h - how much memory a run needs, estimated before anything is allocated, so that it is refused early rather
+ * than after minutes of loading. Memory is committed as it is touched: asking for more than is used costs nothing.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct sizing {
 };
 
 /*
- * Estimates. Refuses a pool that is too small for the load, or memory that the machine does not have; sets db.pool_bytes when it was not
- * given, with expected_txns cut to what fits.
+ * Estimates. Refuses a pool that is too small for the load, or memory that the machine does not have; sets
+ * db.pool_bytes when it was not given, with expected_txns cut to what fits.
  */
 CELLAR_NODISCARD int sizing_apply(struct settings *settings, const struct machine *machine, struct sizing *sizing,
                                   struct cellar_error *error);

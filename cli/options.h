@@ -1,6 +1,7 @@
 /*
- * options.h - command-line options as data: a table of definitions parses an argument list into a struct, and prints itself as help.
- * Nothing is accepted silently: unknown names, missing or malformed values, values out of range all end in one line of text.
+ * options.h - command-line options as data: a table of definitions parses an argument list into a struct, and prints
+ * itself as help. Nothing is accepted silently: unknown names, missing or malformed values, values out of range all
+ * end in one line of text.
  */
 #pragma once
 
@@ -44,8 +45,9 @@ struct options {
 #define OPTIONS_HELP 1
 
 /*
- * Parses `count` arguments ("--name value" or "--name=value") into the struct `into`. Sets the bit of each option that was given
- * in *given. Returns 0, OPTIONS_HELP when --help is among them, or INVALID. Options whose argument is FILE must name different files.
+ * Parses `count` arguments ("--name value" or "--name=value") into the struct `into`. Sets the bit of each option
+ * that was given in *given. Returns 0, OPTIONS_HELP when --help is among them, or INVALID. Options whose argument is
+ * FILE must name different files.
  */
 NODISCARD int options_parse(const struct options *options, int count, char *const *arguments, void *into,
                             uint64_t *given, struct cellar_error *error);

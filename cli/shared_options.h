@@ -18,7 +18,10 @@ extern const char *const shared_options_nics[]; /* profiles of the simulated fab
 struct shared_options_process {
     uint32_t index, count;
 };
-/* text NULL: the only one. INVALID: it is no such pair, without memory nodes, or makes more than cns_max compute nodes. */
+/*
+ * text NULL: the only one. INVALID: it is no such pair, without memory nodes, or makes more than cns_max compute
+ * nodes.
+ */
 NODISCARD int shared_options_process(const char *text, const char *memnodes, uint32_t cns, uint32_t cns_max,
                                      struct shared_options_process *process, struct cellar_error *error);
 

@@ -10,9 +10,15 @@
 
 struct watch_phase {
     bool interruptible; /* the first interrupt sets the stop word; else it ends the process */
-    /* So long after the first one another one does not end the process either: what the phase has to take away would stay. */
+    /*
+     * So long after the first one another one does not end the process either: what the phase has to take away would
+     * stay.
+     */
     uint64_t grace_ns;
-    /* Writes the line (at most `bytes`, terminated) for a phase that has lasted so long; called from another thread. NULL: no line */
+    /*
+     * Writes the line (at most `bytes`, terminated) for a phase that has lasted so long; called from another thread.
+     * NULL: no line
+     */
     void (*draw)(void *arg, double elapsed_s, char *line, size_t bytes);
     void *arg;
 };

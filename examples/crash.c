@@ -3,9 +3,9 @@
  *
  *     cc crash.c -pthread $(pkg-config --cflags --libs cellar) -o crash && ./crash
  *
- * A child process moves money between accounts in a pool file, tells its parent of each transfer that the engine has acknowledged, and is killed
- * (SIGKILL) amid the work. The parent opens the file, which recovers it, and finds the total unchanged and each acknowledged transfer
- * there. docs/embedding.md, "Pool files", says what is promised.
+ * A child process moves money between accounts in a pool file, tells its parent of each transfer that the engine has
+ * acknowledged, and is killed (SIGKILL) amid the work. The parent opens the file, which recovers it, and finds the
+ * total unchanged and each acknowledged transfer there. docs/embedding.md, "Pool files", says what is promised.
  */
 #define _POSIX_C_SOURCE 200809L /* mkstemp, kill */
 

@@ -3,8 +3,9 @@
  *
  *     cc inflight.c -pthread $(pkg-config --cflags --libs cellar) -o inflight && ./inflight
  *
- * A server's loop would look like this: requests come in and are submitted, calls that have ended are answered. It never waits for a single call,
- * and as many are under way as the queue has room for; then it reaps first. Here the requests are numbers, and each adds one to a counter.
+ * A server's loop would look like this: requests come in and are submitted, calls that have ended are answered. It
+ * never waits for a single call, and as many are under way as the queue has room for; then it reaps first. Here the
+ * requests are numbers, and each adds one to a counter.
  */
 #include <cellar.h>
 

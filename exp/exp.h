@@ -1,4 +1,7 @@
-/* exp.h - `cellar exp`: experiments that repeat published measurements, and what they all need: an output folder, files in it. */
+/*
+ * exp.h - `cellar exp`: experiments that repeat published measurements, and what they all need: an output folder,
+ * files in it.
+ */
 #pragma once
 
 #include "command.h"

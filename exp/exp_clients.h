@@ -1,6 +1,6 @@
 /*
- * exp_clients.h - what the clients of exp_load.h do: the spin locks of the literature, and plain streams of operations, as their
- * papers describe them (each function names its own). Plans say with what parameters.
+ * exp_clients.h - what the clients of exp_load.h do: the spin locks of the literature, and plain streams of
+ * operations, as their papers describe them (each function names its own). Plans say with what parameters.
  */
 #pragma once
 

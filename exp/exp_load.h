@@ -1,8 +1,9 @@
 /*
- * exp_load.h - closed-loop clients on a simulated fabric, without the engine: what experiments on the fabric itself are made of.
+ * exp_load.h - closed-loop clients on a simulated fabric, without the engine: what experiments on the fabric itself
+ * are made of.
  *
- * Threads spread over compute nodes; each owns one connection to the only memory node and runs several clients, which are coroutines.
- * All go on until virtual time is over; what they count within the window [warm-up, end) is added up.
+ * Threads spread over compute nodes; each owns one connection to the only memory node and runs several clients, which
+ * are coroutines. All go on until virtual time is over; what they count within the window [warm-up, end) is added up.
  */
 #pragma once
 

@@ -1,4 +1,7 @@
-/* exp_locks.h - `cellar exp locks`: figures of the papers on locks, made again on the simulator (docs/lock-figures.md), as tables of exp_sweep.h. */
+/*
+ * exp_locks.h - `cellar exp locks`: figures of the papers on locks, made again on the simulator
+ * (docs/lock-figures.md), as tables of exp_sweep.h.
+ */
 #pragma once
 
 #include "exp_sweep.h"

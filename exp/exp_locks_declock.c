@@ -1,6 +1,7 @@
 /*
- * exp_locks_declock.c - DecLock's Figs. 12 to 18. Its testbed: 8 compute nodes of 16 cores, two clients on each core, ConnectX-4; 100,000 locks, Zipf
- * 0.99, half shared, one READ or WRITE of 8 bytes under the lock (section 6.1 and its code).
+ * exp_locks_declock.c - DecLock's Figs. 12 to 18. Its testbed: 8 compute nodes of 16 cores, two clients on each core,
+ * ConnectX-4; 100,000 locks, Zipf 0.99, half shared, one READ or WRITE of 8 bytes under the lock (section 6.1 and its
+ * code).
  */
 #include "exp_locks.h"
 

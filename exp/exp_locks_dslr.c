@@ -1,7 +1,8 @@
 /*
- * exp_locks_dslr.c - DSLR's figures. Its testbed: 32 nodes with ConnectX-3, half of them lock managers, four threads on each of the others
- * (section 6.1). Here one memory node stands for all lock managers: its ConnectX-6 does 42 M atomics/s, as 16 ConnectX-3 do together.
- * A transaction takes its locks, thinks for no time, and leaves them; nothing is READ or WRITTEN.
+ * exp_locks_dslr.c - DSLR's figures. Its testbed: 32 nodes with ConnectX-3, half of them lock managers, four threads
+ * on each of the others (section 6.1). Here one memory node stands for all lock managers: its ConnectX-6 does 42 M
+ * atomics/s, as 16 ConnectX-3 do together. A transaction takes its locks, thinks for no time, and leaves them;
+ * nothing is READ or WRITTEN.
  */
 #include "exp_locks.h"
 
@@ -24,7 +25,10 @@ static const struct exp_sweep tpcc = {.name = "dslr-8",
                                       .series = all,
                                       .steps = {{1, "--warehouses 16", true}, {10, "--warehouses 160", true}}};
 
-/* Fig. 9: x is the number of nodes, half of them clients. The card grows with the lock managers: it is one without limits. */
+/*
+ * Fig. 9: x is the number of nodes, half of them clients. The card grows with the lock managers: it is one without
+ * limits.
+ */
 #define GROWING "--nic ideal --mix tpcc --think-ns 0 --cs-ops 0 --locks 2000000 --server-threads 16"
 static const struct exp_sweep nodes = {.name = "dslr-9",
                                        .arguments = GROWING,
@@ -38,8 +42,9 @@ static const struct exp_sweep nodes = {.name = "dslr-9",
                                                  {32, "--cns 16 --threads 4 --clients 64 --warehouses 160", true}}};
 
 /*
- * Fig. 10: x is the share of scans, in per cent. A scan reads the customers of all warehouses, 314 MB, under one shared lock of the table, which all
- * others take that touch a customer. 70 ms, at 4.5 GB/s: then one transaction in a hundred leaves what the text has.
+ * Fig. 10: x is the share of scans, in per cent. A scan reads the customers of all warehouses, 314 MB, under one
+ * shared lock of the table, which all others take that touch a customer. 70 ms, at 4.5 GB/s: then one transaction in
+ * a hundred leaves what the text has.
  */
 static const struct exp_sweep_series queues[] = {{"DSLR", "--lock dslr --lease-ns 1000000000", NULL},
                                                  {"Traditional", "--lock rpc --policy fifo", NULL},
@@ -55,8 +60,10 @@ static const struct exp_sweep scans = {.name = "dslr-10",
                                                  {0.1, "--scan-ratio 0.001", true},
                                                  {1, "--scan-ratio 0.01", true}}};
 
-/* Fig. 11: the same scans, of which x is the share; one lease or as many as a scan needs. A holder may count on half of its lease here, so theirs of 10 ms is one
- * of 20 ms. */
+/*
+ * Fig. 11: the same scans, of which x is the share; one lease or as many as a scan needs. A holder may count on half
+ * of its lease here, so theirs of 10 ms is one of 20 ms.
+ */
 static const struct exp_sweep_series leasing[] = {
     {"one lease", "--lock dslr --slots 1", NULL}, {"8 leases", "--lock dslr --slots 8", NULL}, {NULL, NULL, NULL}};
 static const struct exp_sweep slots = {.name = "dslr-11",
@@ -69,7 +76,10 @@ static const struct exp_sweep slots = {.name = "dslr-11",
                                                  {0.2, "--scan-ratio 0.2", false},
                                                  {0.5, "--scan-ratio 0.5", true}}};
 
-/* Figs. 14 and 15: one lock of 10 million (theirs: 100 million on each manager; of steep power laws only the first matter). */
+/*
+ * Figs. 14 and 15: one lock of 10 million (theirs: 100 million on each manager; of steep power laws only the first
+ * matter).
+ */
 #define MICRO "--nic cx6 --locks 10000000 --cs-ops 0 --server-threads 16" NODES
 static const struct exp_sweep powers = {
     .name = "dslr-14",
@@ -90,8 +100,8 @@ static const struct exp_sweep shares = {.name = "dslr-15",
                                                   {1, "--read-ratio 1", true}}};
 
 /*
- * Fig. 16: one warehouse, 31 nodes, plain counters that are cleared when so many tickets are out (theirs: 32,768; a run here is too short for
- * that); x is the longest backoff, in us.
+ * Fig. 16: one warehouse, 31 nodes, plain counters that are cleared when so many tickets are out (theirs: 32,768; a
+ * run here is too short for that); x is the longest backoff, in us.
  */
 static const struct exp_sweep_series plain[] = {{"DSLR, plain counters", "--lock dslr --policy plain", NULL},
                                                 {NULL, NULL, NULL}};
@@ -123,7 +133,10 @@ static const struct exp_sweep leases = {.name = "dslr-17",
                                                   {1000, "--lease-ns 1000000", true},
                                                   {10000, "--lease-ns 10000000", true}}};
 
-/* Fig. 19: waits that follow the queue, and waits of a few us; x is the pause between two transactions, in ms: less contention. */
+/*
+ * Fig. 19: waits that follow the queue, and waits of a few us; x is the pause between two transactions, in ms: less
+ * contention.
+ */
 static const struct exp_sweep_series polls[] = {
     {"by tickets", "--lock dslr", NULL}, {"nearly busy", "--lock dslr+", NULL}, {NULL, NULL, NULL}};
 static const struct exp_sweep polling = {.name = "dslr-19",

@@ -1,6 +1,7 @@
 /*
- * exp_locks_netlock.c - NetLock's figures. Its testbed: a Tofino switch, 12 servers of 8 cores with 40 Gb/s cards and DPDK; DSLR and DrTM ran on
- * another one, with ConnectX-3 (section 6.1). Here all run on the same simulated nodes. Nothing is READ or WRITTEN under the locks.
+ * exp_locks_netlock.c - NetLock's figures. Its testbed: a Tofino switch, 12 servers of 8 cores with 40 Gb/s cards and
+ * DPDK; DSLR and DrTM ran on another one, with ConnectX-3 (section 6.1). Here all run on the same simulated nodes.
+ * Nothing is READ or WRITTEN under the locks.
  */
 #include "exp_locks.h"
 
@@ -10,8 +11,8 @@
 #define QUICK "--warmup 0.0005 --seconds 0.001"
 #define QUICK_MOVED "--warmup 0.05 --seconds 0.002"
 /*
- * Their clients' software takes most of the 7.1 us of an uncontended lock; here a message takes 5.7 us longer, half of that on each side of the
- * switch, which gives that, and all else follows.
+ * Their clients' software takes most of the 7.1 us of an uncontended lock; here a message takes 5.7 us longer, half
+ * of that on each side of the switch, which gives that, and all else follows.
  */
 #define DPDK " --peer-ns 5700"
 #define MICRO "--nic cx5" DPDK " --cs-ops 0 --theta 0 --server-threads 8"

@@ -1,6 +1,6 @@
 /*
- * exp_locks_shiftlock.c - ShiftLock's Figs. 4 to 9, 12, 13 and Tables 3 and 4. Its testbed: five client machines of 48 cores, a client on each,
- * ConnectX-5; 10 million locks, nothing done under them (section 4.1).
+ * exp_locks_shiftlock.c - ShiftLock's Figs. 4 to 9, 12, 13 and Tables 3 and 4. Its testbed: five client machines of
+ * 48 cores, a client on each, ConnectX-5; 10 million locks, nothing done under them (section 4.1).
  */
 #include "exp_locks.h"
 

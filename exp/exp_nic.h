@@ -1,8 +1,8 @@
 /*
  * exp_nic.h - `cellar exp nic`: the simulator's NIC model against published measurements (docs/nic-model.md).
  *
- * Each group of measurements is one table of points (a file CSV, mostly a chart); its points are planned, then all are run, then judged
- * against what was published.
+ * Each group of measurements is one table of points (a file CSV, mostly a chart); its points are planned, then all
+ * are run, then judged against what was published.
  */
 #pragma once
 

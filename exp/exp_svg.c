@@ -1,4 +1,7 @@
-/* exp_svg.c - a plot area with a light grid, lines or bars in it, their names beside it; colours that the colour-blind can tell apart. */
+/*
+ * exp_svg.c - a plot area with a light grid, lines or bars in it, their names beside it; colours that the
+ * colour-blind can tell apart.
+ */
 #include "exp_svg.h"
 
 #include "elementary.h"
@@ -294,7 +297,10 @@ static double highest_below(const struct exp_svg_bars *bars, double limit)
     return highest;
 }
 
-/* Up to CUTS bars, each many times the next, would leave no room for all others: they are cut, and say how high they are. */
+/*
+ * Up to CUTS bars, each many times the next, would leave no room for all others: they are cut, and say how high they
+ * are.
+ */
 static void make_height(const struct exp_svg_bars *bars, struct axis *y)
 {
     y->high = highest_below(bars, 1e300);

@@ -188,8 +188,9 @@ double exp_sweep_mean(const struct exp_sweep_plan *plan, const struct exp_sweep 
                       uint32_t metric, double *low, double *high);
 
 /*
- * Rules by which two series are compared in a sweep over them: each at the usual x; each at the x of the grid that is best for it, by the mean
- * of all seeds; the same among those where Jain's index is EXP_SWEEP_FAIR at least; each at the step that is apart. (exp_sweep_rules.c)
+ * Rules by which two series are compared in a sweep over them: each at the usual x; each at the x of the grid that is
+ * best for it, by the mean of all seeds; the same among those where Jain's index is EXP_SWEEP_FAIR at least; each at
+ * the step that is apart. (exp_sweep_rules.c)
  */
 #define EXP_SWEEP_FAIR 0.9
 enum exp_sweep_rule { EXP_SWEEP_USUAL, EXP_SWEEP_BEST_OF_GRID, EXP_SWEEP_FAIR_BEST, EXP_SWEEP_APART, EXP_SWEEP_RULES };
@@ -205,7 +206,10 @@ enum exp_sweep_rule exp_sweep_least_rule(const struct exp_sweep_plan *plan, cons
 /* The x of the grid where that series is best, by that rule; 0: none is. */
 double exp_sweep_best_x(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, const char *series,
                         enum exp_sweep_rule rule);
-/* What a claim says of one chart at that x: where its `a` would be by the published figure. False: it is not such a claim. */
+/*
+ * What a claim says of one chart at that x: where its `a` would be by the published figure. False: it is not such a
+ * claim.
+ */
 bool exp_sweep_published(const struct exp_sweep_plan *plan, const struct exp_sweep_claim *claim, double *y);
 /* Reads the family's data, and finds what its figures name. CORRUPT with one line. (exp_sweep_claims.c) */
 NODISCARD int exp_sweep_claim(struct exp_sweep_plan *plan, struct cellar_error *error);

@@ -1,4 +1,7 @@
-/* exp_sweep_draw.c - charts of a sweep: lines over its steps, bars beside each other, or lines over the time of its runs. */
+/*
+ * exp_sweep_draw.c - charts of a sweep: lines over its steps, bars beside each other, or lines over the time of its
+ * runs.
+ */
 #include "exp_sweep.h"
 
 #include "must.h"

@@ -1,4 +1,7 @@
-/* exp_sweep_jobs.c - the points of a plan, run in processes of their own: one takes the next as soon as it is done with the last. */
+/*
+ * exp_sweep_jobs.c - the points of a plan, run in processes of their own: one takes the next as soon as it is done
+ * with the last.
+ */
 #include "exp_sweep.h"
 
 #include <errno.h>

@@ -8,7 +8,10 @@
 #include <string.h>
 
 #define ARGUMENTS_MAX 64
-/* Processor time of a run, in ns: for each ns of virtual time and coordinator, up to those that fill a memory node's NIC; and for each row. */
+/*
+ * Processor time of a run, in ns: for each ns of virtual time and coordinator, up to those that fill a memory node's
+ * NIC; and for each row.
+ */
 #define COORDINATOR_NS 0.9
 #define BUSY_COORDINATORS 90
 #define ROW_NS 600
@@ -101,7 +104,10 @@ static void put_latencies(const struct outcome *outcome, double *values)
         values[EXP_TXN_EXECUTE + i] = outcome_phase_us(outcome, (enum cellar_phase)i);
         rest -= values[EXP_TXN_EXECUTE + i];
     }
-    /* Phases are of all attempts of committed transactions, warm-up included or not: may come to more. Of few transactions none is sampled. */
+    /*
+     * Phases are of all attempts of committed transactions, warm-up included or not: may come to more. Of few
+     * transactions none is sampled.
+     */
     values[EXP_TXN_RETRY] = rest > 0 && outcome->totals.stats.phase_samples > 0 ? rest : 0;
 }
 

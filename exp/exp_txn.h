@@ -1,4 +1,7 @@
-/* exp_txn.h - `cellar exp txn`: CREST's experiments and three of ours, in all modes, as tables of exp_sweep.h (docs/evaluation.md). */
+/*
+ * exp_txn.h - `cellar exp txn`: CREST's experiments and three of ours, in all modes, as tables of exp_sweep.h
+ * (docs/evaluation.md).
+ */
 #pragma once
 
 #include "census.h"
@@ -40,8 +43,8 @@ enum exp_txn_metric {
 };
 
 /*
- * What the experiments have in common: three compute nodes of up to 40 threads, two coordinators each, ConnectX-5, and two memory nodes, each of which
- * has a backup of what the other one has.
+ * What the experiments have in common: three compute nodes of up to 40 threads, two coordinators each, ConnectX-5,
+ * and two memory nodes, each of which has a backup of what the other one has.
  */
 #define EXP_TXN_SINGLE "--fabric sim --nic cx5 --mns 2 --coros 2"
 #define EXP_TXN_FABRIC EXP_TXN_SINGLE " --replicas 1"

@@ -1,4 +1,7 @@
-/* exp_txn_ours.c - what no paper has: up to 16 compute nodes, what each compute node gets, and throughput around deaths. */
+/*
+ * exp_txn_ours.c - what no paper has: up to 16 compute nodes, what each compute node gets, and throughput around
+ * deaths.
+ */
 #include "exp_txn.h"
 
 /* ---- scale ---- */

@@ -1,4 +1,7 @@
-/* exp_txn_parts.c - Exp#4 and #5: where a transaction's time goes, and what each technique adds; with and without skew. */
+/*
+ * exp_txn_parts.c - Exp#4 and #5: where a transaction's time goes, and what each technique adds; with and without
+ * skew.
+ */
 #include "exp_txn.h"
 
 #define CASES                                                                                                          \

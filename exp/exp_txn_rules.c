@@ -1,6 +1,6 @@
 /*
- * exp_txn_rules.c - modes compared by rules that favour none: each with the cap of the back-off that is best for it, the prototypes' ten tries, and without
- * backups. The ratio that counts is the least of those with backups.
+ * exp_txn_rules.c - modes compared by rules that favour none: each with the cap of the back-off that is best for it,
+ * the prototypes' ten tries, and without backups. The ratio that counts is the least of those with backups.
  */
 #include "exp_txn.h"
 

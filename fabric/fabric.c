@@ -51,7 +51,10 @@ void fabric_suspend(struct coro *co, struct fabric_wait *wait)
     while (wait->pending > 0);
 }
 
-/* inbox_head and inbox_tail run freely: messages [head, tail) are waiting, message i lies in slot i mod FABRIC_INBOX_MESSAGES. */
+/*
+ * inbox_head and inbox_tail run freely: messages [head, tail) are waiting, message i lies in slot i mod
+ * FABRIC_INBOX_MESSAGES.
+ */
 bool fabric_recv(struct fabric_ep *ep, struct fabric_message *message)
 {
     if (ep->inbox_head == ep->inbox_tail) return false;

@@ -91,7 +91,10 @@ struct fabric_op {
     uint8_t pad;
     uint32_t size_bytes;     /* READ, WRITE; SEND <= FABRIC_MESSAGE_BYTES; atomics: 8; wide ones: 16 */
     struct fabric_addr addr; /* SEND: fabric_endpoint_addr of the receiver */
-    /* READ: destination; WRITE, SEND: source; atomics: uint64_t that receives the old word; wide ones: struct fabric_wide */
+    /*
+     * READ: destination; WRITE, SEND: source; atomics: uint64_t that receives the old word; wide ones: struct
+     * fabric_wide
+     */
     void *local;
     /* CAS: compare, swap; FAA: swap is the addend; FIELD_FAA: and swap_mask has the top bit of each field */
     uint64_t compare, compare_mask, swap, swap_mask;
@@ -102,7 +105,10 @@ struct fabric_op {
 };
 _Static_assert(sizeof(struct fabric_op) == 64, "one line per operation");
 
-/* Operands and result of a wide atomic: two words, the one at the lower address first. The caller's, as the operation itself. */
+/*
+ * Operands and result of a wide atomic: two words, the one at the lower address first. The caller's, as the operation
+ * itself.
+ */
 struct fabric_wide {
     uint64_t old[2];                      /* set by the backend: both words as they were at one time */
     uint64_t compare[2], compare_mask[2]; /* WIDE_CAS */
@@ -232,7 +238,9 @@ struct fabric_ops {
        of which nothing but its place is used, nor of the fabric: both may be gone. */
     void (*wake)(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
-    /* Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL. */
+    /*
+     * Reaps completions and messages; returns the waits whose pending has just dropped to 0, linked by next, or NULL.
+     */
     struct fabric_wait *(*poll)(struct fabric_ep *ep);
     /* Nothing to do: returns when something was completed, received or woken, or at until_ns (UINT64_MAX: no limit). */
     void (*idle)(struct fabric_ep *ep, uint64_t until_ns);
@@ -274,8 +282,8 @@ NODISCARD int fabric_endpoint_open(struct fabric *fabric, uint32_t cn, uint32_t 
 void fabric_endpoint_close(struct fabric_ep *ep);
 NODISCARD int fabric_register_local(struct fabric *fabric, void *base, uint64_t bytes);
 /*
- * Before registered memory is freed that others like it follow: until then it counts against the limit of locked memory. What lives as long as
- * the fabric need not be forgotten.
+ * Before registered memory is freed that others like it follow: until then it counts against the limit of locked
+ * memory. What lives as long as the fabric need not be forgotten.
  */
 void fabric_forget_local(struct fabric *fabric, void *base, uint64_t bytes);
 /* The address that a SEND to that worker's inbox names. */
@@ -297,8 +305,8 @@ static inline void fabric_post(struct fabric_ep *ep, struct fabric_op *ops, uint
     ep->ops->post(ep, ops, count, wait);
 }
 /*
- * For backends, once for each operation posted. A SEND names no memory node: it is counted under node 0. What has no counter (and will
- * fail as INVALID) is not counted.
+ * For backends, once for each operation posted. A SEND names no memory node: it is counted under node 0. What has no
+ * counter (and will fail as INVALID) is not counted.
  */
 static inline void fabric_count(struct fabric_ep *ep, const struct fabric_op *op)
 {
@@ -309,7 +317,9 @@ static inline void fabric_count(struct fabric_ep *ep, const struct fabric_op *op
 }
 /* Suspends co until wait->pending, which is not 0, is. */
 void fabric_suspend(struct coro *co, struct fabric_wait *wait);
-/* Suspends co until wait->pending is 0; returns wait->failed and zeroes it. Does not suspend when nothing is pending. */
+/*
+ * Suspends co until wait->pending is 0; returns wait->failed and zeroes it. Does not suspend when nothing is pending.
+ */
 static inline uint32_t fabric_await(struct coro *co, struct fabric_wait *wait)
 {
     if (wait->pending > 0) fabric_suspend(co, wait);
@@ -375,7 +385,10 @@ static inline bool fabric_helm_is_borrowed(const struct fabric_ep *ep)
 {
     return (__atomic_load_n(&ep->helm, __ATOMIC_RELAXED) & ~FABRIC_WAITED) == FABRIC_HELM_BORROWED;
 }
-/* Gives it back. `more`: there is something to do for the worker's thread. `seen`: ep->rung before the caller looked for the last time. */
+/*
+ * Gives it back. `more`: there is something to do for the worker's thread. `seen`: ep->rung before the caller looked
+ * for the last time.
+ */
 void fabric_helm_return(struct fabric_ep *ep, bool more, uint32_t seen);
 
 void fabric_lock(struct fabric *fabric, uint32_t *lock);
@@ -392,8 +405,8 @@ static inline void fabric_close(struct fabric *fabric)
 /* The engine tells what it does between operations: `accesses` to records that it looked up, copied or judged. */
 static inline void fabric_work(struct fabric_ep *ep, uint32_t accesses) { ep->work += accesses; }
 /*
- * In the midst of a change to what workers of a compute node share, wherever real threads could meet: a simulator may let others run here.
- * Costs a compare elsewhere.
+ * In the midst of a change to what workers of a compute node share, wherever real threads could meet: a simulator may
+ * let others run here. Costs a compare elsewhere.
  */
 static inline void fabric_preempt(struct fabric_ep *ep)
 {

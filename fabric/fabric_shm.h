@@ -1,9 +1,10 @@
 /*
- * fabric_shm.h - the embedded backend: memory nodes are shared memory of this host, and the posting thread executes each
- * operation at once with CPU atomics and copies.
+ * fabric_shm.h - the embedded backend: memory nodes are shared memory of this host, and the posting thread executes
+ * each operation at once with CPU atomics and copies.
  *
- * One process: anonymous memory or a pool file. Several: `cellar memnode` owns the segments (memfds, so that no killed process
- * leaves one behind), hands them out over a Unix socket, watches each CN process by pidfd, and fences by killing.
+ * One process: anonymous memory or a pool file. Several: `cellar memnode` owns the segments (memfds, so that no
+ * killed process leaves one behind), hands them out over a Unix socket, watches each CN process by pidfd, and fences
+ * by killing.
  */
 #pragma once
 
@@ -40,7 +41,10 @@ struct fabric_shm_memnode_status {
     uint64_t bytes;
 };
 
-/* Serves until *stop is non-zero (set by a signal handler); then removes its socket. `status` is called about once a second. */
+/*
+ * Serves until *stop is non-zero (set by a signal handler); then removes its socket. `status` is called about once a
+ * second.
+ */
 NODISCARD int fabric_shm_memnode_run(const struct fabric_shm_memnode_config *config, const volatile int *stop,
                                      void (*status)(void *arg, const struct fabric_shm_memnode_status *status),
                                      void *arg, struct cellar_error *error);

@@ -1,6 +1,6 @@
 /*
- * fabric_shm_attach.c - a compute-node process and its memory-node processes: attaching to their segments, noticing their
- * death, and asking them to fence another process.
+ * fabric_shm_attach.c - a compute-node process and its memory-node processes: attaching to their segments, noticing
+ * their death, and asking them to fence another process.
  */
 #include "fabric_shm_internal.h"
 #include "fabric_shm_wire.h"
@@ -317,8 +317,9 @@ static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *
 }
 
 /*
- * The messages of compute nodes stay in the segment that the first node 0 made: it lives as long as they do, and the fresh node gets it. The watcher
- * looks at sockets by number, so it pauses; a node that dies meanwhile has hung up when it looks again.
+ * The messages of compute nodes stay in the segment that the first node 0 made: it lives as long as they do, and the
+ * fresh node gets it. The watcher looks at sockets by number, so it pauses; a node that dies meanwhile has hung up
+ * when it looks again.
  */
 int fabric_shm_reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {

@@ -1,5 +1,6 @@
 /*
- * fabric_shm_clock.c - nanoseconds of CLOCK_MONOTONIC, read from the time-stamp counter where the kernel itself trusts it.
+ * fabric_shm_clock.c - nanoseconds of CLOCK_MONOTONIC, read from the time-stamp counter where the kernel itself
+ * trusts it.
  *
  * The rate is measured once per open, against the clock itself: a reading then costs one rdtsc and one multiplication.
  */

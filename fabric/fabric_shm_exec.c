@@ -3,8 +3,9 @@
  *
  * Remote memory is touched by atomic accesses of at most 8 bytes only. On x86 these are plain moves; they make words
  * untorn, give readers the order that fabric.h promises, and tell ThreadSanitizer what is meant.
- * A READ must not overtake an earlier WRITE or atomic of its endpoint (rule 1), and what has completed is seen by all (rule 4): the
- * store buffer would break both, so a full fence stands between a WRITE and whatever needs it seen. On x86 atomics bring their own.
+ * A READ must not overtake an earlier WRITE or atomic of its endpoint (rule 1), and what has completed is seen by all
+ * (rule 4): the store buffer would break both, so a full fence stands between a WRITE and whatever needs it seen. On
+ * x86 atomics bring their own.
  */
 #include "fabric_shm_internal.h"
 #include "fence.h"
@@ -112,8 +113,9 @@ static __attribute__((noinline)) void store_unaligned(unsigned char *remote, con
 }
 
 /*
- * Where the processor moves 16 aligned bytes without tearing either word, and in program order, two words go at once. (Of all x86
- * makers, for processors with AVX, the manuals promise even more: all 16 bytes at once.) ThreadSanitizer must see single words.
+ * Where the processor moves 16 aligned bytes without tearing either word, and in program order, two words go at once.
+ * (Of all x86 makers, for processors with AVX, the manuals promise even more: all 16 bytes at once.) ThreadSanitizer
+ * must see single words.
  */
 #if defined(__SSE2__) && !defined(WITH_TSAN)
 #define PAIR_BYTES 16
@@ -188,7 +190,8 @@ static inline void copy_to(unsigned char *remote, const unsigned char *local, ui
 
 /*
  * INV-FABRIC-2. *unseen: a WRITE of this batch, or what an atomic of it has written, may still be in the store buffer. An atomic of x86 is a full fence;
- * elsewhere it is ordered among the other operations of this thread, but not ahead of whatever this thread reads without them.
+ * elsewhere it is ordered among the other operations of this thread, but not ahead of whatever this thread reads
+ * without them.
  */
 #if defined(__x86_64__)
 #define ATOMICS_ARE_FENCES true
@@ -284,7 +287,10 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
     counter_add(&sep->ep.counters.ops[node][op->phase][kind], 1);
 
     uint64_t offset = fabric_addr_offset(op->addr);
-    /* Neither term exceeds 48 bits: the sum is exact. Acquire, as the base of a node that was replaced is another one. */
+    /*
+     * Neither term exceeds 48 bits: the sum is exact. Acquire, as the base of a node that was replaced is another
+     * one.
+     */
     if (UNLIKELY(size == 0 || offset + size > __atomic_load_n(&shm->nodes[node].limit, __ATOMIC_ACQUIRE)))
         return refuse(shm, op);
     unsigned char *remote = shm->nodes[node].base + offset;
@@ -307,8 +313,9 @@ static inline int execute(struct fabric_shm *shm, struct fabric_shm_ep *sep, str
 /* ---- batches ---- */
 
 /*
- * An atomic drains the pipeline, so that without this the misses of a batch would come one after the other. Prefetching needs
- * no bounds check: it never faults. Inlined by force: a compiler that takes this for a function without effects drops the call.
+ * An atomic drains the pipeline, so that without this the misses of a batch would come one after the other.
+ * Prefetching needs no bounds check: it never faults. Inlined by force: a compiler that takes this for a function
+ * without effects drops the call.
  */
 static inline __attribute__((always_inline)) void prefetch(const struct fabric_shm *shm, const struct fabric_op *op)
 {
@@ -351,7 +358,10 @@ void fabric_shm_check_local(const struct fabric_op *ops, uint32_t count)
 #endif
 }
 
-/* Executed already, completed later: poll delivers it. With too many batches in flight the post itself takes the delay. */
+/*
+ * Executed already, completed later: poll delivers it. With too many batches in flight the post itself takes the
+ * delay.
+ */
 static __attribute__((noinline)) void complete_later(struct fabric_shm_ep *sep, const struct fabric_op *ops,
                                                      uint32_t count, uint32_t failed, struct fabric_wait *wait)
 {

@@ -23,7 +23,10 @@
 
 /* ---- memory ---- */
 
-/* One memory node, as the hot path sees it: `limit` is 0 once it is dead, so that one comparison covers bounds and death. */
+/*
+ * One memory node, as the hot path sees it: `limit` is 0 once it is dead, so that one comparison covers bounds and
+ * death.
+ */
 struct fabric_shm_node {
     unsigned char *base;
     uint64_t limit;
@@ -35,7 +38,10 @@ struct fabric_shm_mapping {
 };
 
 NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes, struct cellar_error *error);
-/* Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the file's own size. */
+/*
+ * Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the
+ * file's own size.
+ */
 NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd,
                                   bool *fresh, struct cellar_error *error);
 /* A sealed memfd of exactly that size. */
@@ -73,7 +79,8 @@ static inline uint64_t fabric_shm_clock_ns(const struct fabric_shm_clock *clock)
 
 /*
  * Of one endpoint: the stack of messages that its owner has not taken yet. A sender fills one of its own buffers and
- * pushes it by one CAS, so that a sender killed at any instruction leaves the stack whole (it loses at most that buffer).
+ * pushes it by one CAS, so that a sender killed at any instruction leaves the stack whole (it loses at most that
+ * buffer).
  */
 struct fabric_shm_mailbox_wire {
     uint64_t stack;    /* OPEN (bit 63) | messages (bits 32..47) | 1 + index of the newest buffer, or 0 (bits 0..31) */
@@ -92,7 +99,10 @@ struct fabric_shm_buffer_wire {
 };
 _Static_assert(sizeof(struct fabric_shm_buffer_wire) == 128, "two lines");
 
-/* The segment that all compute nodes share beside the regions; with memory-node processes the one that the first node 0 made. */
+/*
+ * The segment that all compute nodes share beside the regions; with memory-node processes the one that the first node
+ * 0 made.
+ */
 struct fabric_shm_mailboxes {
     struct fabric_shm_mapping mapping;
     struct fabric_shm_mailbox_wire *boxes;  /* [cn][worker] */
@@ -163,7 +173,10 @@ struct fabric_shm {
 void fabric_shm_post(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
 /* FIELD_FAA and wide atomics; remote is mapped as far as size_bytes. */
 NODISCARD int fabric_shm_execute_wide(const struct fabric_op *op, void *remote);
-/* Rule 6: the operations and their local memory still exist when they complete. Checked in AddressSanitizer builds only. */
+/*
+ * Rule 6: the operations and their local memory still exist when they complete. Checked in AddressSanitizer builds
+ * only.
+ */
 void fabric_shm_check_local(const struct fabric_op *ops, uint32_t count);
 
 NODISCARD int fabric_shm_send(struct fabric_shm_ep *sep, const struct fabric_op *op);

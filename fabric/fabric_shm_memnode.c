@@ -1,6 +1,6 @@
 /*
- * fabric_shm_memnode.c - the memory-node process: owns a segment, hands it out over a Unix socket, knows which process is
- * which compute node, and fences by killing.
+ * fabric_shm_memnode.c - the memory-node process: owns a segment, hands it out over a Unix socket, knows which
+ * process is which compute node, and fences by killing.
  *
  * It touches no record and runs no transaction. Segments are memfds: they have no name, so a killed process leaves none
  * behind. A compute node's indexes are free again when its connection has hung up: the kernel closes descriptors of a
@@ -269,7 +269,8 @@ static void begin_life(struct memnode *memnode, struct connection *connection,
 
 /*
  * INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. INV-FABRIC-12: an
- * index is given away only when the process that had it is gone, so a later life's owner need not be killed for an earlier one.
+ * index is given away only when the process that had it is gone, so a later life's owner need not be killed for an
+ * earlier one.
  */
 static void fence(struct memnode *memnode, struct connection *connection, const struct fabric_shm_message_wire *request)
 {

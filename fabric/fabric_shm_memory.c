@@ -1,10 +1,10 @@
 /*
- * fabric_shm_memory.c - where the bytes of memory nodes come from: anonymous memory, a pool file, or descriptors received
- * from memory-node processes.
+ * fabric_shm_memory.c - where the bytes of memory nodes come from: anonymous memory, a pool file, or descriptors
+ * received from memory-node processes.
  *
- * Regions are asked to be of huge pages: transactions touch records all over hundreds of megabytes, and with small pages
- * every access would miss the TLB. The kernel grants that to anonymous memory by default, to memfds and files where
- * shmem_enabled or the file system allow it.
+ * Regions are asked to be of huge pages: transactions touch records all over hundreds of megabytes, and with small
+ * pages every access would miss the TLB. The kernel grants that to anonymous memory by default, to memfds and files
+ * where shmem_enabled or the file system allow it.
  */
 #include "fabric_shm_internal.h"
 

@@ -1,9 +1,11 @@
 /*
- * fabric_shm_wide.c - atomics by fields, and those on 16 bytes. Off the engine's path: execute() calls these out of line.
+ * fabric_shm_wide.c - atomics by fields, and those on 16 bytes. Off the engine's path: execute() calls these out of
+ * line.
  *
- * The processor swaps an aligned pair of words, by CMPXCHG16B or by LDAXP and STLXP, and that is atomic against its atomics on either of
- * them: so wide atomics exclude those on 8 bytes without a lock, in any process. Compilers reach it through a library whose locks would
- * not, hence the assembly; ThreadSanitizer does not see into that, and is told.
+ * The processor swaps an aligned pair of words, by CMPXCHG16B or by LDAXP and STLXP, and that is atomic against its
+ * atomics on either of them: so wide atomics exclude those on 8 bytes without a lock, in any process. Compilers reach
+ * it through a library whose locks would not, hence the assembly; ThreadSanitizer does not see into that, and is
+ * told.
  */
 #include "fabric_shm_internal.h"
 #include "tsan.h"
@@ -60,8 +62,8 @@ static inline bool swap_pair(uint64_t *pair, uint64_t expected[2], const uint64_
 
 #if defined(__x86_64__) || defined(__aarch64__)
 /*
- * The two words may come from different times when they are loaded; what the swap finds is of one time. So even a CAS that does not match
- * ends with a swap, of the pair for itself.
+ * The two words may come from different times when they are loaded; what the swap finds is of one time. So even a CAS
+ * that does not match ends with a swap, of the pair for itself.
  */
 static int execute_pair(const struct fabric_op *op, uint64_t *pair)
 {

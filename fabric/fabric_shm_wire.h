@@ -1,6 +1,6 @@
 /*
- * fabric_shm_wire.h - what compute-node and memory-node processes tell each other over a Unix socket (SOCK_SEQPACKET: the
- * kernel keeps message boundaries). One message has one size; magic and version stand first and never move.
+ * fabric_shm_wire.h - what compute-node and memory-node processes tell each other over a Unix socket (SOCK_SEQPACKET:
+ * the kernel keeps message boundaries). One message has one size; magic and version stand first and never move.
  *
  *   compute node                       memory node
  *   ATTACH cn, cns, opening        ->
@@ -64,8 +64,9 @@ enum fabric_shm_wire_result {
 NODISCARD int fabric_shm_wire_send(int socket, struct fabric_shm_message_wire *message, const int *fds,
                                    uint32_t fd_count);
 /*
- * Receives one message, and up to FABRIC_SHM_WIRE_FDS descriptors (-1: none) into fds unless that is NULL. NONE: nothing
- * there now, or not within the socket's timeout. GARBAGE: not a message; of another version if message->magic is right.
+ * Receives one message, and up to FABRIC_SHM_WIRE_FDS descriptors (-1: none) into fds unless that is NULL. NONE:
+ * nothing there now, or not within the socket's timeout. GARBAGE: not a message; of another version if message->magic
+ * is right.
  */
 enum fabric_shm_wire_result fabric_shm_wire_receive(int socket, struct fabric_shm_message_wire *message, int *fds);
 NODISCARD int fabric_shm_wire_address(struct sockaddr_un *address, const char *path, struct cellar_error *error);

@@ -1,5 +1,6 @@
 /*
- * fabric_shm_word.h - a thread waits for a count in a word to be 0: wait() and wake() of fabrics whose workers are threads of this process.
+ * fabric_shm_word.h - a thread waits for a count in a word to be 0: wait() and wake() of fabrics whose workers are
+ * threads of this process.
  */
 #pragma once
 

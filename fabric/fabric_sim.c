@@ -1,9 +1,10 @@
 /*
  * fabric_sim.c - the sim backend's table: endpoints, workers as coroutines, posting and reaping.
  *
- * A worker runs ahead on its own clock: what it does costs CPU time there, and what it posts arrives later by half a round trip, so
- * nothing that others do meanwhile can come too late. It gives way to the event loop in idle, and when it polls in vain again and
- * something has happened up to its clock; a poll that finds nothing costs time, so a worker that only polls gets on too.
+ * A worker runs ahead on its own clock: what it does costs CPU time there, and what it posts arrives later by half a
+ * round trip, so nothing that others do meanwhile can come too late. It gives way to the event loop in idle, and when
+ * it polls in vain again and something has happened up to its clock; a poll that finds nothing costs time, so a
+ * worker that only polls gets on too.
  */
 #include "fabric_sim.h"
 
@@ -139,8 +140,9 @@ static bool has_sibling(const struct fabric_sim *sim, const struct fabric_sim_ep
 }
 
 /*
- * A fault, for a while; or (with a chooser) another way to go on; or others whose time it is before this worker's: what workers share is
- * used in the order of their clocks, else one that runs ahead would see the past. Nothing else wakes the worker before.
+ * A fault, for a while; or (with a chooser) another way to go on; or others whose time it is before this worker's:
+ * what workers share is used in the order of their clocks, else one that runs ahead would see the past. Nothing else
+ * wakes the worker before.
  */
 static void sim_preempt(struct fabric_ep *base)
 {

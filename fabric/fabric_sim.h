@@ -1,8 +1,9 @@
 /*
  * fabric_sim.h - a whole cluster in one OS thread and virtual time: deterministic, same seed same trace.
  *
- * Each worker is a coroutine with its own virtual clock; an event queue executes operations at memory nodes in virtual-time
- * order. Where several things may happen next, a chooser (tests) can pick; without one the earliest happens, ties by seeded PRNG.
+ * Each worker is a coroutine with its own virtual clock; an event queue executes operations at memory nodes in
+ * virtual-time order. Where several things may happen next, a chooser (tests) can pick; without one the earliest
+ * happens, ties by seeded PRNG.
  */
 #pragma once
 
@@ -31,9 +32,9 @@ struct fabric_sim_choice {
 };
 
 /*
- * Decides what happens next. `count` >= 2 candidates, candidate 0 being the one that time alone would pick; returns < count.
- * Candidate 0, when another one is preferred, is held up for config.hold_round_trips, so that one answer other than 0 is enough to let
- * others get far ahead.
+ * Decides what happens next. `count` >= 2 candidates, candidate 0 being the one that time alone would pick; returns <
+ * count. Candidate 0, when another one is preferred, is held up for config.hold_round_trips, so that one answer other
+ * than 0 is enough to let others get far ahead.
  */
 typedef uint32_t (*fabric_sim_choose_fn)(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
@@ -76,7 +77,10 @@ struct fabric_sim_config {
 void fabric_sim_config_default(struct fabric_sim_config *config);
 NODISCARD int fabric_sim_open(const struct fabric_sim_config *config, struct fabric **out, struct cellar_error *error);
 
-/* A hash over all that has happened (operations, their results, virtual times): equal configuration and seed, equal hash. */
+/*
+ * A hash over all that has happened (operations, their results, virtual times): equal configuration and seed, equal
+ * hash.
+ */
 uint64_t fabric_sim_trace_hash(const struct fabric *fabric);
 uint64_t fabric_sim_now_ns(const struct fabric *fabric);
 /* Why the last wait ended with INDETERMINATE, in words; NULL: it did not. */

@@ -1,8 +1,9 @@
 /*
- * fabric_sim_clock.h - what a compute node's clock shows: true time until it is made to jump ahead or to run at another rate.
+ * fabric_sim_clock.h - what a compute node's clock shows: true time until it is made to jump ahead or to run at
+ * another rate.
  *
- * It never goes back, and its rate stays within an eighth of true. A change takes effect at a true time that no worker of the node has
- * passed yet (workers run ahead of each other); until then the clock goes on as it was.
+ * It never goes back, and its rate stays within an eighth of true. A change takes effect at a true time that no
+ * worker of the node has passed yet (workers run ahead of each other); until then the clock goes on as it was.
  */
 #pragma once
 

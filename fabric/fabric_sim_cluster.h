@@ -1,9 +1,11 @@
 /*
- * fabric_sim_cluster.h - the simulated cluster's state, shared by the files of the sim backend; no other room includes it.
+ * fabric_sim_cluster.h - the simulated cluster's state, shared by the files of the sim backend; no other room
+ * includes it.
  *
- * An operation in flight is one pooled event that passes through stages: it ARRIVEs at its node, where the NIC's state says when it
- * takes effect; it EXECUTEs (once, or in pieces when torn); its COMPLETion reaches the endpoint. Everything that is random
- * comes from one generator, asked in the order of events, which is itself determined: same seed, same run.
+ * An operation in flight is one pooled event that passes through stages: it ARRIVEs at its node, where the NIC's
+ * state says when it takes effect; it EXECUTEs (once, or in pieces when torn); its COMPLETion reaches the endpoint.
+ * Everything that is random comes from one generator, asked in the order of events, which is itself determined: same
+ * seed, same run.
  */
 #pragma once
 

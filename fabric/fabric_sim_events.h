@@ -1,8 +1,9 @@
 /*
  * fabric_sim_events.h - the event loop of the simulated cluster: what is in flight, what happens next, and when.
  *
- * Without a chooser everything is in one heap and the earliest happens. With one, operations and completions wait in queues
- * (of their connection, of their endpoint) whose heads are the candidates, together with the workers that could run.
+ * Without a chooser everything is in one heap and the earliest happens. With one, operations and completions wait in
+ * queues (of their connection, of their endpoint) whose heads are the candidates, together with the workers that
+ * could run.
  */
 #pragma once
 

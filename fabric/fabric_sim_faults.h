@@ -1,17 +1,17 @@
 /*
  * fabric_sim_faults.h - the menu of faults: each by name and rate, everything about them drawn from the seed.
  *
- * A rate is the chance, per executed operation, that a fault of that kind begins. Faults of a kind are numbered from 0 as their
- * chance comes up, whether they can do anything then or not; what the n-th one does (victim, length) follows from (seed, kind, n)
- * alone. So a run can be repeated without some of them (`dropped`), and the others stay what they were as long as the run does: that is
- * how a failing seed is shrunk.
+ * A rate is the chance, per executed operation, that a fault of that kind begins. Faults of a kind are numbered from
+ * 0 as their chance comes up, whether they can do anything then or not; what the n-th one does (victim, length)
+ * follows from (seed, kind, n) alone. So a run can be repeated without some of them (`dropped`), and the others stay
+ * what they were as long as the run does: that is how a failing seed is shrunk.
  *
- * Faults act while armed (fabric_sim_arm .. fabric_sim_heal). Healing ends what can end: partitions, pauses, delays. Crashed and fenced
- * nodes stay away.
+ * Faults act while armed (fabric_sim_arm .. fabric_sim_heal). Healing ends what can end: partitions, pauses, delays.
+ * Crashed and fenced nodes stay away.
  *
- * A crash is modelled as the end of all effects: from that operation on nothing of that compute node executes, a torn WRITE may
- * stop after any of its lines, and its completions say FENCED. Its code runs on unseen; what its clients are told is void
- * (fabric_sim_cn_lost).
+ * A crash is modelled as the end of all effects: from that operation on nothing of that compute node executes, a torn
+ * WRITE may stop after any of its lines, and its completions say FENCED. Its code runs on unseen; what its clients
+ * are told is void (fabric_sim_cn_lost).
  */
 #pragma once
 
@@ -81,21 +81,28 @@ struct fabric_sim_faults {
 const char *fabric_sim_fault_name(enum fabric_sim_fault_kind kind);
 const char *fabric_sim_fault_text(enum fabric_sim_fault_kind kind);
 /*
- * Reads "reply_lost=0.001,cn_pause=1e-5", "none" or "all=0.0001" into faults->rate; what is not named is 0, and a later name overrides
- * an earlier one. An unknown name, or a rate that is no number from 0 to 1: -INVALID with one clear line (too short for all names).
+ * Reads "reply_lost=0.001,cn_pause=1e-5", "none" or "all=0.0001" into faults->rate; what is not named is 0, and a
+ * later name overrides an earlier one. An unknown name, or a rate that is no number from 0 to 1: -INVALID with one
+ * clear line (too short for all names).
  */
 NODISCARD int fabric_sim_faults_parse(const char *text, struct fabric_sim_faults *faults, struct cellar_error *error);
 /* Rates, dropped kinds: 0, or -INVALID with one clear line. fabric_sim_open asks too. */
 NODISCARD int fabric_sim_faults_check(const struct fabric_sim_faults *faults, struct cellar_error *error);
 
-/* Faults may happen from now on; and no more from now on, with all that can end ended. Not armed at open. From outside of workers. */
+/*
+ * Faults may happen from now on; and no more from now on, with all that can end ended. Not armed at open. From
+ * outside of workers.
+ */
 void fabric_sim_arm(struct fabric *fabric);
 void fabric_sim_heal(struct fabric *fabric);
-/* Has its life crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since when. */
+/*
+ * Has its life crashed or been fenced? What its clients were told since then is void. UINT64_MAX: no; else since
+ * when.
+ */
 uint64_t fabric_sim_cn_lost_ns(const struct fabric *fabric, uint32_t cn);
 /*
- * A lost compute node's index is used again: endpoints that are opened from now on are of its next life. Nothing of the earlier one's executes, or
- * reaches it. From outside of workers.
+ * A lost compute node's index is used again: endpoints that are opened from now on are of its next life. Nothing of
+ * the earlier one's executes, or reaches it. From outside of workers.
  */
 void fabric_sim_cn_again(struct fabric *fabric, uint32_t cn);
 bool fabric_sim_mn_lost(const struct fabric *fabric, uint32_t mn);

@@ -1,8 +1,9 @@
 /*
  * fabric_sim_heap.h - what happens when, in virtual time: a 4-ary heap ordered by (time, tie).
  *
- * The tie is the caller's (a random number), so that which of two simultaneous things comes first never depends on the shape
- * of the heap. An entry whose `position` is not NULL can be moved or taken out: *position is its index, or FABRIC_SIM_HEAP_OUT.
+ * The tie is the caller's (a random number), so that which of two simultaneous things comes first never depends on
+ * the shape of the heap. An entry whose `position` is not NULL can be moved or taken out: *position is its index, or
+ * FABRIC_SIM_HEAP_OUT.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 /*
- * fabric_sim_inject.h - faults as they come: one stream of random numbers for each kind, asked once for each operation that is about
- * to execute (preempt: at each point of preemption), while armed.
+ * fabric_sim_inject.h - faults as they come: one stream of random numbers for each kind, asked once for each
+ * operation that is about to execute (preempt: at each point of preemption), while armed.
  *
  *     operation about to execute -> each kind with a rate draws -> fault n of its kind: victim and length from (seed, kind, n)
  *                                -> acts (fabric_sim_inject_begin), or was dropped -> log
  *
- * What is in force lies here: lost compute nodes, pauses, clocks, blocked ways. fabric_sim_stall.h keeps operations to it.
+ * What is in force lies here: lost compute nodes, pauses, clocks, blocked ways. fabric_sim_stall.h keeps operations
+ * to it.
  */
 #pragma once
 
@@ -91,8 +92,8 @@ uint64_t fabric_sim_inject_away_ns(const struct fabric_sim *sim, const struct fa
 /* ---- fabric_sim_inject_kinds.c ---- */
 
 /*
- * Does what the fault is (unless it is dropped), and fills in victims and length. False when it can do nothing: no victim is left, a
- * limit is reached, or the operation is none of its kind. `event`: the operation at hand.
+ * Does what the fault is (unless it is dropped), and fills in victims and length. False when it can do nothing: no
+ * victim is left, a limit is reached, or the operation is none of its kind. `event`: the operation at hand.
  */
 bool fabric_sim_inject_begin(struct fabric_sim *sim, struct fabric_sim_event *event, struct prng *prng,
                              struct fabric_sim_fault_event *fault);

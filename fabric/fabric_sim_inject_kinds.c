@@ -1,6 +1,6 @@
 /*
- * fabric_sim_inject_kinds.c - what each fault does. Victims are drawn before lengths, and a fault draws the same whatever the state of
- * the cluster is, so that its number decides what it is.
+ * fabric_sim_inject_kinds.c - what each fault does. Victims are drawn before lengths, and a fault draws the same
+ * whatever the state of the cluster is, so that its number decides what it is.
  */
 #include "fabric_sim_inject.h"
 

@@ -1,9 +1,9 @@
 /*
  * fabric_sim_link.h - a compute node's link in one direction: how long packets take when others use it too.
  *
- * The threads of a node run ahead of each other, so that uses do not come in the order of time. Time is cut into windows, each of
- * which carries so many bytes and no more; what does not fit goes into the next ones. Waiting is thus exact to a window, capacity always.
- * (A memory node's links are used in the order of time: fabric_sim_nic.h.)
+ * The threads of a node run ahead of each other, so that uses do not come in the order of time. Time is cut into
+ * windows, each of which carries so many bytes and no more; what does not fit goes into the next ones. Waiting is
+ * thus exact to a window, capacity always. (A memory node's links are used in the order of time: fabric_sim_nic.h.)
  */
 #pragma once
 

@@ -3,12 +3,13 @@
  *
  *     in link -> FIFO -> one of `units` -> slot table -> (effect) -> out link
  *
- * Operations are handed over in the order of their arrival, so each one's times follow at once from when what it needs becomes free:
- * the FIFO gives its head to the first free unit, and nothing passes it. A READ or WRITE holds its unit for its service. An atomic also
- * needs the slot that its address selects, and holds the unit while it waits for that slot: so one hot word takes all units, and
- * then every operation waits (words 4 KiB apart share a slot, as in hardware). READs and WRITEs do not look at slots, as they
- * go past the atomics' table in hardware: a READ sees a word as it was before an atomic that has not ended. A 16-byte atomic needs the slots
- * of both its words, and so excludes those of 8 bytes on either.
+ * Operations are handed over in the order of their arrival, so each one's times follow at once from when what it
+ * needs becomes free: the FIFO gives its head to the first free unit, and nothing passes it. A READ or WRITE holds
+ * its unit for its service. An atomic also needs the slot that its address selects, and holds the unit while it waits
+ * for that slot: so one hot word takes all units, and then every operation waits (words 4 KiB apart share a slot, as
+ * in hardware). READs and WRITEs do not look at slots, as they go past the atomics' table in hardware: a READ sees a
+ * word as it was before an atomic that has not ended. A 16-byte atomic needs the slots of both its words, and so
+ * excludes those of 8 bytes on either.
  */
 #pragma once
 
@@ -48,7 +49,10 @@ void fabric_sim_nic_init(struct fabric_sim_nic *nic, const struct fabric_sim_pro
 void fabric_sim_nic_connect(struct fabric_sim_nic *nic);
 void fabric_sim_nic_disconnect(struct fabric_sim_nic *nic);
 
-/* A packet comes in, or goes out, at now_ns: never before an earlier one did. Returns when all of its payload is through. */
+/*
+ * A packet comes in, or goes out, at now_ns: never before an earlier one did. Returns when all of its payload is
+ * through.
+ */
 uint64_t fabric_sim_nic_receive(struct fabric_sim_nic *nic, uint64_t now_ns, uint32_t payload_bytes);
 uint64_t fabric_sim_nic_reply(struct fabric_sim_nic *nic, uint64_t now_ns, uint32_t payload_bytes);
 
@@ -56,6 +60,9 @@ uint64_t fabric_sim_nic_reply(struct fabric_sim_nic *nic, uint64_t now_ns, uint3
 struct fabric_sim_nic_span fabric_sim_nic_serve(struct fabric_sim_nic *nic, uint64_t now_ns,
                                                 const struct fabric_op *op);
 
-/* With `torn`: when the latest atomic of this one's slots will have been written back; and that this one now is the latest. */
+/*
+ * With `torn`: when the latest atomic of this one's slots will have been written back; and that this one now is the
+ * latest.
+ */
 uint64_t fabric_sim_nic_written_ns(struct fabric_sim_nic *nic, const struct fabric_op *op);
 void fabric_sim_nic_writes(struct fabric_sim_nic *nic, const struct fabric_op *op, uint64_t written_ns);

@@ -57,7 +57,10 @@ static void post_one(struct fabric_sim *sim, struct fabric_sim_ep *ep, struct fa
     }
 }
 
-/* One doorbell for each memory node in the batch, and one for its messages; each operation; what is copied for the NIC. */
+/*
+ * One doorbell for each memory node in the batch, and one for its messages; each operation; what is copied for the
+ * NIC.
+ */
 static void charge_batch(struct fabric_sim_ep *ep, const struct fabric_op *ops, uint32_t count)
 {
     _Static_assert(FABRIC_NODES_MAX <= 64, "a bit for each memory node");

@@ -1,4 +1,7 @@
-/* fabric_sim_post.h - posting batches and reaping completions, with the CPU time that they cost (the table's post and poll). */
+/*
+ * fabric_sim_post.h - posting batches and reaping completions, with the CPU time that they cost (the table's post and
+ * poll).
+ */
 #pragma once
 
 #include "fabric_sim_cluster.h"

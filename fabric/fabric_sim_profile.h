@@ -1,12 +1,15 @@
 /*
- * fabric_sim_profile.h - what the simulated hardware costs: one NIC and CPU model, and the profiles cx4, cx5, cx6, ideal.
+ * fabric_sim_profile.h - what the simulated hardware costs: one NIC and CPU model, and the profiles cx4, cx5, cx6,
+ * ideal.
  *
- * Each number stands once, in fabric_sim_profile.c, with its source; none is tuned for an experiment. Times are net of CPU, which is
- * charged to the posting thread once. docs/nic-model.md has the drawing and the comparison with published figures.
+ * Each number stands once, in fabric_sim_profile.c, with its source; none is tuned for an experiment. Times are net
+ * of CPU, which is charged to the posting thread once. docs/nic-model.md has the drawing and the comparison with
+ * published figures.
  *
  *     memory node: arrive -> rx FIFO -> one of `units` -> slot table (512 slots, slot = (address >> 3) % 512) -> tx -> wire
  *
- * A unit is held while its atomic waits for a busy slot: that head-of-line blocking is what lets one hot word slow down all others.
+ * A unit is held while its atomic waits for a busy slot: that head-of-line blocking is what lets one hot word slow
+ * down all others.
  */
 #pragma once
 

@@ -174,7 +174,10 @@ static void loop(struct fabric_switch *self, const struct fabric_switch_packet *
 
 /* ---- a pass ---- */
 
-/* What hardware could not have done: a cell that changed when later stages were on, or that holds more than it has room for. */
+/*
+ * What hardware could not have done: a cell that changed when later stages were on, or that holds more than it has
+ * room for.
+ */
 static void check_cell(const struct fabric_switch *self, uint32_t number)
 {
     const struct array *array = &self->arrays[number];

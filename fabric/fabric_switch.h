@@ -57,8 +57,9 @@ struct fabric_switch_program {
     /* One pass of one packet. */
     void (*pass)(struct fabric_switch *self, void *arg, struct fabric_switch_packet *packet);
     /*
-     * A turn of the control plane: because a packet was punted, or (punted NULL) because its time has come, or the switch has just come
-     * up. Returns when to come again, by the endpoint's clock, UINT64_MAX: only for packets. NULL: there is none.
+     * A turn of the control plane: because a packet was punted, or (punted NULL) because its time has come, or the
+     * switch has just come up. Returns when to come again, by the endpoint's clock, UINT64_MAX: only for packets.
+     * NULL: there is none.
      */
     uint64_t (*control)(struct fabric_switch *self, void *arg, const struct fabric_switch_packet *punted);
 };
@@ -81,8 +82,8 @@ struct fabric_switch_stats {
 };
 
 /*
- * The switch of that endpoint. program, arg and faults (NULL: none) live on. INVALID where the arrays do not fit; error has a line.
- * The fabric gives it its times (fabric->switch_times).
+ * The switch of that endpoint. program, arg and faults (NULL: none) live on. INVALID where the arrays do not fit;
+ * error has a line. The fabric gives it its times (fabric->switch_times).
  */
 NODISCARD int fabric_switch_open(struct fabric_ep *ep, const struct fabric_switch_program *program, void *arg,
                                  const struct fabric_switch_faults *faults, struct fabric_switch **out,
@@ -98,7 +99,10 @@ void fabric_switch_receive(struct fabric_switch *self, const struct fabric_messa
 uint64_t fabric_switch_run(struct fabric_switch *self);
 /* No packet recirculates or waits for the control plane or for the fabric. */
 bool fabric_switch_quiet(const struct fabric_switch *self);
-/* All register state is lost, and so is every packet within; down for that long. For tests and experiments, from the worker's thread. */
+/*
+ * All register state is lost, and so is every packet within; down for that long. For tests and experiments, from the
+ * worker's thread.
+ */
 void fabric_switch_fail(struct fabric_switch *self, uint64_t down_ns);
 const struct fabric_switch_stats *fabric_switch_stats_of(const struct fabric_switch *self);
 

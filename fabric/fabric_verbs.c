@@ -1,5 +1,6 @@
 /*
- * fabric_verbs.c - opening, endpoints, threads, sleeping and waking. Operations: fabric_verbs_post.c; connections: fabric_verbs_link.c.
+ * fabric_verbs.c - opening, endpoints, threads, sleeping and waking. Operations: fabric_verbs_post.c; connections:
+ * fabric_verbs_link.c.
  */
 #include "fabric_verbs_internal.h"
 #include "fabric_shm_word.h"

@@ -1,9 +1,10 @@
 /*
- * fabric_verbs.h - the backend for machines of their own: libibverbs and librdmacm, reliable connections (docs/verbs.md).
+ * fabric_verbs.h - the backend for machines of their own: libibverbs and librdmacm, reliable connections
+ * (docs/verbs.md).
  *
- * A memory node is a process (`cellar memnode --fabric verbs`) that registers its memory and serves connection requests; a worker has a queue
- * pair to each memory node, and one to each worker that it sends messages to. Where this was built without the libraries, each call here
- * returns UNSUPPORTED with a message.
+ * A memory node is a process (`cellar memnode --fabric verbs`) that registers its memory and serves connection
+ * requests; a worker has a queue pair to each memory node, and one to each worker that it sends messages to. Where
+ * this was built without the libraries, each call here returns UNSUPPORTED with a message.
  */
 #pragma once
 

@@ -1,7 +1,9 @@
 /*
- * fabric_verbs_cm.c - librdmacm, one request at a time: asking, accepting, rejecting; and what can be wrong with a device.
+ * fabric_verbs_cm.c - librdmacm, one request at a time: asking, accepting, rejecting; and what can be wrong with a
+ * device.
  *
- * Queue pairs are made and moved through their states here and not by librdmacm, so that those of direct verbs take the same way.
+ * Queue pairs are made and moved through their states here and not by librdmacm, so that those of direct verbs take
+ * the same way.
  */
 #include "fabric_verbs_internal.h"
 
@@ -272,7 +274,9 @@ static int send_request(struct fabric_verbs_cm *cm, const struct fabric_verbs_re
         .initiator_depth = at_most(FABRIC_VERBS_READS, device.max_qp_init_rd_atom),
         .retry_count = 7,
         .rnr_retry_count = 7,
-        /* Two requests with one number at a time look like a connection that was lost: the kernel rejects the second. */
+        /*
+         * Two requests with one number at a time look like a connection that was lost: the kernel rejects the second.
+         */
         .qp_num = cm->qp ? cm->qp->qp_num : (request->nonce & 0xffffff) | 2,
     };
     return rdma_connect(cm->id, &param) == 0 ? 0 : system_failed(error, "a connection cannot be asked for");

@@ -1,9 +1,10 @@
 /*
- * fabric_verbs_inbox.c - messages received, and the thread of a compute-node process that listens: for workers of others that want to send,
- * and for connections that end.
+ * fabric_verbs_inbox.c - messages received, and the thread of a compute-node process that listens: for workers of
+ * others that want to send, and for connections that end.
  *
- * A worker has one shared receive queue. Each sender may have FABRIC_VERBS_WINDOW messages under way; it learns how many were taken by reading a
- * counter of its own here (rdma READ), so a slow receiver costs the others nothing, and no receive buffer is ever missing (INV-VERBS-6).
+ * A worker has one shared receive queue. Each sender may have FABRIC_VERBS_WINDOW messages under way; it learns how
+ * many were taken by reading a counter of its own here (rdma READ), so a slow receiver costs the others nothing, and
+ * no receive buffer is ever missing (INV-VERBS-6).
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"
@@ -229,7 +230,10 @@ static bool answer(struct fabric_verbs *verbs, struct rdma_cm_id *id, const stru
     return false;
 }
 
-/* A sender that is gone. Its queue pair goes under the lock, before the queues of an endpoint that is closed meanwhile. */
+/*
+ * A sender that is gone. Its queue pair goes under the lock, before the queues of an endpoint that is closed
+ * meanwhile.
+ */
 static void forget_sender(struct fabric_verbs *verbs, const struct rdma_cm_id *id)
 {
     pthread_mutex_lock(&verbs->lock);

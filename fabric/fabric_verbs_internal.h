@@ -74,7 +74,10 @@ void fabric_verbs_qp_stop(struct ibv_qp *qp);
 NODISCARD int fabric_verbs_accept(struct rdma_cm_id *id, struct ibv_qp *qp,
                                   const struct fabric_verbs_reply_wire *reply);
 void fabric_verbs_reject(struct rdma_cm_id *id, const struct fabric_verbs_reply_wire *reply);
-/* INV-VERBS-10. A channel for a thread that polls for events: one that was there may be gone when it is fetched, with its id, which another thread destroyed. */
+/*
+ * INV-VERBS-10. A channel for a thread that polls for events: one that was there may be gone when it is fetched, with
+ * its id, which another thread destroyed.
+ */
 struct rdma_event_channel *fabric_verbs_watched_channel(void);
 /* A listener on its own channel; *error says what is wrong with the device behind the address. */
 NODISCARD int fabric_verbs_listen(const struct fabric_verbs_target *at, struct rdma_event_channel **channel,

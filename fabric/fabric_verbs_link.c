@@ -1,8 +1,9 @@
 /*
  * fabric_verbs_link.c - connections of a compute-node process: to its memory nodes, and from worker to worker.
  *
- * Making one takes milliseconds and several steps, so a thread of its own does it, one after the other. A link is either its worker's or, while
- * BROKEN, that thread's: its state says whose (INV-VERBS-4). The worker goes on with its other links meanwhile.
+ * Making one takes milliseconds and several steps, so a thread of its own does it, one after the other. A link is
+ * either its worker's or, while BROKEN, that thread's: its state says whose (INV-VERBS-4). The worker goes on with
+ * its other links meanwhile.
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"
@@ -379,7 +380,10 @@ int fabric_verbs_link_open(struct fabric_verbs_link *link, struct cellar_error *
 
 /* ---- memory nodes that are lost, and found again ---- */
 
-/* A queue pair in error sends nothing more; what it had sent may still be on its way to a node that is not dead after all. */
+/*
+ * A queue pair in error sends nothing more; what it had sent may still be on its way to a node that is not dead after
+ * all.
+ */
 void fabric_verbs_node_stop(struct fabric_verbs *verbs, uint32_t index, enum fabric_verbs_presence presence)
 {
     struct fabric_verbs_node *node = &verbs->nodes[index];
@@ -437,7 +441,10 @@ static void come_back(struct fabric_verbs *verbs, struct fabric_verbs_node *node
     }
 }
 
-/* Its connection has hung up, since it died or has thrown us out; or it was away for some time. It tells if it is there. */
+/*
+ * Its connection has hung up, since it died or has thrown us out; or it was away for some time. It tells if it is
+ * there.
+ */
 static void look_at(struct fabric_verbs *verbs, uint32_t index)
 {
     struct fabric_verbs_node *node = &verbs->nodes[index];

@@ -1,9 +1,9 @@
 /*
  * fabric_verbs_local.c - local memory that operations may name: registered with the device, and found again by address.
  *
- * Not all memory is forgotten before it is freed, and what is allocated there later is registered anew. So the newest registration of an
- * address is the one that counts; older ones are cut back, and go when nothing is left of them, or with the fabric. Each endpoint looks up in a
- * copy of its own.
+ * Not all memory is forgotten before it is freed, and what is allocated there later is registered anew. So the newest
+ * registration of an address is the one that counts; older ones are cut back, and go when nothing is left of them, or
+ * with the fabric. Each endpoint looks up in a copy of its own.
  */
 #include "fabric_verbs_internal.h"
 #include "must.h"

@@ -1,6 +1,7 @@
 /*
- * fabric_verbs_masked.h - masked CAS and field FAA on devices of both kinds: as a loop of plain CASes, and as the work-queue entry of devices
- * that have masked atomics (docs/verbs.md); on 16 bytes as the latter only. Pure: no verbs, tested against an oracle without a device.
+ * fabric_verbs_masked.h - masked CAS and field FAA on devices of both kinds: as a loop of plain CASes, and as the
+ * work-queue entry of devices that have masked atomics (docs/verbs.md); on 16 bytes as the latter only. Pure: no
+ * verbs, tested against an oracle without a device.
  */
 #pragma once
 
@@ -21,7 +22,10 @@ static inline bool fabric_verbs_loops(const struct fabric_op *op)
     return op->kind == FABRIC_MASKED_CAS || op->kind == FABRIC_FIELD_FAA;
 }
 void fabric_verbs_loop_begin(struct fabric_verbs_loop *loop, const struct fabric_op *op);
-/* After a CAS that found `old`: true when the operation is done, and old is what it returns; else another try is to be posted. */
+/*
+ * After a CAS that found `old`: true when the operation is done, and old is what it returns; else another try is to
+ * be posted.
+ */
 bool fabric_verbs_loop_step(struct fabric_verbs_loop *loop, const struct fabric_op *op, uint64_t old);
 
 /* ---- natively (mlx5) ---- */

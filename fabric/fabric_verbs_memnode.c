@@ -97,7 +97,10 @@ static void drop_connection(struct memnode *memnode, uint32_t index)
     memnode->connections[index] = memnode->connections[--memnode->count];
 }
 
-/* From the return on nothing of that compute node is executed here: first its queue pairs go, then what they could have named. */
+/*
+ * From the return on nothing of that compute node is executed here: first its queue pairs go, then what they could
+ * have named.
+ */
 static void drop_member(struct memnode *memnode, uint32_t cn)
 {
     struct member *member = &memnode->members[cn];
@@ -257,7 +260,9 @@ static int attach(struct memnode *memnode, struct rdma_cm_id *id, const struct f
     return code;
 }
 
-/* A worker's queue pair. One of the same worker that is still here is of an earlier try: nothing of it may come late. */
+/*
+ * A worker's queue pair. One of the same worker that is still here is of an earlier try: nothing of it may come late.
+ */
 static int connect_worker(struct memnode *memnode, struct rdma_cm_id *id,
                           const struct fabric_verbs_request_wire *request, struct fabric_verbs_reply_wire *reply)
 {

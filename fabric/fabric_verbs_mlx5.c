@@ -1,9 +1,11 @@
 /*
- * fabric_verbs_mlx5.c - masked atomics that the device executes itself, posted by direct verbs as raw work-queue entries.
+ * fabric_verbs_mlx5.c - masked atomics that the device executes itself, posted by direct verbs as raw work-queue
+ * entries.
  *
- * No such device was at hand when this was written, so nothing here is believed: before the first use masked CASes and field FAAs of 8 bytes, then
- * of 16, are executed over a queue pair of the device to itself, and memory and old words must be right, byte order included. Else the loop of
- * plain CASes is used, and there are no atomics on 16 bytes.
+ * No such device was at hand when this was written, so nothing here is believed: before the first use masked CASes
+ * and field FAAs of 8 bytes, then of 16, are executed over a queue pair of the device to itself, and memory and old
+ * words must be right, byte order included. Else the loop of plain CASes is used, and there are no atomics on 16
+ * bytes.
  */
 #include "fabric_verbs_internal.h"
 
@@ -170,7 +172,10 @@ static bool words_pass(struct trial *trial)
     return executes(trial, &take, locked) && executes(trial, &taken, locked) && executes(trial, &add, sum);
 }
 
-/* Compared bits in both words, fields that end in each, and one that spans them: the order of words must be right, too. */
+/*
+ * Compared bits in both words, fields that end in each, and one that spans them: the order of words must be right,
+ * too.
+ */
 static bool pairs_pass(struct trial *trial)
 {
     struct fabric_wide cas = {.compare = {0xa5, 0x5a00},

@@ -27,7 +27,10 @@ static enum fabric_verbs_state given_state(const struct fabric_verbs_link *link)
     return (enum fabric_verbs_state)__atomic_load_n(&link->state, __ATOMIC_ACQUIRE);
 }
 
-/* INV-VERBS-9. A link that was given back stays broken until what it had before is settled: new operations must not run into that. */
+/*
+ * INV-VERBS-9. A link that was given back stays broken until what it had before is settled: new operations must not
+ * run into that.
+ */
 static enum fabric_verbs_state state_of(const struct fabric_verbs_link *link)
 {
     return link->failure != 0 ? FABRIC_VERBS_BROKEN : given_state(link);
@@ -398,8 +401,8 @@ static struct fabric_verbs_link *message_link(struct fabric_verbs_ep *vep, const
 }
 
 /*
- * May an operation go into the ring? 0, or what becomes of it at once. A link that cannot be used is mended if there is a way. Rule 5: when what a
- * batch had in the ring has failed, the rest of it does not run either.
+ * May an operation go into the ring? 0, or what becomes of it at once. A link that cannot be used is mended if there
+ * is a way. Rule 5: when what a batch had in the ring has failed, the rest of it does not run either.
  */
 static int usable(struct fabric_verbs_link *link)
 {

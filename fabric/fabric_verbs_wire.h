@@ -45,7 +45,9 @@ struct fabric_verbs_request_wire {
     uint16_t worker;  /*   6..7   the asker's; FENCE, LIFE: the upper half of the life */
     uint8_t other,
         flags; /*   8..9   ATTACH, LIFE: how many it claims; FENCE: the one to fence; MESSAGES: the receiver's cn */
-    /* 10..11  ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker; FENCE, LIFE: the lower half */
+    /*
+     * 10..11 ATTACH: where this process takes MESSAGES; MESSAGES: the receiver's worker; FENCE, LIFE: the lower half
+     */
     uint16_t port;
     uint32_t fingerprint; /*  12..15  of the layouts, folded */
     uint64_t incarnation; /*  16..23  of the process, random */
@@ -134,8 +136,8 @@ void fabric_verbs_prove(const struct fabric_verbs_secret *secret, struct fabric_
 void fabric_verbs_challenge(const struct fabric_verbs_judge *judge, const uint8_t address[16], uint32_t now_ms,
                             struct fabric_verbs_reply_wire *reply);
 /*
- * Is the request one of ours: its version, cookie, proof and fingerprint, and seen for the first time? 0, or -CELLAR_ERR_x with a text
- * for the asker in *reply. now_ms is a clock of this process that wraps.
+ * Is the request one of ours: its version, cookie, proof and fingerprint, and seen for the first time? 0, or
+ * -CELLAR_ERR_x with a text for the asker in *reply. now_ms is a clock of this process that wraps.
  */
 NODISCARD int fabric_verbs_admit(struct fabric_verbs_judge *judge, const struct fabric_verbs_request_wire *request,
                                  uint32_t bytes, const uint8_t address[16], uint32_t now_ms,

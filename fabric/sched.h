@@ -1,6 +1,7 @@
 /*
- * sched.h - one worker's scheduler: which coroutine runs next. Coordinators and clients of locks suspend for the fabric (fabric_await),
- * to yield, to sleep (backoff) or to park until something comes; the worker's loop reaps the fabric and resumes them.
+ * sched.h - one worker's scheduler: which coroutine runs next. Coordinators and clients of locks suspend for the
+ * fabric (fabric_await), to yield, to sleep (backoff) or to park until something comes; the worker's loop reaps the
+ * fabric and resumes them.
  */
 #pragma once
 
@@ -49,11 +50,14 @@ void sched_wake(struct sched *from, struct sched *to, struct sched_task *task);
 /* Suspends until sched_ready or sched_wake is called for it. */
 void sched_park(struct coro *co, struct sched_task *task);
 /*
- * Suspends until *signal (which is then cleared) or until_ns (UINT64_MAX: no limit); true: signalled. One task waits for a signal, any
- * thread may set it by sched_signal; one set before is not lost.
+ * Suspends until *signal (which is then cleared) or until_ns (UINT64_MAX: no limit); true: signalled. One task waits
+ * for a signal, any thread may set it by sched_signal; one set before is not lost.
  */
 bool sched_wait(struct coro *co, struct sched *sched, struct sched_task *task, atomic_bool *signal, uint64_t until_ns);
-/* Sets *signal, for which `task` of any worker waits, or will wait, or has just given up waiting; from the thread of `from`. */
+/*
+ * Sets *signal, for which `task` of any worker waits, or will wait, or has just given up waiting; from the thread of
+ * `from`.
+ */
 void sched_signal(struct sched *from, struct sched *to, struct sched_task *task, atomic_bool *signal);
 /* One round: reaps the fabric, resumes all that are ready or due. False when there was nothing to do. */
 bool sched_round(struct sched *sched);

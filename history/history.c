@@ -1,4 +1,7 @@
-/* history.c - the arrays of a history: they grow by half, so that a million transactions cost twenty moves and little spare room. */
+/*
+ * history.c - the arrays of a history: they grow by half, so that a million transactions cost twenty moves and little
+ * spare room.
+ */
 #include "history.h"
 
 #include <stdio.h>

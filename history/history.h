@@ -1,12 +1,14 @@
 /*
  * history.h - what transactions did: which version of which cell each one read and wrote, and when.
  *
- * Recorded inside the engine (history_recorder.h), kept in memory or in a file (history_file.h), judged by history_check.h. A history is
- * complete: it begins when the pool is loaded and at rest, and every transaction from then on that may have had an effect is in it.
+ * Recorded inside the engine (history_recorder.h), kept in memory or in a file (history_file.h), judged by
+ * history_check.h. A history is complete: it begins when the pool is loaded and at rest, and every transaction from
+ * then on that may have had an effect is in it.
  *
- * An *item* is a cell of a record, or the record's presence (cell HISTORY_PRESENCE): insert and delete write the presence and all cells.
- * A version is the word of layout.h: EN (16 bits) over TS (48 bits). Versions of one item are ordered by TS. An absent read names the version
- * of the bucket chain that was searched: it has seen exactly the inserts and deletes of its key with a TS of at most that.
+ * An *item* is a cell of a record, or the record's presence (cell HISTORY_PRESENCE): insert and delete write the
+ * presence and all cells. A version is the word of layout.h: EN (16 bits) over TS (48 bits). Versions of one item are
+ * ordered by TS. An absent read names the version of the bucket chain that was searched: it has seen exactly the
+ * inserts and deletes of its key with a TS of at most that.
  */
 #pragma once
 
@@ -55,8 +57,8 @@ struct history_txn {
 };
 
 /*
- * The pool at rest: of each item that the history wrote, after the last transaction, and of those that it read. Or of each item that was there
- * before the first one and that the history read or wrote.
+ * The pool at rest: of each item that the history wrote, after the last transaction, and of those that it read. Or of
+ * each item that was there before the first one and that the history read or wrote.
  */
 struct history_final {
     uint32_t table_id;

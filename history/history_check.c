@@ -1,6 +1,7 @@
 /*
- * history_check.c - the course of a check: arrange, decide who takes part, walk all records, look for a cycle, say what was found. A history in
- * slices is arranged and walked slice by slice, with one graph and one worst finding for all: what was done to a record is in one of them.
+ * history_check.c - the course of a check: arrange, decide who takes part, walk all records, look for a cycle, say
+ * what was found. A history in slices is arranged and walked slice by slice, with one graph and one worst finding for
+ * all: what was done to a record is in one of them.
  */
 #include "history_check.h"
 

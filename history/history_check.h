@@ -1,9 +1,10 @@
 /*
  * history_check.h - is a history strictly serializable, and is the pool what its serial replay leaves?
  *
- * Versions are known exactly, so the dependency graph is exact (Adya 1999): for each item, ww from a version's writer to the next one's,
- * wr from a version's writer to its readers, rw from a version's readers to the next one's writer; and real time: a transaction
- * that ended before another began comes first. A cycle is a violation; its class is the weakest that it shows:
+ * Versions are known exactly, so the dependency graph is exact (Adya 1999): for each item, ww from a version's writer
+ * to the next one's, wr from a version's writer to its readers, rw from a version's readers to the next one's writer;
+ * and real time: a transaction that ended before another began comes first. A cycle is a violation; its class is the
+ * weakest that it shows:
  *
  *     G0        ww only                     dirty write
  *     G1a       a read of a version that no committed (or perhaps committed) transaction wrote
@@ -23,8 +24,8 @@
  *     absent          a key was found absent although it was there, or the reverse
  *     final           the pool at rest is not what the last versions say (a lost or an unexplained write)
  *
- * An INDETERMINATE transaction takes part only if one of its versions was read, overwritten, or is in the pool at rest; then all of its
- * versions must be there (all or nothing).
+ * An INDETERMINATE transaction takes part only if one of its versions was read, overwritten, or is in the pool at
+ * rest; then all of its versions must be there (all or nothing).
  */
 #pragma once
 
@@ -46,7 +47,10 @@ struct history_check_options {
     bool realtime; /* also real-time order: strict serializability */
     /* Reads may be older by this than real time demands: clocks of several machines. 0 within one */
     uint64_t clock_error_ns;
-    /* every transaction had ended, no node was lost: finals must match exactly (else lost nodes' locks may hide items) */
+    /*
+     * every transaction had ended, no node was lost: finals must match exactly (else lost nodes' locks may hide
+     * items)
+     */
     bool settled;
 };
 
@@ -54,8 +58,8 @@ struct history_check_options {
 NODISCARD int history_check(const struct history *history, const struct history_check_options *options,
                             struct history_verdict *verdict);
 /*
- * The same of a history whose accesses and states are in slices, and which has no ranges: the verdict is the one that it has in memory. Also SYSTEM when they
- * cannot be read back, with a text in *error.
+ * The same of a history whose accesses and states are in slices, and which has no ranges: the verdict is the one that
+ * it has in memory. Also SYSTEM when they cannot be read back, with a text in *error.
  */
 NODISCARD int history_check_slices(const struct history *history, struct history_slices *slices,
                                    const struct history_check_options *options, struct history_verdict *verdict,

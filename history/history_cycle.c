@@ -103,7 +103,10 @@ void history_cycle_components_free(struct history_cycle_components *components)
 
 /* ---- cycles of items ---- */
 
-/* From every node of a component of several; `sure`: there is a cycle to find, so that the first search may take its time. */
+/*
+ * From every node of a component of several; `sure`: there is a cycle to find, so that the first search may take its
+ * time.
+ */
 static int search_components(struct history_search *search, bool sure)
 {
     const struct history_cycle_components *components = search->components;
@@ -117,7 +120,10 @@ static int search_components(struct history_search *search, bool sure)
     return rc;
 }
 
-/* `components`: of all edges, not all of one node. The worst class first: none but ww, then ww and wr, then one rw, then any. */
+/*
+ * `components`: of all edges, not all of one node. The worst class first: none but ww, then ww and wr, then one rw,
+ * then any.
+ */
 static int cycle_of_items(struct history_search *search, const struct history_cycle_components *components)
 {
     static const uint32_t worst[] = {HISTORY_CYCLE_KIND(HISTORY_WW),
@@ -158,7 +164,10 @@ struct realtime {
     uint64_t *reach[2];
 };
 
-/* The earliest end that can be reached over edges of these kinds; and, if `behind_rw`, over one rw, from where on that holds. */
+/*
+ * The earliest end that can be reached over edges of these kinds; and, if `behind_rw`, over one rw, from where on
+ * that holds.
+ */
 static void reach_find(const struct realtime *realtime, uint32_t kinds, const uint64_t *behind_rw, uint64_t *reach)
 {
     const struct history_graph *graph = realtime->graph;

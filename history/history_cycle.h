@@ -1,4 +1,7 @@
-/* history_cycle.h - what history_cycle.c and history_search.c share: components of the graph, and a bounded search for a short way round. */
+/*
+ * history_cycle.h - what history_cycle.c and history_search.c share: components of the graph, and a bounded search
+ * for a short way round.
+ */
 #pragma once
 
 #include "history_graph.h"
@@ -6,7 +9,10 @@
 #define HISTORY_CYCLE_KIND(kind) (1u << (kind))
 #define HISTORY_CYCLE_ANY 7u
 
-/* Strongly connected components over the edges of some kinds; numbered against the order of edges: an edge never leads to a higher one. */
+/*
+ * Strongly connected components over the edges of some kinds; numbered against the order of edges: an edge never
+ * leads to a higher one.
+ */
 struct history_cycle_components {
     uint32_t *of;   /* node -> component */
     uint32_t *size; /* component -> nodes */

@@ -1,8 +1,10 @@
 /*
- * history_items.h - a history arranged by what it touched: all accesses of one record together, those of each item in the order of
- * its versions. Transactions go by their rank, which is their place in the order of ids, so that no answer depends on the order of the input.
+ * history_items.h - a history arranged by what it touched: all accesses of one record together, those of each item in
+ * the order of its versions. Transactions go by their rank, which is their place in the order of ids, so that no
+ * answer depends on the order of the input.
  *
- * history_items.c arranges; history_scan.c applies the rules of docs/history.md to one record and tells a sink what it found.
+ * history_items.c arranges; history_scan.c applies the rules of docs/history.md to one record and tells a sink what
+ * it found.
  */
 #pragma once
 
@@ -23,7 +25,10 @@ enum history_part {
     HISTORY_CERTAIN,
 };
 
-/* In the order of visits of one version: who wrote it, who meant to, who read it. What was loaded comes first, at TS 0. */
+/*
+ * In the order of visits of one version: who wrote it, who meant to, who read it. What was loaded comes first, at TS
+ * 0.
+ */
 enum history_role { HISTORY_LOADED, HISTORY_WRITES, HISTORY_MEANT, HISTORY_READING, HISTORY_AT_REST };
 
 /* One access or state of the pool, as the scan of a record meets it; sorted by `place`, then `rest`. */

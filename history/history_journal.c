@@ -1,4 +1,7 @@
-/* history_journal.c - chunks in memory, or each a mapping of a file of its own place; and the reading of a file that was left. */
+/*
+ * history_journal.c - chunks in memory, or each a mapping of a file of its own place; and the reading of a file that
+ * was left.
+ */
 #include "history_journal.h"
 
 #include "history_snapshot.h"

@@ -1,10 +1,11 @@
 /*
- * history_journal.h - what a recorder takes down while a run lasts: in memory, or in a file that is mapped, so that it outlives a process that
- * dies in whatever way.
+ * history_journal.h - what a recorder takes down while a run lasts: in memory, or in a file that is mapped, so that
+ * it outlives a process that dies in whatever way.
  *
- * A journal is made of chunks, each filled by one thread alone. What lies below a chunk's `used` is whole: a transaction is written first, then
- * `used` is raised. So what a process has put down before it dies is in the file, without a call to the system for each transaction; only a new
- * chunk costs some. The file is for this program on this machine (history_read reads it, too); docs/history.md describes the form for others.
+ * A journal is made of chunks, each filled by one thread alone. What lies below a chunk's `used` is whole: a
+ * transaction is written first, then `used` is raised. So what a process has put down before it dies is in the file,
+ * without a call to the system for each transaction; only a new chunk costs some. The file is for this program on
+ * this machine (history_read reads it, too); docs/history.md describes the form for others.
  */
 #pragma once
 
@@ -37,25 +38,31 @@ NODISCARD int history_journal_name(const char *path, char journal[HISTORY_JOURNA
 NODISCARD int history_journal_open(const char *path, const struct history *like, struct history_journal **out,
                                    struct cellar_error *error);
 /*
- * A chunk with room for `bytes` or more, larger than `last`, the one that its owner has filled (or NULL); NULL: no memory or no space. From any
- * thread.
+ * A chunk with room for `bytes` or more, larger than `last`, the one that its owner has filled (or NULL); NULL: no
+ * memory or no space. From any thread.
  */
 struct history_chunk *history_journal_chunk(struct history_journal *journal, enum history_chunk_kind kind,
                                             uint64_t bytes, const struct history_chunk *last);
-/* That much of the chunk is whole: for who reads it when this process is dead, who sees this thread's stores in their order. */
+/*
+ * That much of the chunk is whole: for who reads it when this process is dead, who sees this thread's stores in their
+ * order.
+ */
 static inline void history_journal_used(struct history_chunk *chunk, uint64_t used)
 {
     __atomic_store_n(&chunk->used, used, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what was taken back is overwritten afterwards only */
 }
 void history_journal_release(struct history_journal *journal, struct history_chunk *chunk);
-/* The file stays: its name is the caller's to remove, once what it held is elsewhere. Chunks are the caller's to release. NULL is allowed. */
+/*
+ * The file stays: its name is the caller's to remove, once what it held is elsewhere. Chunks are the caller's to
+ * release. NULL is allowed.
+ */
 void history_journal_close(struct history_journal *journal);
 
 /* Is the file at that path a journal? */
 bool history_journal_is(const char *path);
 /*
- * What a process that died left: its transactions, those that had not ended as indeterminate, and what was loaded. It has no final versions.
- * CORRUPT: no journal of this program, in one line; SYSTEM; NOMEM.
+ * What a process that died left: its transactions, those that had not ended as indeterminate, and what was loaded. It
+ * has no final versions. CORRUPT: no journal of this program, in one line; SYSTEM; NOMEM.
  */
 NODISCARD int history_journal_read(struct history *history, const char *path, struct cellar_error *error);

@@ -1,4 +1,7 @@
-/* history_line.c - the two kinds of lines of which a history has many, in exactly the form that history_write gives them. */
+/*
+ * history_line.c - the two kinds of lines of which a history has many, in exactly the form that history_write gives
+ * them.
+ */
 #include "history_line.h"
 
 #include "layout.h"

@@ -1,4 +1,7 @@
-/* history_logs.c - reads all logs on all replicas, holds each entry against its transaction, then the entries against each other. */
+/*
+ * history_logs.c - reads all logs on all replicas, holds each entry against its transaction, then the entries against
+ * each other.
+ */
 #include "history_logs.h"
 
 #include "history_digest.h"
@@ -397,7 +400,10 @@ static void versions_meet(struct logs *logs)
     }
     for (uint64_t t = 0; t < history->txn_count; t++) {
         const struct history_txn *txn = &history->txns[t];
-        /* Mode crest shows a transaction to others of its node before it is durable; then they are indeterminate with it. */
+        /*
+         * Mode crest shows a transaction to others of its node before it is durable; then they are indeterminate with
+         * it.
+         */
         if (history->no_epochs && txn->outcome == HISTORY_INDETERMINATE) continue;
         const struct history_access *insert = NULL;
         for (uint32_t i = 0; i < txn->count; i++) {

@@ -1,4 +1,7 @@
-/* history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, states of the pool once each. */
+/*
+ * history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, states
+ * of the pool once each.
+ */
 #include "history_merge.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* history_pool.c - finds the records that a history touched in the pool: a hash of them, and one walk over all slots; or all that has changed. */
+/*
+ * history_pool.c - finds the records that a history touched in the pool: a hash of them, and one walk over all slots;
+ * or all that has changed.
+ */
 #include "history_pool.h"
 
 #include "history_digest.h"

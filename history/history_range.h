@@ -1,6 +1,7 @@
 /*
- * history_range.h - ranges that transactions read, as accesses of single keys: of each key within that the history knows of and that the
- * transaction did not read itself, the range says that it was absent. Of all other keys there is nothing that could contradict it.
+ * history_range.h - ranges that transactions read, as accesses of single keys: of each key within that the history
+ * knows of and that the transaction did not read itself, the range says that it was absent. Of all other keys there
+ * is nothing that could contradict it.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * history_read.c - a history out of a file. Whoever wrote it may have been mistaken, cut short, or somebody else: types and ranges of all
- * fields are checked, their meaning is history_check's business. Fields that are not known are passed over, so that later versions of the
- * format can add some.
+ * history_read.c - a history out of a file. Whoever wrote it may have been mistaken, cut short, or somebody else:
+ * types and ranges of all fields are checked, their meaning is history_check's business. Fields that are not known
+ * are passed over, so that later versions of the format can add some.
  */
 #include "history_file.h"
 #include "history_journal.h"
@@ -157,7 +157,10 @@ static int flag_read(struct reader *reader, const json_t *object, const char *na
     return 0;
 }
 
-/* What the parts of one list's entries are: 't' table, 'k' key, 'c' cell, 'e' EN, 's' TS, 'd' digest; as in history_line.c. */
+/*
+ * What the parts of one list's entries are: 't' table, 'k' key, 'c' cell, 'e' EN, 's' TS, 'd' digest; as in
+ * history_line.c.
+ */
 struct list {
     const char *name, *parts;
     enum history_kind kind;

@@ -1,12 +1,13 @@
 /*
- * history_recorder.c - takes down what each attempt reads and writes, and keeps it when the attempt ends with a meaning.
+ * history_recorder.c - takes down what each attempt reads and writes, and keeps it when the attempt ends with a
+ * meaning.
  *
  *     begun -> fetched: READ, ABSENT as the images have them -> logging: WRITE, INSERT, DELETE over the base versions -> ended: kept
  *
- * Reads are taken down when they are fetched, because the procedure changes images afterwards; where versions are known later (mode crest) they
- * are filled in then; writes before they are logged, because the
- * apply replaces the base versions. An attempt that was about to be logged and never ended has perhaps had its effect: it is
- * kept as indeterminate.
+ * Reads are taken down when they are fetched, because the procedure changes images afterwards; where versions are
+ * known later (mode crest) they are filled in then; writes before they are logged, because the apply replaces the
+ * base versions. An attempt that was about to be logged and never ended has perhaps had its effect: it is kept as
+ * indeterminate.
  */
 #include "history_recorder.h"
 
@@ -70,7 +71,10 @@ static struct lane *lane_of(struct history_recorder *recorder, const struct txn 
     return &recorder->lanes[(txn->log.cn - config->cn_index) * per_cn + txn->log.coordinator];
 }
 
-/* Reads the clock between what this thread did before and what it does after: a store still on its way would look later than it ends. */
+/*
+ * Reads the clock between what this thread did before and what it does after: a store still on its way would look
+ * later than it ends.
+ */
 static uint64_t clock_read(const struct history_recorder *recorder, struct lane *lane, const struct txn *txn)
 {
     fence_full(&lane->fence);
@@ -116,7 +120,10 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
     }
 }
 
-/* Found there, and nothing else was asked for: by the version of the witness. Each insert and delete up to its TS has been seen, and no later one. */
+/*
+ * Found there, and nothing else was asked for: by the version of the witness. Each insert and delete up to its TS has
+ * been seen, and no later one.
+ */
 static void witness_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object)
 {
     uint32_t witness = (uint32_t)__builtin_ctz(object->implied_cells);
@@ -324,7 +331,10 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     struct history_recorder *recorder = arg;
     struct lane *lane = lane_of(recorder, txn);
 
-    /* Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. Stopped: nor whether all was applied. */
+    /*
+     * Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. Stopped: nor whether all
+     * was applied.
+     */
     bool stopped = atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
     bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));
     uint64_t end_ns = clock_read(recorder, lane, txn);

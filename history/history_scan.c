@@ -1,9 +1,10 @@
 /*
- * history_scan.c - the rules for one record: which version follows which, who read what, and whether that can be (docs/history.md).
+ * history_scan.c - the rules for one record: which version follows which, who read what, and whether that can be
+ * (docs/history.md).
  *
- * Each cell is walked from its oldest version to its newest, then the pool at rest; then the presence likewise. The same walk decides which
- * indeterminate transactions take part: where a version that only one of those can have written was seen, it is counted in, and the walk
- * is made again, until nothing changes.
+ * Each cell is walked from its oldest version to its newest, then the pool at rest; then the presence likewise. The
+ * same walk decides which indeterminate transactions take part: where a version that only one of those can have
+ * written was seen, it is counted in, and the walk is made again, until nothing changes.
  */
 #include "history_items.h"
 
@@ -84,7 +85,10 @@ static enum history_kind write_kind(const struct scan *scan, const struct histor
     return HISTORY_WRITE;
 }
 
-/* Who meant to write this version: of several the one that began last, for it cannot have found an earlier one's effect. */
+/*
+ * Who meant to write this version: of several the one that began last, for it cannot have found an earlier one's
+ * effect.
+ */
 static const struct history_visit *who_meant(const struct scan *scan, uint64_t version)
 {
     const struct history_visit *best = NULL;
@@ -144,7 +148,10 @@ static bool count_in(struct scan *scan, const struct history_visit *visit)
     return scan->changed = true;
 }
 
-/* Somebody saw this version of the cell: its writer takes part, and the one whose version that one overwrote, and so on. */
+/*
+ * Somebody saw this version of the cell: its writer takes part, and the one whose version that one overwrote, and so
+ * on.
+ */
 static bool seen(struct scan *scan, uint64_t version)
 {
     bool any = false;
@@ -223,7 +230,10 @@ static void cell_read(struct scan *scan, const struct history_visit *reader, str
     cell_value(scan, reader, scan->below);
 }
 
-/* Is what an access overwrote the version below it? An insert takes any slot, with the versions of whatever was in it. */
+/*
+ * Is what an access overwrote the version below it? An insert takes any slot, with the versions of whatever was in
+ * it.
+ */
 static void cell_over(struct scan *scan, const struct history_visit *writer, enum history_kind kind,
                       const struct loaded *loaded)
 {
@@ -287,7 +297,10 @@ static bool interrupted(const struct scan *scan, uint64_t version)
     return false;
 }
 
-/* The version of the item that the pool shows, if it may: the last one; with nodes lost, or what an interrupted one was to replace. */
+/*
+ * The version of the item that the pool shows, if it may: the last one; with nodes lost, or what an interrupted one
+ * was to replace.
+ */
 static bool final_version(const struct scan *scan, uint64_t version, const struct loaded *loaded,
                           const struct history_visit **shown)
 {
@@ -349,7 +362,10 @@ static struct loaded loaded_find(struct scan *scan)
     return (struct loaded){.known = true, .version = access_of(scan, at)->over, .witness = at};
 }
 
-/* Did somebody mean to delete the record whose last version this is? If several did, none is counted in (presence_explained). */
+/*
+ * Did somebody mean to delete the record whose last version this is? If several did, none is counted in
+ * (presence_explained).
+ */
 static bool perhaps_deleted(const struct scan *scan)
 {
     for (const struct history_visit *at = scan->first; at < scan->end; at++)
@@ -414,7 +430,10 @@ static struct presence_walk presence_begin(const struct scan *scan)
     return (struct presence_walk){access_of(scan, at)->kind == HISTORY_INSERT ? PRESENCE_NO : PRESENCE_YES, at};
 }
 
-/* Inserts or deletes, meant by indeterminate transactions, that would explain what `visit` found: the only one, and how many there are. */
+/*
+ * Inserts or deletes, meant by indeterminate transactions, that would explain what `visit` found: the only one, and
+ * how many there are.
+ */
 static uint32_t explanations(const struct scan *scan, const struct history_visit *visit, enum presence found_so,
                              const struct history_visit **only)
 {
@@ -432,7 +451,10 @@ static uint32_t explanations(const struct scan *scan, const struct history_visit
     return count;
 }
 
-/* Against what is known, somebody found the record so. Where several may be the reason nobody knows which: then none is counted in. */
+/*
+ * Against what is known, somebody found the record so. Where several may be the reason nobody knows which: then none
+ * is counted in.
+ */
 static bool presence_explained(struct scan *scan, const struct history_visit *visit, enum presence found_so)
 {
     const struct history_visit *only = NULL;

@@ -1,4 +1,7 @@
-/* history_search.c - a short way round: breadth first, from one node at a time, never longer than the best way so far. */
+/*
+ * history_search.c - a short way round: breadth first, from one node at a time, never longer than the best way so
+ * far.
+ */
 #include "history_cycle.h"
 
 #include <stdlib.h>

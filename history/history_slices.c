@@ -1,4 +1,7 @@
-/* history_slices.c - for each slice three streams in one file: accesses with the number of their transaction, finals, and what was loaded. */
+/*
+ * history_slices.c - for each slice three streams in one file: accesses with the number of their transaction, finals,
+ * and what was loaded.
+ */
 #include "history_slices.h"
 
 #include <errno.h>

@@ -1,4 +1,7 @@
-/* history_snapshot.c - of each record its key, table and number of cells, then two words a cell, in chunks of a journal; and a hash of them. */
+/*
+ * history_snapshot.c - of each record its key, table and number of cells, then two words a cell, in chunks of a
+ * journal; and a hash of them.
+ */
 #include "history_snapshot.h"
 
 #include "history_digest.h"

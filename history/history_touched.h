@@ -1,4 +1,7 @@
-/* history_touched.h - the records that a history touched, and which cells of each: whose versions are looked up in the pool. */
+/*
+ * history_touched.h - the records that a history touched, and which cells of each: whose versions are looked up in
+ * the pool.
+ */
 #pragma once
 
 #include "history.h"

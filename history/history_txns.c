@@ -1,4 +1,7 @@
-/* history_txns.c - the rules for single transactions: their writes bear their timestamp, and a coordinator runs one after the other. */
+/*
+ * history_txns.c - the rules for single transactions: their writes bear their timestamp, and a coordinator runs one
+ * after the other.
+ */
 #include "history_items.h"
 
 #include <stdlib.h>
@@ -44,7 +47,10 @@ static int turn_compare(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Nobody knows when an indeterminate one ended: its coordinator may have died, and another one of that number have come. */
+/*
+ * Nobody knows when an indeterminate one ended: its coordinator may have died, and another one of that number have
+ * come.
+ */
 int history_txns_turns(const struct history_items *items, const struct history_sink *sink)
 {
     struct turn *turns = malloc(((size_t)items->txn_count + 1) * sizeof *turns);

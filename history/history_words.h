@@ -1,4 +1,7 @@
-/* history_words.h - a verdict in words: who read and wrote which version of what, and why that cannot be. Lines that do not fit are left out whole. */
+/*
+ * history_words.h - a verdict in words: who read and wrote which version of what, and why that cannot be. Lines that
+ * do not fit are left out whole.
+ */
 #pragma once
 
 #include "history_graph.h"

@@ -57,7 +57,10 @@ struct locks_plan {
     uint64_t switch_fail_ns, switch_down_ns;
     bool loses_server; /* sim: the lock server is gone for good lose_ns into the window; nobody is told */
     uint64_t lose_ns;
-    /* Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0 of 1. */
+    /*
+     * Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0
+     * of 1.
+     */
     const char *memnodes; /* the memory node's socket or address; NULL: memory of this process */
     uint32_t process, processes;
     struct watch *watch; /* with memnodes */
@@ -114,7 +117,10 @@ double locks_jain(const uint64_t *counts, uint32_t count);
 /* Watched in plain memory, by all threads: who holds, and who called before whom. */
 struct locks_state {
     _Atomic uint32_t held; /* readers, and LOCKS_EXCLUSIVE for each writer */
-    /* By a client that has failed, or was too late to release it: if nobody has wanted it since, it is not idle at the end. */
+    /*
+     * By a client that has failed, or was too late to release it: if nobody has wanted it since, it is not idle at
+     * the end.
+     */
     _Atomic uint32_t left;
 };
 struct locks_order {
@@ -141,7 +147,10 @@ struct locks_client {
     int failed;        /* an error that ended it, */
     char reason[240];  /* ... and what it says */
     bool ended;
-    /* When compute nodes die: by hold, the lock plus 1 that it holds or waits for, and whether the monitors count it as a holder. */
+    /*
+     * When compute nodes die: by hold, the lock plus 1 that it holds or waits for, and whether the monitors count it
+     * as a holder.
+     */
     uint64_t wanted[LOCKS_TXN_MAX];
     bool counted[LOCKS_TXN_MAX];
 };
@@ -192,7 +201,10 @@ struct locks_run {
     uint64_t busy_ns[2]; /* of the NIC when the window began, and when it ended */
     struct locks_death death;
     uint32_t promises; /* of the algorithm */
-    /* Of several processes (locks_meeting.h): this one's compute nodes; the server's and the switches', too, if it hosts them. */
+    /*
+     * Of several processes (locks_meeting.h): this one's compute nodes; the server's and the switches', too, if it
+     * hosts them.
+     */
     uint32_t first_cn, own_cns;
     bool hosts;
     uint64_t states_base,
@@ -223,7 +235,10 @@ void locks_forget_grant(struct locks_client *client, uint32_t hold);
 NODISCARD int locks_death_check(const struct locks_plan *plan, struct cellar_error *error);
 void locks_death_configure(struct locks_run *run);
 NODISCARD int locks_death_start(struct locks_run *run, struct cellar_error *error);
-/* Of a switch's worker: when it is to fail, and has not; UINT64_MAX of all others. It fails in this call if its time has come. */
+/*
+ * Of a switch's worker: when it is to fail, and has not; UINT64_MAX of all others. It fails in this call if its time
+ * has come.
+ */
 uint64_t locks_death_of_switch(struct locks_worker *worker);
 bool locks_death_is_gone(const struct locks_run *run, uint32_t cn);
 /* The last thing that a worker of the dead compute node does. */

@@ -1,6 +1,6 @@
 /*
- * locks_death.c - a compute node that dies in the middle of a simulated run: who kills it, who is told when, and who takes its locks at
- * the end, so that the audit finds all locks idle.
+ * locks_death.c - a compute node that dies in the middle of a simulated run: who kills it, who is told when, and who
+ * takes its locks at the end, so that the audit finds all locks idle.
  *
  *     window: ... kill_ns: the node is fenced, nothing of it executes any more ... + detect_ns: the view says so ... end: an heir takes
  *     each lock that one of its clients held or waited for, exclusively, and gives it back

@@ -193,7 +193,10 @@ int locks_meeting_ready(struct locks_run *run, struct cellar_error *error)
     return code ? code : await_all(run, READY, true, error);
 }
 
-/* One step: what has to be told is told, what others have told is passed on to the workers. *stage: ENDED or QUIET, the next to be told. */
+/*
+ * One step: what has to be told is told, what others have told is passed on to the workers. *stage: ENDED or QUIET,
+ * the next to be told.
+ */
 static int attend_once(struct locks_run *run, uint32_t *stage, bool *told, struct cellar_error *error)
 {
     _Atomic uint32_t *mine = *stage == ENDED ? &run->active : &run->unquiet;

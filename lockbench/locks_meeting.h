@@ -1,12 +1,12 @@
 /*
- * locks_meeting.h - several `cellar bench lock` processes on the same memory node, run as one cluster: each has some of the compute nodes, the last
- * one the lock server, too. They meet in words at the end of the memory node:
+ * locks_meeting.h - several `cellar bench lock` processes on the same memory node, run as one cluster: each has some
+ * of the compute nodes, the last one the lock server, too. They meet in words at the end of the memory node:
  *
  *     joined: my plan's fingerprint ── all there, all alike ──> endpoints open ── all ready ──> run: each counts for itself
  *          -> my clients have ended ── everybody's ──> my workers have nothing left to do ── everybody's ──> counts told -> each audits all locks
  *
- * In between the threads of a process do not look there: its main thread does, once in a while. Invariant: INV-MEETING-1 a worker serves
- * others until the clients of all processes have ended and all workers are quiet.
+ * In between the threads of a process do not look there: its main thread does, once in a while. Invariant:
+ * INV-MEETING-1 a worker serves others until the clients of all processes have ended and all workers are quiet.
  */
 #pragma once
 
@@ -22,7 +22,10 @@ struct locks_meeting {
 
 /* INVALID where the plan is for no such run. */
 NODISCARD int locks_meeting_check(const struct locks_plan *plan, struct cellar_error *error);
-/* Says that this process is there, and waits for the others. EXISTS: the memory node holds an earlier run; MISMATCH: other options. */
+/*
+ * Says that this process is there, and waits for the others. EXISTS: the memory node holds an earlier run; MISMATCH:
+ * other options.
+ */
 NODISCARD int locks_meeting_join(struct locks_run *run, struct cellar_error *error);
 /* Its endpoints are open; waits until those of all are. */
 NODISCARD int locks_meeting_ready(struct locks_run *run, struct cellar_error *error);

@@ -77,7 +77,9 @@ double locks_report_after(const struct locks_report *report)
     return (double)report->result->total->after / ((double)(plan->window_ns - plan->kill_ns - plan->detect_ns) * 1e-9);
 }
 
-/* What DecLock's authors count: of acquiring, operations on the memory node. One that releases, too, is half of each. */
+/*
+ * What DecLock's authors count: of acquiring, operations on the memory node. One that releases, too, is half of each.
+ */
 static double ops_per_acquire(const struct locks_report *report)
 {
     const struct lockmgr_stats *stats = &report->result->total->stats;

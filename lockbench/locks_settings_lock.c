@@ -1,6 +1,6 @@
 /*
- * locks_settings_lock.c - options that only some locks have a use for. A run that ignored one would measure something else than its command
- * line says, so it is refused. (A capacity, leases, switches: lockmgr_check.)
+ * locks_settings_lock.c - options that only some locks have a use for. A run that ignored one would measure something
+ * else than its command line says, so it is refused. (A capacity, leases, switches: lockmgr_check.)
  */
 #include "locks_settings.h"
 

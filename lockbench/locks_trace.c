@@ -50,7 +50,10 @@ static uint64_t collect(const struct history *history, struct touch *touches)
     return count;
 }
 
-/* One for each record of each transaction, numbered; those of its own inserts are left out. Sorted by record before and after. */
+/*
+ * One for each record of each transaction, numbered; those of its own inserts are left out. Sorted by record before
+ * and after.
+ */
 static uint64_t merge(struct touch *touches, uint64_t count, uint64_t *locks)
 {
     uint64_t merged = 0, end;

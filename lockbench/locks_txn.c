@@ -136,7 +136,10 @@ static void draw_tpcc(struct locks_client *client, struct locks_txn *txn)
 #define FACILITIES 4
 #define STARTS 3 /* of a call forwarding: 0, 8 and 16 o'clock */
 
-/* The specification's skew: the bitwise or of two numbers, of which one is below a power of two that goes with the population. */
+/*
+ * The specification's skew: the bitwise or of two numbers, of which one is below a power of two that goes with the
+ * population.
+ */
 static uint64_t draw_subscriber(struct locks_client *client)
 {
     const struct locks_plan *plan = client->worker->run->plan;
@@ -158,7 +161,10 @@ static uint32_t population(uint64_t key, uint32_t least, uint32_t count)
     return set;
 }
 
-/* Rows by number: subscribers, access_info, special_facility, call_forwarding. Fewer locks than rows: some fall together. */
+/*
+ * Rows by number: subscribers, access_info, special_facility, call_forwarding. Fewer locks than rows: some fall
+ * together.
+ */
 static void add_tatp(struct locks_client *client, struct locks_txn *txn, uint64_t first, uint64_t row,
                      enum lockmgr_mode mode)
 {

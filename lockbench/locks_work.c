@@ -1,4 +1,7 @@
-/* locks_work.c - what a client does between its first lock and its last: one lock and its object, or transactions by two-phase locking. */
+/*
+ * locks_work.c - what a client does between its first lock and its last: one lock and its object, or transactions by
+ * two-phase locking.
+ */
 #include "locks_txn.h"
 
 #include "lockmgr_algorithm.h"

@@ -131,8 +131,8 @@ static struct cql_successors behind_writer(const struct cql *cql, struct cql_suc
 }
 
 /*
- * A reader that leaves is the last one if a writer stands at the head. What is missing there is a reader that never waited, or a writer
- * whose entry is on its way: known once all writers have shown themselves.
+ * A reader that leaves is the last one if a writer stands at the head. What is missing there is a reader that never
+ * waited, or a writer whose entry is on its way: known once all writers have shown themselves.
  */
 static struct cql_successors behind_reader(const struct cql *cql, struct cql_successors next, uint32_t waiting,
                                            uint32_t writers, const uint64_t *entries)

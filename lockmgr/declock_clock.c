@@ -3,8 +3,9 @@
  *
  *     word   63 ... round | 16 bits: those that entered this round ... 0
  *
- * Each node adds 1; the one that makes the number that of the living nodes begins the next round by CAS; the others poll until it has. A node
- * that does not see the end in time keeps its old zero and looks again later: a wrong time costs fairness, nothing else. DecLock, section 5.3.
+ * Each node adds 1; the one that makes the number that of the living nodes begins the next round by CAS; the others
+ * poll until it has. A node that does not see the end in time keeps its old zero and looks again later: a wrong time
+ * costs fairness, nothing else. DecLock, section 5.3.
  */
 #include "declock.h"
 

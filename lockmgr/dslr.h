@@ -89,7 +89,10 @@ NODISCARD int dslr_look(struct coro *co, struct lockmgr_hold *hold, enum dslr_tu
 bool dslr_is_late(struct lockmgr_hold *hold);
 /* Ends the turn. FENCED: it was passed over. */
 NODISCARD int dslr_leave(struct coro *co, struct lockmgr_hold *hold);
-/* Takes a ticket back whose turn is not there, if it is the newest; else, or when the turn has come, *gone stays false. */
+/*
+ * Takes a ticket back whose turn is not there, if it is the newest; else, or when the turn has come, *gone stays
+ * false.
+ */
 NODISCARD int dslr_take_back(struct coro *co, struct lockmgr_hold *hold, bool *gone);
 
 /* ---- left to the worker's tender (dslr_tend.c) ---- */

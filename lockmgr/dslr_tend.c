@@ -12,7 +12,10 @@
 #define LAST_WAIT_NS 10000 /* until the last tickets before a reset are done */
 #define LOOK_MAX_NS 100000 /* between two looks at a ghost's turn */
 
-/* A word to be cleared when all tickets that count are done: for those that came later, the word stands still until then. */
+/*
+ * A word to be cleared when all tickets that count are done: for those that came later, the word stands still until
+ * then.
+ */
 struct last_ticket {
     struct fabric_addr lock;
     uint64_t idle; /* the counters of tickets done, then */

@@ -40,7 +40,10 @@ struct fabric_switch_faults;
 #define LOCKMGR_FOREVER UINT64_MAX /* a timeout: none */
 #define LOCKMGR_SILENCE_NS 1000000000ull
 
-/* UPDATE: reads beside those that read already, and may become exclusive (lockmgr_upgrade); two of them exclude each other. */
+/*
+ * UPDATE: reads beside those that read already, and may become exclusive (lockmgr_upgrade); two of them exclude each
+ * other.
+ */
 enum lockmgr_mode { LOCKMGR_SHARED, LOCKMGR_EXCLUSIVE, LOCKMGR_UPDATE };
 
 /* What an algorithm promises: bits. Monitors of the tests hold it to each. */
@@ -108,8 +111,9 @@ struct lockmgr_config {
      */
     uint32_t server_cn, server_workers;
     /*
-     * A server or a switch that does not answer for so long, though asked again and again, counts as lost until it answers again: calls that need
-     * it end with -UNREACHABLE. 0: LOCKMGR_SILENCE_NS. (Of those algorithms that say so in docs/locks.md.)
+     * A server or a switch that does not answer for so long, though asked again and again, counts as lost until it
+     * answers again: calls that need it end with -UNREACHABLE. 0: LOCKMGR_SILENCE_NS. (Of those algorithms that say
+     * so in docs/locks.md.)
      */
     uint64_t silence_ns;
     /*
@@ -121,15 +125,22 @@ struct lockmgr_config {
     /* for requests in a switch's queues, of those algorithms that have some; 0: the algorithm's default */
     uint32_t switch_slots;
     /*
-     * Of those that tell tenants apart: so many, 0: 2. The first tenant_cns CNs are the first tenant's (0: as many as others'), the rest are
-     * dealt evenly; each may ask for tenant_rate locks a second (0: a million), or has a priority, by policy.
+     * Of those that tell tenants apart: so many, 0: 2. The first tenant_cns CNs are the first tenant's (0: as many as
+     * others'), the rest are dealt evenly; each may ask for tenant_rate locks a second (0: a million), or has a
+     * priority, by policy.
      */
     uint32_t tenants, tenant_cns;
     uint64_t tenant_rate;
-    /* Their registers are few and numbered: lock i is at first_lock + i x lock_stride, and there are lock_count. Others have no use for it. */
+    /*
+     * Their registers are few and numbered: lock i is at first_lock + i x lock_stride, and there are lock_count.
+     * Others have no use for it.
+     */
     struct fabric_addr first_lock;
     uint64_t lock_stride, lock_count;
-    /* 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0: clocks as they are */
+    /*
+     * 8 bytes, zero at first, by which CNs agree on a common time (for order among waiters of several CNs); bits 0:
+     * clocks as they are
+     */
     struct fabric_addr clock;
     struct lockmgr_view view;          /* dead may be NULL: no compute node dies */
     struct lockmgr_common_time common; /* for algorithms with LOCKMGR_CLOCKS */
@@ -150,7 +161,10 @@ enum lockmgr_time {
     LOCKMGR_TIMES
 };
 
-/* What one client has done; counters grow only. Operations are those on memory nodes: by kind, in acquire and in release. */
+/*
+ * What one client has done; counters grow only. Operations are those on memory nodes: by kind, in acquire and in
+ * release.
+ */
 struct lockmgr_stats {
     uint64_t acquires, releases; /* that ended well */
     uint64_t shared;             /* of the acquires */
@@ -170,7 +184,10 @@ struct lockmgr;
 struct lockmgr_worker;
 struct lockmgr_client;
 
-/* One lock held or waited for. The caller's, zeroed before its first use; may be used again after the release, or after an acquire that failed. */
+/*
+ * One lock held or waited for. The caller's, zeroed before its first use; may be used again after the release, or
+ * after an acquire that failed.
+ */
 struct lockmgr_hold {
     /* read-only for the caller */
     struct fabric_addr lock;
@@ -186,7 +203,10 @@ struct lockmgr_hold {
 
 /* Refuses with a message what no lock can be made from: unknown names, a capacity or a lease too small. */
 NODISCARD int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *error);
-/* Bytes of one lock, a multiple of 8; config was checked. 0: the lock has no bytes in memory nodes (it is a server's). */
+/*
+ * Bytes of one lock, a multiple of 8; config was checked. 0: the lock has no bytes in memory nodes (it is a
+ * server's).
+ */
 uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
 uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
 bool lockmgr_has_server(const char *algorithm);
@@ -199,7 +219,10 @@ const char *lockmgr_name(uint32_t i, const char **about);
 /* The i-th policy of that algorithm; NULL after the last, and of one that has none. */
 const char *lockmgr_policy_name(const char *algorithm, uint32_t i);
 
-/* The lock manager of one CN, of clients, (cn = server_cn) of servers, or of a switch. config is copied, its strings and view live on. */
+/*
+ * The lock manager of one CN, of clients, (cn = server_cn) of servers, or of a switch. config is copied, its strings
+ * and view live on.
+ */
 NODISCARD int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uint32_t cn,
                            struct lockmgr **out, struct cellar_error *error);
 /* All its workers are closed. NULL is allowed. */
@@ -213,8 +236,8 @@ void lockmgr_worker_close(struct lockmgr_worker *worker);
 struct lockmgr_client *lockmgr_client_of(struct lockmgr_worker *worker, uint32_t client, struct sched_task *task);
 
 /*
- * From now on the client's acquires ask for `slots` leases each, at most config.slots_max; 1 at first. For transactions that take long; of
- * algorithms without LOCKMGR_SLOTS nothing changes.
+ * From now on the client's acquires ask for `slots` leases each, at most config.slots_max; 1 at first. For
+ * transactions that take long; of algorithms without LOCKMGR_SLOTS nothing changes.
  */
 void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
 /*
@@ -228,8 +251,8 @@ void lockmgr_ask_slots(struct lockmgr_client *client, uint32_t slots);
 NODISCARD int lockmgr_acquire(struct coro *co, struct lockmgr_client *client, struct lockmgr_hold *hold,
                               struct fabric_addr lock, enum lockmgr_mode mode, uint64_t timeout_ns);
 /*
- * An UPDATE lock becomes exclusive, when all readers that were there before it are gone. 0: hold->mode is EXCLUSIVE (at once where UPDATE is as
- * EXCLUSIVE). -DEADLINE: it is still held for update. Others: release it.
+ * An UPDATE lock becomes exclusive, when all readers that were there before it are gone. 0: hold->mode is EXCLUSIVE
+ * (at once where UPDATE is as EXCLUSIVE). -DEADLINE: it is still held for update. Others: release it.
  */
 NODISCARD int lockmgr_upgrade(struct coro *co, struct lockmgr_hold *hold, uint64_t timeout_ns);
 /*
@@ -259,9 +282,11 @@ bool lockmgr_followed(struct coro *co, struct lockmgr_hold *hold);
  */
 bool lockmgr_deliver(struct lockmgr_worker *worker, const struct fabric_message *message);
 /*
- * Work besides the clients' (acknowledging resets, passing on what was given up, sending again), in a coroutine of its own:
+ * Work besides the clients' (acknowledging resets, passing on what was given up, sending again), in a coroutine of
+ * its own:
  *     for (;;) lockmgr_tend_wait(co, worker, lockmgr_tend(co, worker));
- * lockmgr_tend returns when to come again if nothing happens before; lockmgr_tend_wait suspends until then, or until there is something to do.
+ * lockmgr_tend returns when to come again if nothing happens before; lockmgr_tend_wait suspends until then, or until
+ * there is something to do.
  */
 uint64_t lockmgr_tend(struct coro *co, struct lockmgr_worker *worker);
 void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t until_ns);
@@ -271,8 +296,8 @@ void lockmgr_tend_wait(struct coro *co, struct lockmgr_worker *worker, uint64_t 
  */
 bool lockmgr_awaits(const struct lockmgr_worker *worker);
 /*
- * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients are done keeps its loop
- * running until this is so, and until others that it may serve are done, too.
+ * Nothing is left to do for others: give-ups have been passed on, all messages have been sent. A worker whose clients
+ * are done keeps its loop running until this is so, and until others that it may serve are done, too.
  */
 bool lockmgr_quiet(const struct lockmgr_worker *worker);
 /* The worker's own statistics: those of all its clients. */
@@ -291,9 +316,15 @@ uint64_t lockmgr_client_ops(const struct lockmgr_client *client);
  * From any thread, but halted, looked at and resumed by one at a time; `from`: its scheduler. May be called again.
  */
 void lockmgr_halt(struct lockmgr *lockmgr, struct sched *from);
-/* Halted, and it has come to rest: no call is under way, nothing is posted, and all that it knew of its locks is forgotten. */
+/*
+ * Halted, and it has come to rest: no call is under way, nothing is posted, and all that it knew of its locks is
+ * forgotten.
+ */
 bool lockmgr_rests(struct lockmgr *lockmgr);
-/* All locks are zero. Each worker begins when it has emptied its inbox of what is older (lockmgr_begin); until then it is as halted. */
+/*
+ * All locks are zero. Each worker begins when it has emptied its inbox of what is older (lockmgr_begin); until then
+ * it is as halted.
+ */
 void lockmgr_resume(struct lockmgr *lockmgr);
 /* In the worker's thread: the era that it is to begin when it has emptied its inbox; 0: none is due. */
 uint64_t lockmgr_due(const struct lockmgr_worker *worker);
@@ -306,7 +337,10 @@ void lockmgr_leave(struct lockmgr_worker *worker);
  * lockmgr_lock_bytes() of them.
  */
 NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error);
-/* Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so long. */
+/*
+ * Of a switch's worker, in its thread: it loses its registers and all packets within, and answers nothing for so
+ * long.
+ */
 void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns);
 /* The same of what a server's or a switch's worker keeps of that lock; nothing of it is under way. */
 NODISCARD int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock,

@@ -1,6 +1,7 @@
 /*
- * lockmgr_algorithm.h - what an algorithm of the table implements, and what it may use. A new one is one file, `lockmgr_NAME.c`, with one
- * `const struct lockmgr_algorithm lockmgr_algorithm_NAME`, and one line in LOCKMGR_ALGORITHMS below. lockmgr_cas.c is the shortest.
+ * lockmgr_algorithm.h - what an algorithm of the table implements, and what it may use. A new one is one file,
+ * `lockmgr_NAME.c`, with one `const struct lockmgr_algorithm lockmgr_algorithm_NAME`, and one line in
+ * LOCKMGR_ALGORITHMS below. lockmgr_cas.c is the shortest.
  */
 #pragma once
 
@@ -50,7 +51,10 @@ struct lockmgr_algorithm {
     bool times_itself; /* it fills in lockmgr_stats.times_ns; else its first operations, and the rest, are timed */
     /* Mandatory */
     uint64_t (*lock_bytes)(const struct lockmgr_config *config);
-    /* deadline_ns by the endpoint's clock. hold->lock, mode and client are set, words are zero, and it is among its client's. */
+    /*
+     * deadline_ns by the endpoint's clock. hold->lock, mode and client are set, words are zero, and it is among its
+     * client's.
+     */
     int (*acquire)(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
     int (*release)(struct coro *co, struct lockmgr_hold *hold);
     /* 0 if `bytes` show a lock without holders and waiters */
@@ -70,7 +74,10 @@ struct lockmgr_algorithm {
                     const struct lockmgr_message_wire *wire);
     uint64_t (*tend)(struct coro *co, struct lockmgr_worker *worker);
     bool (*quiet)(const struct lockmgr_worker *worker); /* see lockmgr_quiet */
-    /* All locks end, and no call is under way: what that worker, and then (from another thread) what the CN keeps of them is to be as at first. */
+    /*
+     * All locks end, and no call is under way: what that worker, and then (from another thread) what the CN keeps of
+     * them is to be as at first.
+     */
     void (*worker_forget)(struct lockmgr_worker *worker);
     void (*forget)(struct lockmgr *lockmgr);
     /* Of the lock server's workers, in place of those above. Without server_deliver the algorithm has no server. */
@@ -171,8 +178,8 @@ static inline const struct lockmgr_config *lockmgr_config_of(const struct lockmg
 #define LOCKMGR_ERA_FIRST 2         /* eras are counted from here */
 #define LOCKMGR_ERA_LEFT UINT64_MAX /* of a worker: it follows no more */
 /*
- * All locks end, or have ended and the worker has not begun again: nothing is posted any more, and nothing is waited for. A loop that neither posts nor
- * looks at the time asks for itself. (INV-LOCKMGR-5)
+ * All locks end, or have ended and the worker has not begun again: nothing is posted any more, and nothing is waited
+ * for. A loop that neither posts nor looks at the time asks for itself. (INV-LOCKMGR-5)
  */
 static inline bool lockmgr_ends(const struct lockmgr_worker *worker)
 {
@@ -199,12 +206,15 @@ NODISCARD int lockmgr_faa_word(struct coro *co, struct lockmgr_hold *hold, uint3
 NODISCARD int lockmgr_read_words(struct coro *co, struct lockmgr_hold *hold, uint32_t word, uint64_t *out,
                                  uint32_t count);
 void lockmgr_sleep(struct coro *co, struct lockmgr_client *client, uint64_t ns);
-/* To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full; UNREACHABLE: it stays so, or that node is dead. */
+/*
+ * To worker `worker` of CN `cn`: wire->magic is set. Tries again while the inbox is full; UNREACHABLE: it stays so,
+ * or that node is dead.
+ */
 NODISCARD int lockmgr_send(struct coro *co, struct lockmgr_client *client, uint32_t cn, uint32_t worker,
                            struct lockmgr_message_wire *wire);
 /*
- * The same, without suspending, from anywhere in the worker's thread. Sent again while it may have been lost, unless the receiver is dead: it
- * may come twice, and two may come in another order.
+ * The same, without suspending, from anywhere in the worker's thread. Sent again while it may have been lost, unless
+ * the receiver is dead: it may come twice, and two may come in another order.
  */
 void lockmgr_queue(struct lockmgr_worker *worker, uint32_t to_cn, uint32_t to_worker,
                    const struct lockmgr_message_wire *wire);
@@ -236,8 +246,9 @@ static inline uint64_t lockmgr_ask_again_ns(const struct lockmgr_config *config)
     return (config->silence_ns ? config->silence_ns : LOCKMGR_SILENCE_NS) / 8;
 }
 /*
- * A question of asked_ns to `who` is still without an answer. 0: ask again; -UNREACHABLE: that is lost. *silent_ns is 0 at first, and again whenever
- * it has said anything. Time in which the client itself stood still does not count: a quarter of config.silence_ns a question at most.
+ * A question of asked_ns to `who` is still without an answer. 0: ask again; -UNREACHABLE: that is lost. *silent_ns is
+ * 0 at first, and again whenever it has said anything. Time in which the client itself stood still does not count: a
+ * quarter of config.silence_ns a question at most.
  */
 NODISCARD int lockmgr_unanswered(struct lockmgr_client *client, const char *who, uint64_t asked_ns,
                                  uint64_t *silent_ns);

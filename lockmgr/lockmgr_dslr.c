@@ -1,6 +1,6 @@
 /*
- * lockmgr_dslr.c - DSLR: tickets, first come first served (dslr.h has the word and its rules), and DSLR+, DecLock's variant of it. `dslr` waits in
- * proportion to the tickets before it, `dslr+` backs off.
+ * lockmgr_dslr.c - DSLR: tickets, first come first served (dslr.h has the word and its rules), and DSLR+, DecLock's
+ * variant of it. `dslr` waits in proportion to the tickets before it, `dslr+` backs off.
  */
 #include "dslr.h"
 
@@ -96,7 +96,10 @@ static uint64_t full_wait(const struct lockmgr_hold *hold, uint32_t looks)
     return lockmgr_below(hold->client, wait_ns < most ? wait_ns : most) + 1;
 }
 
-/* Waits until full counters are cleared, and the ticket with them: it does not count. A new one now would be one too many each time. */
+/*
+ * Waits until full counters are cleared, and the ticket with them: it does not count. A new one now would be one too
+ * many each time.
+ */
 static int await_reset(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns)
 {
     uint64_t word = dslr_place(hold)->seen;
@@ -214,7 +217,9 @@ const struct lockmgr_algorithm lockmgr_algorithm_dslr = {
 
 /* ---- dslr+ ---- */
 
-/* Once in a while: many polls in vain double the bound, few halve it. The counts are never cleared (as in DecLock's). */
+/*
+ * Once in a while: many polls in vain double the bound, few halve it. The counts are never cleared (as in DecLock's).
+ */
 static void adapt(struct lockmgr_client *client)
 {
     uint64_t *words = client->words, now_ns = lockmgr_now_ns(client);

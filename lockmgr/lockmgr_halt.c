@@ -41,7 +41,10 @@ void lockmgr_halt(struct lockmgr *lockmgr, struct sched *from)
     }
 }
 
-/* An era that was ended before the worker had rested in it is rested in all the same: it may hold what it got in the one before. */
+/*
+ * An era that was ended before the worker had rested in it is rested in all the same: it may hold what it got in the
+ * one before.
+ */
 uint64_t lockmgr_rest(struct lockmgr_worker *worker)
 {
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;

@@ -1,4 +1,7 @@
-/* lockmgr_messages.c - messages between workers: sent and awaited, or left to tend; and what a worker does besides its clients' work. */
+/*
+ * lockmgr_messages.c - messages between workers: sent and awaited, or left to tend; and what a worker does besides
+ * its clients' work.
+ */
 #include "lockmgr.h"
 
 #include "lockmgr_algorithm.h"

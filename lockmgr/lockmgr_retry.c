@@ -1,10 +1,12 @@
 /*
- * lockmgr_retry.c - Retry-on-Fail: the reader-writer spin lock that DSLR's and DecLock's papers compare with (after Chung and Zamanian).
+ * lockmgr_retry.c - Retry-on-Fail: the reader-writer spin lock that DSLR's and DecLock's papers compare with (after
+ * Chung and Zamanian).
  *
  *     word 0   [63:32] the exclusive holder's client id; 0: none    [31:0] readers that hold or wait
  *
- * A reader counts itself in at once and then READs until no writer is left; a writer CASes from 0. So waiting readers are ahead of waiting
- * writers, which may starve. A writer's release is a CAS in a loop: readers that come meanwhile move the word.
+ * A reader counts itself in at once and then READs until no writer is left; a writer CASes from 0. So waiting readers
+ * are ahead of waiting writers, which may starve. A writer's release is a CAS in a loop: readers that come meanwhile
+ * move the word.
  */
 #include "lockmgr_algorithm.h"
 

@@ -1,7 +1,7 @@
 /*
- * lockmgr_rmarw.c - RMA-RW (Schmid et al., HPDC '16) as ShiftLock's evaluation has it: writers queue as in MCS, readers count themselves in
- * and out; a flag keeps readers out while writers have the lock, which they hand over so many times in a row. A reader that comes in vain
- * counts itself out again.
+ * lockmgr_rmarw.c - RMA-RW (Schmid et al., HPDC '16) as ShiftLock's evaluation has it: writers queue as in MCS,
+ * readers count themselves in and out; a flag keeps readers out while writers have the lock, which they hand over so
+ * many times in a row. A reader that comes in vain counts itself out again.
  *
  *     word 0   the last writer in the queue, as a tail (chain.h)
  *     word 1   arrived 31 | flag 1 | departed 32
@@ -20,7 +20,10 @@
 #define TOPS (1ull << 30 | 1ull << 31 | 1ull << 63)
 
 enum { TAIL, COUNTS };
-/* Payload of a grant: writers in a row before the receiver; BEGIN: it has the queue's head, but readers have the lock. */
+/*
+ * Payload of a grant: writers in a row before the receiver; BEGIN: it has the queue's head, but readers have the
+ * lock.
+ */
 #define BEGIN UINT64_MAX
 
 static uint64_t lock_bytes(const struct lockmgr_config *config) { return 2 * sizeof(uint64_t); }
@@ -82,7 +85,10 @@ static int give_up_head(struct coro *co, struct lockmgr_hold *hold, bool flagged
     return chain_leave_ghost(hold) ? -CELLAR_ERR_DEADLINE : 0;
 }
 
-/* At the queue's head: readers first; then the flag, and those that came meanwhile. 0 without *begun: there was no memory to give up with. */
+/*
+ * At the queue's head: readers first; then the flag, and those that came meanwhile. 0 without *begun: there was no
+ * memory to give up with.
+ */
 static int begin_once(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, bool *begun)
 {
     uint64_t old;

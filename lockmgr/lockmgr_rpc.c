@@ -1,4 +1,7 @@
-/* lockmgr_rpc.c - a client of the lock server: asks, waits, asks again when refused, and lets go of what it no longer wants. */
+/*
+ * lockmgr_rpc.c - a client of the lock server: asks, waits, asks again when refused, and lets go of what it no longer
+ * wants.
+ */
 #include "must.h"
 #include "plant.h"
 #include "rpc.h"

@@ -1,7 +1,8 @@
 /*
- * ncosed.h - what clients and homes of N-CoSED (lockmgr_ncosed.c) tell each other. A home has a record for each lock of which readers have left
- * that are still in the word, or a writer waits for some: of a table that is made at open and cannot overflow. Each client holds or waits for
- * locks_per_client locks at most, and has told so many times at most that it left without a home's answer that this was seen to.
+ * ncosed.h - what clients and homes of N-CoSED (lockmgr_ncosed.c) tell each other. A home has a record for each lock
+ * of which readers have left that are still in the word, or a writer waits for some: of a table that is made at open
+ * and cannot overflow. Each client holds or waits for locks_per_client locks at most, and has told so many times at
+ * most that it left without a home's answer that this was seen to.
  */
 #pragma once
 
@@ -21,7 +22,10 @@ enum { NCOSED_FROM, NCOSED_TICKET, NCOSED_COUNT };
 #define NCOSED_LOCKS_PER_CLIENT 16
 #define NCOSED_SEEN_EVERY 8 /* LEFTs of one client, to one home */
 
-/* LEFTs that one client may have sent without having been told that they were seen to: enough for each home to owe it less than an answer. */
+/*
+ * LEFTs that one client may have sent without having been told that they were seen to: enough for each home to owe it
+ * less than an answer.
+ */
 static inline uint32_t ncosed_window(const struct lockmgr_config *config)
 {
     return NCOSED_SEEN_EVERY * (config->server_workers + 1);

@@ -1,4 +1,7 @@
-/* ncosed_home.c - the home of N-CoSED's locks: counts readers that have left, grants writers that have replaced them, clears words. */
+/*
+ * ncosed_home.c - the home of N-CoSED's locks: counts readers that have left, grants writers that have replaced them,
+ * clears words.
+ */
 #include "must.h"
 #include "ncosed.h"
 #include "plant.h"

@@ -1,6 +1,6 @@
 /*
- * netchain_switch.c - the program of NetChain's switches: one pass a packet, two registers in it, one of them the lock's. Its ALU compares
- * the holder with `from` and with `to`, or (a replica) the sequence number.
+ * netchain_switch.c - the program of NetChain's switches: one pass a packet, two registers in it, one of them the
+ * lock's. Its ALU compares the holder with `from` and with `to`, or (a replica) the sequence number.
  */
 #include "netchain.h"
 

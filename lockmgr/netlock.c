@@ -207,7 +207,10 @@ static int confirm(struct coro *co, struct lockmgr_hold *hold)
     uint64_t young_ns = netlock_lease_ns(lockmgr_config_of(hold)) / BELIEVE_PART;
     if (PLANT(netlock_lease_from_grant)) return 0;
     for (uint32_t tries = 0;; tries++) {
-        /* Where answers take long, three eighths of a lease have to do: half of one that is left is enough to hold it. */
+        /*
+         * Where answers take long, three eighths of a lease have to do: half of one that is left is enough to hold
+         * it.
+         */
         uint64_t most_ns = tries < BELIEVE_TRIES ? young_ns : young_ns * BELIEVE_LATE;
         if (lockmgr_now_ns(hold->client) - want_of(hold)->since_ns <= most_ns) return 0;
         hold->client->stats.retries++;
@@ -288,8 +291,9 @@ static void give_back(struct lockmgr_worker *worker, const struct netlock_packet
 }
 
 /*
- * Others may have had it since the lease was over, not before: clocks run an eighth too fast or too slow, at most. The switch is not asked whether
- * they have: a copy of the request, come twice or sent again, may have been granted in that slot since, under the same number.
+ * Others may have had it since the lease was over, not before: clocks run an eighth too fast or too slow, at most.
+ * The switch is not asked whether they have: a copy of the request, come twice or sent again, may have been granted
+ * in that slot since, under the same number.
  */
 static int release(struct coro *co, struct lockmgr_hold *hold)
 {

@@ -1,9 +1,9 @@
 /*
  * netlock_memory.h - which locks get how many of the switch's slots (NetLock's section 4.3), and where.
  *
- * A lock with a queue of s slots, asked for r times a second by c clients at once at most, has s / c of its requests in the switch at the
- * worst. What is served there, the sum of r s / c, is greatest when slots go to the locks with the greatest r / c first: a fractional
- * knapsack.
+ * A lock with a queue of s slots, asked for r times a second by c clients at once at most, has s / c of its requests
+ * in the switch at the worst. What is served there, the sum of r s / c, is greatest when slots go to the locks with
+ * the greatest r / c first: a fractional knapsack.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct netlock_demand {
 };
 
 /*
- * Deals `slots` to the locks; none gets more than its contention, and none fewer than `least` but none at all. Of equals the first one is
- * served first.
+ * Deals `slots` to the locks; none gets more than its contention, and none fewer than `least` but none at all. Of
+ * equals the first one is served first.
  */
 void netlock_deal_slots(struct netlock_demand **demands, uint32_t count, uint32_t slots, uint32_t least);
 

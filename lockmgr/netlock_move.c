@@ -300,7 +300,10 @@ static void collect(struct lockmgr_worker *worker)
         }
 }
 
-/* Out of the switch: for good; or to come back with more room, where so much does not fit that it is worth the two moves. */
+/*
+ * Out of the switch: for good; or to come back with more room, where so much does not fit that it is worth the two
+ * moves.
+ */
 static bool leaves(const struct netlock_lock *lock)
 {
     uint32_t wanted = lock->demand.slots;

@@ -1,4 +1,7 @@
-/* netlock_node.c - NetLock's program on a programmable switch: messages to packets and back, the control plane's turns. */
+/*
+ * netlock_node.c - NetLock's program on a programmable switch: messages to packets and back, the control plane's
+ * turns.
+ */
 #include "must.h"
 #include "netlock.h"
 

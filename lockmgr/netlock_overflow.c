@@ -1,13 +1,14 @@
 /*
- * netlock_overflow.c - q2: requests that the switch has numbered and passed on while its queue, q1, was full, or others waited here. They
- * go back in the order of their numbers, as many as the switch says it has room for.
+ * netlock_overflow.c - q2: requests that the switch has numbered and passed on while its queue, q1, was full, or
+ * others waited here. They go back in the order of their numbers, as many as the switch says it has room for.
  *
  *     switch   ... returned | room for `free` more           NOTIFY: returned, sent, free; when q1 is empty, or asked
  *     server        over:   [ r+1 ] [ r+2 ] ... [ sent ]     PUSH each with its number and that of the one before
  *
- * The switch takes a push only if it has the one before: it may come twice or be lost, and then comes again from `returned` on. Since what
- * is free only grows while the server alone fills it, an old NOTIFY allows too little, never too much. What was lost on its way here is
- * passed over after a while; if it comes after that, it counts as lost, and its client asks again.
+ * The switch takes a push only if it has the one before: it may come twice or be lost, and then comes again from
+ * `returned` on. Since what is free only grows while the server alone fills it, an old NOTIFY allows too little,
+ * never too much. What was lost on its way here is passed over after a while; if it comes after that, it counts as
+ * lost, and its client asks again.
  */
 #include "must.h"
 #include "netlock.h"

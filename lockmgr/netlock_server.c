@@ -1,6 +1,6 @@
 /*
- * netlock_server.c - NetLock's lock server: the locks that it grants itself, their queues, holders and leases. Each worker looks after the
- * locks whose number falls to it, and after a part of the switch's slots.
+ * netlock_server.c - NetLock's lock server: the locks that it grants itself, their queues, holders and leases. Each
+ * worker looks after the locks whose number falls to it, and after a part of the switch's slots.
  */
 #include "must.h"
 #include "netlock.h"

@@ -130,8 +130,8 @@ void netlock_switch_restart(struct netlock_switch *sw, uint32_t incarnation);
 void netlock_switch_pass(struct netlock_switch *sw, const struct netlock_packet *packet, uint64_t now_ns,
                          struct netlock_out *out);
 /*
- * The control plane: PREPARE, INSTALL, CLOSE, each again as often as it comes; the answer, if any, is in *out. client: the server's worker,
- * which numbers its moves from 1. incarnation: the switch's, else the packet is void.
+ * The control plane: PREPARE, INSTALL, CLOSE, each again as often as it comes; the answer, if any, is in *out.
+ * client: the server's worker, which numbers its moves from 1. incarnation: the switch's, else the packet is void.
  */
 void netlock_switch_control(struct netlock_switch *sw, const struct netlock_packet *packet, struct netlock_out *out);
 /*

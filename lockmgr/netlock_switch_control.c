@@ -1,4 +1,7 @@
-/* netlock_switch_control.c - the switch's control plane: which locks are in its table and where their slots are; leases that run out. */
+/*
+ * netlock_switch_control.c - the switch's control plane: which locks are in its table and where their slots are;
+ * leases that run out.
+ */
 #include "lockmgr.h"
 #include "netlock_switch_internal.h"
 #include "plant.h"
@@ -218,8 +221,8 @@ static bool drained(const struct netlock_switch *sw, const struct netlock_entry 
 }
 
 /*
- * No request enters the queue any more; packets that still come round stand for the time that hardware would have to wait. True when 
- * the last one has left it, and the lock is gone from the table.
+ * No request enters the queue any more; packets that still come round stand for the time that hardware would have to
+ * wait. True when the last one has left it, and the lock is gone from the table.
  */
 static bool remove_drained(struct netlock_switch *sw, const struct netlock_packet *packet)
 {

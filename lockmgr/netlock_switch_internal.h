@@ -1,12 +1,15 @@
-/* netlock_switch_internal.h - the switch's register arrays and its table of locks: what its data plane and its control plane share. */
+/*
+ * netlock_switch_internal.h - the switch's register arrays and its table of locks: what its data plane and its
+ * control plane share.
+ */
 #pragma once
 
 #include "must.h"
 #include "netlock_switch.h"
 
 /*
- * X(array, stage, of what): an array of that name for each priority (LOCKS), or one (LOCK: by lock; SLOT, TENANT). A stage has four arrays
- * at most; a later one may depend on an earlier one, never the other way.
+ * X(array, stage, of what): an array of that name for each priority (LOCKS), or one (LOCK: by lock; SLOT, TENANT). A
+ * stage has four arrays at most; a later one may depend on an earlier one, never the other way.
  */
 #define NETLOCK_ARRAYS(X)                                                                                              \
     X(METER, 0, TENANT)     /* ns at which it has used up what it has asked for */                                     \

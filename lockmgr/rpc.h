@@ -17,7 +17,10 @@
 
 enum rpc_policy { RPC_FIFO, RPC_REORDER, RPC_TRY };
 
-/* words[0]: the client's id; words[1]: its ticket; words[2]: of an ACQUIRE, enum lockmgr_mode; of a GRANT, did it wait? */
+/*
+ * words[0]: the client's id; words[1]: its ticket; words[2]: of an ACQUIRE, enum lockmgr_mode; of a GRANT, did it
+ * wait?
+ */
 /* QUEUED: of an ACQUIRE that has come before, and waits. */
 enum rpc_kind { RPC_ACQUIRE = 1, RPC_RELEASE, RPC_GRANT, RPC_REFUSED, RPC_QUEUED };
 

@@ -1,6 +1,7 @@
 /*
- * rpc_server.c - the lock server's side: for each lock a list of requests, those that hold in front of those that wait. A worker owns the
- * locks whose address is its; what limits it is its CPU, which a request costs as much as an access to a record.
+ * rpc_server.c - the lock server's side: for each lock a list of requests, those that hold in front of those that
+ * wait. A worker owns the locks whose address is its; what limits it is its CPU, which a request costs as much as an
+ * access to a record.
  */
 #include "must.h"
 #include "plant.h"

@@ -1,8 +1,9 @@
 /*
- * shiftlock.c - ShiftLock: writers queue up and hand the lock over by messages, readers are counted; after some writers in a row,
- * and after the last one, the epoch flips and lets all waiting readers in (ShiftLock, FAST '25, sections 3.3 to 3.5). docs/locks.md has the
- * drawing, and where this differs from the paper: `released` counts readers only, and `beat` the writers, so that a handover and its atomic
- * travel side by side; the era stands beside them and says which reset a word has seen.
+ * shiftlock.c - ShiftLock: writers queue up and hand the lock over by messages, readers are counted; after some
+ * writers in a row, and after the last one, the epoch flips and lets all waiting readers in (ShiftLock, FAST '25,
+ * sections 3.3 to 3.5). docs/locks.md has the drawing, and where this differs from the paper: `released` counts
+ * readers only, and `beat` the writers, so that a handover and its atomic travel side by side; the era stands beside
+ * them and says which reset a word has seen.
  */
 #include "shiftlock.h"
 
@@ -133,7 +134,9 @@ static int notify_predecessor(struct lockmgr_hold *hold, uint64_t tail)
 
 enum outcome { HELD, AGAIN, WAIT };
 
-/* Until the lock is not frozen any more: by a message, or because the entry shows it. False: the deadline came first. */
+/*
+ * Until the lock is not frozen any more: by a message, or because the entry shows it. False: the deadline came first.
+ */
 static bool await_thaw(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns, int *code)
 {
     struct lockmgr_client *client = hold->client;

@@ -1,5 +1,6 @@
 /*
- * shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. docs/locks.md draws it.
+ * shiftlock.h - what the files of ShiftLock share: the entry's fields, messages, a worker's state. docs/locks.md
+ * draws it.
  *
  *     word 0   epoch 1 | readers 23 | tail 40: client 24, ticket 16        word 1   released 40 | beat 8 | era 16
  */
@@ -84,7 +85,10 @@ struct shiftlock_watch {
     uint64_t word, epoch, since_ns, asked_ns;
 };
 
-/* A writer's place whose client has given up, or has released and waits no longer for its successor: tend passes it on. */
+/*
+ * A writer's place whose client has given up, or has released and waits no longer for its successor: tend passes it
+ * on.
+ */
 struct shiftlock_ghost {
     struct shiftlock_ghost *next;
     struct fabric_addr lock;

@@ -1,11 +1,12 @@
 /*
- * shiftlock_recovery.c - what a worker does for ShiftLock besides its clients' own acquires and releases: messages, places whose
- * clients have given up, locks that stand still, and the worker's half of a reset.
+ * shiftlock_recovery.c - what a worker does for ShiftLock besides its clients' own acquires and releases: messages,
+ * places whose clients have given up, locks that stand still, and the worker's half of a reset.
  *
- * The server resets a lock only after each living worker has answered FROZEN: from its FREEZE on, a worker takes no lock of that era any more
- * (whatever an operation that was under way brings back), and it answers when none of its clients holds the lock. So no holder is left,
- * and no release is under way that would count in the new era: without this a late reader's FAA would take a reader off that a later
- * writer must wait for. A compute node that is dead and fenced need not answer.
+ * The server resets a lock only after each living worker has answered FROZEN: from its FREEZE on, a worker takes no
+ * lock of that era any more (whatever an operation that was under way brings back), and it answers when none of its
+ * clients holds the lock. So no holder is left, and no release is under way that would count in the new era: without
+ * this a late reader's FAA would take a reader off that a later writer must wait for. A compute node that is dead and
+ * fenced need not answer.
  */
 #include "shiftlock.h"
 

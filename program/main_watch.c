@@ -57,7 +57,10 @@ static void wipe(struct main_watch *self)
     self->drawn = false;
 }
 
-/* A line that is wider would wrap, and not be wiped. Each character takes one column: none of those that are drawn takes two. */
+/*
+ * A line that is wider would wrap, and not be wiped. Each character takes one column: none of those that are drawn
+ * takes two.
+ */
 static void cut_to_terminal(char *line)
 {
     struct winsize size = {0};

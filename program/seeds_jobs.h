@@ -1,8 +1,8 @@
 /*
  * seeds_jobs.h - runs many seeds in child processes, so that one that crashes or hangs is a verdict and not the end.
  *
- * Seeds are handed out in ascending order. The first that fails ends the run (unless told to keep going) as soon as those before it are done, so
- * which seed is reported does not depend on how many processes there are.
+ * Seeds are handed out in ascending order. The first that fails ends the run (unless told to keep going) as soon as
+ * those before it are done, so which seed is reported does not depend on how many processes there are.
  */
 #pragma once
 

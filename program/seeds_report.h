@@ -1,4 +1,7 @@
-/* seeds_report.h - what `cellar sim` says: a line while it runs, each failure in words with the line that replays it, and a summary. */
+/*
+ * seeds_report.h - what `cellar sim` says: a line while it runs, each failure in words with the line that replays it,
+ * and a summary.
+ */
 #pragma once
 
 #include "seeds_jobs.h"

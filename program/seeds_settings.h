@@ -1,5 +1,6 @@
 /*
- * seeds_settings.h - what `cellar sim` was asked to do: which seeds, what of their plans is fixed, and how to go about it.
+ * seeds_settings.h - what `cellar sim` was asked to do: which seeds, what of their plans is fixed, and how to go
+ * about it.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * sim_cells.c - the workload "cells": random transactions over a few hot records, made to meet each other in every way that the engine
- * knows: reads, writes, both, blind writes, several blocks, absent keys, inserts, deletes, used slots, refused declarations, user aborts.
+ * sim_cells.c - the workload "cells": random transactions over a few hot records, made to meet each other in every
+ * way that the engine knows: reads, writes, both, blind writes, several blocks, absent keys, inserts, deletes, used
+ * slots, refused declarations, user aborts.
  *
  * A value says by whom, for which cell and after which reads it was written: a torn or misplaced one shows by itself.
  */
@@ -271,7 +272,10 @@ static void draw_access_cells(const struct cells_table *table, struct prng *prng
     if (access->kind == CELLS_MIXED) access->write = others;
 }
 
-/* An access to a record that the transaction does not use yet, or to other cells of it; now and then to the same, which is refused. */
+/*
+ * An access to a record that the transaction does not use yet, or to other cells of it; now and then to the same,
+ * which is refused.
+ */
 static void draw_access(const struct cells *cells, struct prng *prng, struct cells_txn *txn)
 {
     struct cells_access access = {.kind = draw_kind(cells, prng)};

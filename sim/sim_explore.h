@@ -1,9 +1,11 @@
 /*
- * sim_explore.h - runs a scenario under every schedule, up to a bound: a stateless depth-first search over the simulator's choices.
+ * sim_explore.h - runs a scenario under every schedule, up to a bound: a stateless depth-first search over the
+ * simulator's choices.
  *
- * The scenario builds everything anew, runs once, and asks the given chooser at each choice. It must behave the same whenever
- * the chooser answers the same. Candidate 0, the one that time alone would pick, is free; every other answer is a preemption
- * and their number is bounded: few preemptions find most races, and the bound is what makes the search end.
+ * The scenario builds everything anew, runs once, and asks the given chooser at each choice. It must behave the same
+ * whenever the chooser answers the same. Candidate 0, the one that time alone would pick, is free; every other answer
+ * is a preemption and their number is bounded: few preemptions find most races, and the bound is what makes the
+ * search end.
  *
  * A failing schedule is reported as text, "12:1 40:3": at the 12th choice (counted from 0) candidate 1, at the 40th
  * candidate 3, else candidate 0. sim_explore_replay runs it again.
@@ -37,13 +39,18 @@ struct sim_explore_result {
     char failing[SIM_EXPLORE_TEXT_BYTES]; /* its choices */
 };
 
-/* Stops at the first failing schedule. Returns 0 when none failed, else -CELLAR_ERR_CORRUPT; -INVALID for a bad configuration. */
+/*
+ * Stops at the first failing schedule. Returns 0 when none failed, else -CELLAR_ERR_CORRUPT; -INVALID for a bad
+ * configuration.
+ */
 int sim_explore_run(const struct sim_explore_config *config, struct sim_explore_result *result);
 /*
- * Where the tree is too large: runs `schedules` random ones, each with up to max_preemptions preemptions at random choices. All
- * follows from the seed. Returns as sim_explore_run does; never complete.
+ * Where the tree is too large: runs `schedules` random ones, each with up to max_preemptions preemptions at random
+ * choices. All follows from the seed. Returns as sim_explore_run does; never complete.
  */
 int sim_explore_sample(const struct sim_explore_config *config, uint64_t seed, uint64_t schedules,
                        struct sim_explore_result *result);
-/* Runs one schedule, given as in `failing`. Returns as sim_explore_run does; -INVALID when `choices` is no such text. */
+/*
+ * Runs one schedule, given as in `failing`. Returns as sim_explore_run does; -INVALID when `choices` is no such text.
+ */
 int sim_explore_replay(const struct sim_explore_config *config, const char *choices, struct sim_explore_result *result);

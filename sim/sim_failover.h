@@ -1,6 +1,6 @@
 /*
- * sim_failover.h - what a simulated world does about lost memory nodes: agents of the compute nodes find out and let backups take over (agent.h);
- * after a while somebody brings a fresh node, and a client asks for it to be filled.
+ * sim_failover.h - what a simulated world does about lost memory nodes: agents of the compute nodes find out and let
+ * backups take over (agent.h); after a while somebody brings a fresh node, and a client asks for it to be filled.
  */
 #pragma once
 

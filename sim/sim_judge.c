@@ -1,16 +1,18 @@
 /*
  * sim_judge.c - what a simulated run proves, and what it does not.
  *
- * The rule about losses, in one place. A crashed or fenced compute node, and one that stopped of itself because it cannot know what became of
- * its log, is recovered by one that is there (sim_recover.h); what it was told last is void, and its transactions had their effect or not. Nobody
- * can recover it when none is left, or when a memory node is lost, which takes its part of the pool with it. So:
+ * The rule about losses, in one place. A crashed or fenced compute node, and one that stopped of itself because it
+ * cannot know what became of its log, is recovered by one that is there (sim_recover.h); what it was told last is
+ * void, and its transactions had their effect or not. Nobody can recover it when none is left, or when a memory node
+ * is lost, which takes its part of the pool with it. So:
  *
  *     nobody lost, or all recovered
  *                          every call of who is there ends with a conclusion once all is healed (progress); the history must explain the
  *                          pool exactly; audit and logs must hold, and the workload's own check where every client was told the truth
- *     a compute node left  calls of the others end, by their deadline if they wait for a lock that it left; no other locks may be left
- *                          (sim_judge_locks.h); the history must be serializable as far as it is known; in mode crest the pool may lack any
- *                          of its commits, which are in its log alone; in mode ford it may have what is to be undone
+ *     a compute node left  calls of the others end, by their deadline if they wait for a lock that it left; no other
+ *                          locks may be left (sim_judge_locks.h); the history must be serializable as far as it is
+ *                          known; in mode crest the pool may lack any of its commits, which are in its log alone; in
+ *                          mode ford it may have what is to be undone
  *     a memory node lost   likewise, and its part of the pool cannot be read
  */
 #include "history_file.h"
@@ -92,13 +94,19 @@ bool sim_judge_concluded(const struct sim_state *state, int code)
            code == -CELLAR_ERR_USER_ABORT;
 }
 
-/* Do locks of mode 2pl end with their holder? Those that do not stay when its compute node has stopped of itself, recovered or not. */
+/*
+ * Do locks of mode 2pl end with their holder? Those that do not stay when its compute node has stopped of itself,
+ * recovered or not.
+ */
 static bool locks_outlive(const struct sim_plan *plan)
 {
     return !mode_of(plan->cc)->locks || twopl_recovers(plan->lock);
 }
 
-/* Once all is healed only a lost memory node does not answer, and only a lost node's lock is never freed (sim_judge_locks.h). */
+/*
+ * Once all is healed only a lost memory node does not answer, and only a lost node's lock is never freed
+ * (sim_judge_locks.h).
+ */
 static bool excused(const struct sim_state *state, uint32_t cn, int code)
 {
     if (code == -CELLAR_ERR_FENCED) return sim_judge_cn_lost(state, cn);
@@ -230,7 +238,10 @@ static int judge_logs(struct sim_state *state)
 
 /* ---- at rest: compute nodes, and the pool ---- */
 
-/* A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that it used. */
+/*
+ * A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that
+ * it used.
+ */
 void sim_judge_caches(struct sim_state *state)
 {
     const struct mode *mode = mode_of(state->plan->cc);

@@ -1,4 +1,7 @@
-/* sim_load.c - the whole workloads (tpcc, smallbank, ycsb) as loads of a simulated run, through the contract of workload.h. */
+/*
+ * sim_load.c - the whole workloads (tpcc, smallbank, ycsb) as loads of a simulated run, through the contract of
+ * workload.h.
+ */
 #include "sim_load.h"
 
 #include "prng.h"

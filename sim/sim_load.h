@@ -1,6 +1,6 @@
 /*
- * sim_load.h - what the clients of a simulated run do: transactions that follow from (seed, client, index) alone, so that leaving one
- * out changes none of the others, and a check of what they leave behind.
+ * sim_load.h - what the clients of a simulated run do: transactions that follow from (seed, client, index) alone, so
+ * that leaving one out changes none of the others, and a check of what they leave behind.
  */
 #pragma once
 

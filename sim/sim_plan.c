@@ -125,7 +125,10 @@ static const struct workload *workload_of(const struct sim_plan *plan)
 /* Of one memory node's area: spares and the seal (storage/layout.h). */
 static uint64_t chunks_aside(const struct sim_plan *plan) { return 1 + (plan->cns + plan->mns) / plan->mns; }
 
-/* Chunks of one memory node's primary area that the run needs at least: what is set aside, logs, indexes, and what is loaded. */
+/*
+ * Chunks of one memory node's primary area that the run needs at least: what is set aside, logs, indexes, and what is
+ * loaded.
+ */
 static uint64_t chunks_least(const struct sim_plan *plan)
 {
     uint64_t per_cn = (plan->threads * plan->coros + plan->mns - 1) / plan->mns;
@@ -138,7 +141,10 @@ static uint64_t chunks_least(const struct sim_plan *plan)
     return chunks;
 }
 
-/* Every worker takes chunks of its own for the records that it inserts: with few to spare some inserts find the pool FULL. */
+/*
+ * Every worker takes chunks of its own for the records that it inserts: with few to spare some inserts find the pool
+ * FULL.
+ */
 static void draw_memory(struct sim_plan *plan, struct prng *prng)
 {
     static const uint32_t logs[] = {64, 64, 80, 128, 256}, spare[] = {0, 1, 2, 4, 16, 64, 256};
@@ -172,7 +178,10 @@ static bool loses_node(enum fabric_sim_fault_kind kind)
            kind == FABRIC_SIM_FAULT_mn_crash;
 }
 
-/* Half of the kinds, each at a rate of its own; in half of the runs nobody is lost, and so nothing is hidden from the checkers. */
+/*
+ * Half of the kinds, each at a rate of its own; in half of the runs nobody is lost, and so nothing is hidden from the
+ * checkers.
+ */
 static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
     static const double rates[] = {1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2};
@@ -232,9 +241,10 @@ static const char *workload_draw(uint64_t seed)
 static bool clocks_trusted(const struct sim_plan *plan) { return strcmp(plan->lock, "drtm") == 0; }
 
 /*
- * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it, which only its backups are told of. Whoever cannot tell whether he holds a lock stops, and leaves
- * it locked: of a lock that does not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and wait until he is
- * recovered: by leases, since clients who are told of a loss recover between their transactions.
+ * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it, which only its
+ * backups are told of. Whoever cannot tell whether he holds a lock stops, and leaves it locked: of a lock that does
+ * not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and
+ * wait until he is recovered: by leases, since clients who are told of a loss recover between their transactions.
  */
 static bool outlived(const struct sim_plan *plan, uint32_t kind)
 {
@@ -261,15 +271,18 @@ static void draw_lock(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     for (uint32_t kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (!(fixed & SIM_FIXED_FAULTS) && !outlived(plan, kind)) plan->faults.rate[kind] = 0;
     if (!(fixed & SIM_FIXED_LEASE) && !twopl_recovers(plan->lock)) plan->lease_ns = 0;
-    /* By priorities a crowd that polls goes before who holds, for up to a millisecond at each of his steps: then no call ends in time, which tells nothing. */
+    /*
+     * By priorities a crowd that polls goes before who holds, for up to a millisecond at each of his steps: then no
+     * call ends in time, which tells nothing.
+     */
     bool polls = strcmp(plan->lock, "dslr") == 0 || strcmp(plan->lock, "shiftlock") == 0;
     if (!(fixed & SIM_FIXED_SCHEDULE) && polls && plan->schedule == SIM_SCHEDULE_PCT)
         plan->schedule = SIM_SCHEDULE_RANDOM;
 }
 
 /*
- * Its draw is the last of its stream, so that the other rivals stay what they were. Not every lock bears all faults, leases and numbers of clients
- * (lock_check): where one of them is fixed, the mode is run when it is asked for only.
+ * Its draw is the last of its stream, so that the other rivals stay what they were. Not every lock bears all faults,
+ * leases and numbers of clients (lock_check): where one of them is fixed, the mode is run when it is asked for only.
  */
 static bool is_twopl(struct prng *rivals, uint32_t fixed)
 {

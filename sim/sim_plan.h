@@ -1,10 +1,12 @@
 /*
- * sim_plan.h - one simulated run as data: cluster, workload, schedule and faults, all drawn from a seed, none of them hidden.
+ * sim_plan.h - one simulated run as data: cluster, workload, schedule and faults, all drawn from a seed, none of them
+ * hidden.
  *
  *     seed + what the user fixed -> plan -> sim_run -> verdict -> (failed) sim_shrink -> smaller plan -> one line that replays it
  *
- * Swarm testing: each seed draws which faults are on and how often, the shape of the cluster, skew, sizes, the schedule; so that runs differ
- * in kind and not just in luck. What the user names on the command line is fixed and everything else still follows from the seed.
+ * Swarm testing: each seed draws which faults are on and how often, the shape of the cluster, skew, sizes, the
+ * schedule; so that runs differ in kind and not just in luck. What the user names on the command line is fixed and
+ * everything else still follows from the seed.
  */
 #pragma once
 
@@ -93,8 +95,10 @@ enum sim_fixed {
 /* The workloads, NULL-terminated. */
 extern const char *const sim_plan_workloads[];
 
-/* Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed; but for mode `2pl`, which stays out where a part is fixed that
- * its lock may not bear. */
+/*
+ * Fills in all that `fixed` leaves open. The same seed draws the same, whatever else is fixed; but for mode `2pl`,
+ * which stays out where a part is fixed that its lock may not bear.
+ */
 void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed);
 /* INVALID with one clear line where parts do not fit together. */
 NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error);
@@ -102,7 +106,10 @@ NODISCARD int sim_plan_check(const struct sim_plan *plan, struct cellar_error *e
 void sim_plan_print(const struct sim_plan *plan, uint32_t fixed, FILE *out);
 const char *sim_plan_schedule_name(enum sim_schedule schedule);
 const char *sim_plan_reopen_name(enum sim_reopen reopen);
-/* "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5,reorder": without a number all of them. */
+/*
+ * "0-5,9": sorted numbers, and back. The text of the faults is "cn_crash:0,delay:3-5,reorder": without a number all
+ * of them.
+ */
 NODISCARD int sim_plan_drop_txns(struct sim_plan *plan, const char *text, struct cellar_error *error);
 NODISCARD int sim_plan_drop_faults(struct sim_plan *plan, const char *text, struct cellar_error *error);
 

@@ -1,5 +1,6 @@
 /*
- * sim_programs.h - scenarios by rule: every pair of small programs in every place where they can meet, and triples of them in a ring.
+ * sim_programs.h - scenarios by rule: every pair of small programs in every place where they can meet, and triples of
+ * them in a ring.
  *
  * A program has a first item and, if it works in two blocks, a second one. Two programs meet
  *
@@ -8,8 +9,9 @@
  *     other_record   on two records whose keys lie in different buckets, crosswise
  *     same_bucket    likewise, the keys in one bucket
  *
- * and three of them in a ring of three cells or records (the second item of each is the first one of the next), or on one item. Left out is
- * what would be the same again: records have no presence per cell, and a bucket matters only to who asks for presence.
+ * and three of them in a ring of three cells or records (the second item of each is the first one of the next), or on
+ * one item. Left out is what would be the same again: records have no presence per cell, and a bucket matters only to
+ * who asks for presence.
  */
 #pragma once
 

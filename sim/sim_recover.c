@@ -42,7 +42,10 @@ void sim_recover_judge_stop(struct sim_state *state)
                        (unsigned long long)state->report->stop_ns / 1000);
 }
 
-/* With leases the time runs until somebody wanted what the lost one had locked, too, which may be never: there stops are judged. */
+/*
+ * With leases the time runs until somebody wanted what the lost one had locked, too, which may be never: there stops
+ * are judged.
+ */
 static void note(struct sim_state *state, uint32_t cn, uint64_t lost_ns, uint64_t now_ns)
 {
     struct sim_report *report = state->report;
@@ -72,7 +75,10 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
     state->recoverers[cn] = coordinator->worker->cn + 1;
     int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
-    /* Its own node is lost, somebody else is quicker, or a memory node does not answer: then it waits for another one. */
+    /*
+     * Its own node is lost, somebody else is quicker, or a memory node does not answer: then it waits for another
+     * one.
+     */
     if (code == 0 || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_UNREACHABLE)
         return;
     if (!sim_judge_cn_lost(state, coordinator->worker->cn))

@@ -1,9 +1,10 @@
 /*
- * sim_recover.h - who recovers whom in a simulated run: any client, before its next transaction, whoever is lost and not being recovered by a compute
- * node that is there. The run knows who is lost; in place of that a real cluster has an operator.
+ * sim_recover.h - who recovers whom in a simulated run: any client, before its next transaction, whoever is lost and
+ * not being recovered by a compute node that is there. The run knows who is lost; in place of that a real cluster has
+ * an operator.
  *
- * Where compute nodes have leases nobody says anything while clients run: they find out (vigil.h), and only what nobody has met is recovered
- * between the phases.
+ * Where compute nodes have leases nobody says anything while clients run: they find out (vigil.h), and only what
+ * nobody has met is recovered between the phases.
  */
 #pragma once
 

@@ -5,7 +5,10 @@
 
 #include <string.h>
 
-/* Nothing that was left can be read where an area has no memory node; that a lost one's backups take over at an opening is for test/fault/test_restart.c. */
+/*
+ * Nothing that was left can be read where an area has no memory node; that a lost one's backups take over at an
+ * opening is for test/fault/test_restart.c.
+ */
 static bool whole(const struct sim_state *state)
 {
     bool all = true;

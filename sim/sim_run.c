@@ -1,4 +1,7 @@
-/* sim_run.c - builds the cluster of a plan, runs its clients in a phase with faults and one without, and hands over to the judge. */
+/*
+ * sim_run.c - builds the cluster of a plan, runs its clients in a phase with faults and one without, and hands over
+ * to the judge.
+ */
 #include "sim_run.h"
 
 #include "history_journal.h"
@@ -13,15 +16,19 @@
 #include <string.h>
 
 /*
- * Virtual time that a call may take. While there are faults a call that meets a lock of somebody who stands still should give up soon; once all is
- * healed it has as long as nobody but a livelock would need. Where somebody is lost for good his locks stay, and whoever wants one tries in
- * vain until his deadline: a thousand round trips are enough to tell him from those who get on (sim_judge.c asks whose locks they are).
+ * Virtual time that a call may take. While there are faults a call that meets a lock of somebody who stands still
+ * should give up soon; once all is healed it has as long as nobody but a livelock would need. Where somebody is lost
+ * for good his locks stay, and whoever wants one tries in vain until his deadline: a thousand round trips are enough
+ * to tell him from those who get on (sim_judge.c asks whose locks they are).
  */
 #define CALL_NS 5000000
 #define HEALED_CALL_NS 5000000000
 #define BEREFT_CALL_NS 20000000
 #define STEPS_MAX 60000000 /* of one phase */
-/* Where words may be torn each word of a READ is a step, not each line: who reads logs through a long partition takes so many more. */
+/*
+ * Where words may be torn each word of a READ is a step, not each line: who reads logs through a long partition takes
+ * so many more.
+ */
 #define STEPS_WORDS 8
 #define TXNS_RECORDED_MAX (1ull << 32)
 
@@ -58,7 +65,9 @@ static uint64_t backoff_cap_ns(const struct sim_plan *plan)
     return plan->seed % 32 == 22 ? 1000ull << plan->seed / 32 % 10 : 0;
 }
 
-/* Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up. */
+/*
+ * Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up.
+ */
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct sim_state *state = arg;

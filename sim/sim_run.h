@@ -12,7 +12,10 @@
 #define SIM_CULPRITS_MAX 16
 
 struct sim_report {
-    /* NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome, progress, recovery, reopen, crash */
+    /*
+     * NULL: all is well; else which one found it: history, final, audit, logs, cache, workload, walk, outcome,
+     * progress, recovery, reopen, crash
+     */
     const char *checker;
     char verdict[SIM_VERDICT_BYTES]; /* in words */
     uint64_t trace_hash;

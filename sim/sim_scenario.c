@@ -1,4 +1,7 @@
-/* sim_scenario.c - builds a cluster, runs the transactions of a scenario as clients of the engine, reads what is left. */
+/*
+ * sim_scenario.c - builds a cluster, runs the transactions of a scenario as clients of the engine, reads what is
+ * left.
+ */
 #include "sim_scenario.h"
 
 #include "db.h"
@@ -14,7 +17,10 @@
 #define POOL_BYTES (2u << 20)
 #define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
-/* Virtual: hundreds of attempts, and longer than six preemptions can make it by letting a doubling wait for a lock run out. */
+/*
+ * Virtual: hundreds of attempts, and longer than six preemptions can make it by letting a doubling wait for a lock
+ * run out.
+ */
 #define CALL_NS 1000000000
 #define RECORDED_MAX 1000
 #define WATCH_NS 10000 /* between two looks of a spare node */
@@ -297,7 +303,10 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
         lab->report->recovered++;
         if (lost_ns != UINT64_MAX && took_ns > lab->report->recovery_ns) lab->report->recovery_ns = took_ns;
     }
-    /* A memory node that refuses now may answer later; if it never does the run has no end, and is complained of for that. */
+    /*
+     * A memory node that refuses now may answer later; if it never does the run has no end, and is complained of for
+     * that.
+     */
     if (code != 0 && code != -CELLAR_ERR_UNREACHABLE && code != -CELLAR_ERR_EXISTS && code != -CELLAR_ERR_FENCED &&
         !is_lost(lab, coordinator->worker->cn))
         (void)fail(lab, "compute node %u is not recovered: %s", cn, error.text);

@@ -1,11 +1,12 @@
 /*
- * sim_scenario.h - a few small transactions as data: run by the engine on the simulator, then judged against every serial order.
+ * sim_scenario.h - a few small transactions as data: run by the engine on the simulator, then judged against every
+ * serial order.
  *
- * All records are of one table with three cells, the third of them over several lines. A transaction's accesses are in one or more
- * blocks. Whatever it writes is a hash of all that it has read so far, so a single stale read shows in its outcome or in
- * the final state. The verdict asks for one serial order, keeping the order of what did not overlap in real time, in which
- * a plain model gives the same outcomes and the same final state; then for an audit of the pool without a complaint; and, if asked, for a
- * history of the engine's own versions without a cycle.
+ * All records are of one table with three cells, the third of them over several lines. A transaction's accesses are
+ * in one or more blocks. Whatever it writes is a hash of all that it has read so far, so a single stale read shows in
+ * its outcome or in the final state. The verdict asks for one serial order, keeping the order of what did not overlap
+ * in real time, in which a plain model gives the same outcomes and the same final state; then for an audit of the
+ * pool without a complaint; and, if asked, for a history of the engine's own versions without a cycle.
  */
 #pragma once
 

@@ -31,7 +31,9 @@ uint32_t sim_scenario_txn_count(const struct sim_scenario *scenario)
     return count;
 }
 
-/* `looked`: an earlier access was of the same key, which then may be inserted only if it was absent, and not deleted. */
+/*
+ * `looked`: an earlier access was of the same key, which then may be inserted only if it was absent, and not deleted.
+ */
 static int model_read(const struct sim_scenario_access *access, bool looked, const struct sim_scenario_state *state,
                       uint64_t *digest)
 {

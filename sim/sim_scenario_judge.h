@@ -1,4 +1,7 @@
-/* sim_scenario_judge.h - the plain model of a scenario's table, and the search for a serial order that explains what was seen. */
+/*
+ * sim_scenario_judge.h - the plain model of a scenario's table, and the search for a serial order that explains what
+ * was seen.
+ */
 #pragma once
 
 #include "sim_scenario.h"

@@ -1,6 +1,7 @@
 /*
- * sim_scenarios.h - small transactions that meet in every way: cells the same, shared or apart; one or two blocks; inserts, deletes, absent
- * keys; and the shapes of cluster to run them on. The first ones of each list are for tests of every build.
+ * sim_scenarios.h - small transactions that meet in every way: cells the same, shared or apart; one or two blocks;
+ * inserts, deletes, absent keys; and the shapes of cluster to run them on. The first ones of each list are for tests
+ * of every build.
  */
 #pragma once
 

@@ -1,13 +1,16 @@
 /*
- * sim_schedule.h - choosers for the simulated cluster: priorities with a few change points (PCT), and preemptions at random.
+ * sim_schedule.h - choosers for the simulated cluster: priorities with a few change points (PCT), and preemptions at
+ * random.
  *
- * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010): each flow has a random priority, the highest enabled flow goes on, and
- * before d - 1 random steps of k the flow that would go on falls below all others. A bug that shows whenever d certain steps come in
- * a certain order is then found by each run with a probability of at least 1 / (n * k^(d-1)), n being the number of flows.
+ * PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010): each flow has a random priority, the highest
+ * enabled flow goes on, and before d - 1 random steps of k the flow that would go on falls below all others. A bug
+ * that shows whenever d certain steps come in a certain order is then found by each run with a probability of at
+ * least 1 / (n * k^(d-1)), n being the number of flows.
  *
- * Virtual time follows what is chosen. Not enabled, unless nothing else is: a worker that only sleeps or polls, before its time; and anything
- * that is more than `horizon_ns` ahead (a paused node, a cut connection). So backoffs end. So that nobody starves, what has waited for
- * `patience_ns` of virtual time goes first; and behind `steps_max` choices time decides.
+ * Virtual time follows what is chosen. Not enabled, unless nothing else is: a worker that only sleeps or polls,
+ * before its time; and anything that is more than `horizon_ns` ahead (a paused node, a cut connection). So backoffs
+ * end. So that nobody starves, what has waited for `patience_ns` of virtual time goes first; and behind `steps_max`
+ * choices time decides.
  */
 #pragma once
 
@@ -39,7 +42,10 @@ struct sim_schedule_state {
 
 /* PCT of depth 1 .. SIM_SCHEDULE_DEPTH_MAX over `window` steps. */
 void sim_schedule_pct(struct sim_schedule_state *state, uint64_t seed, uint32_t depth, uint64_t window, bool renew);
-/* By time, but at about one of `stride` choices another candidate, each as likely, is preferred and the first one held up. */
+/*
+ * By time, but at about one of `stride` choices another candidate, each as likely, is preferred and the first one
+ * held up.
+ */
 void sim_schedule_preempt(struct sim_schedule_state *state, uint64_t seed, uint64_t stride);
 /* What the plan says; window and stride follow from its seed. */
 void sim_schedule_begin(struct sim_schedule_state *state, const struct sim_plan *plan);

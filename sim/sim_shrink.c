@@ -56,7 +56,10 @@ static bool run_trial(struct shrink *shrink)
     return fails;
 }
 
-/* Does the trial fail, under its schedule or one of a few others? Then it is the smallest now, and its lists are `kept`. */
+/*
+ * Does the trial fail, under its schedule or one of a few others? Then it is the smallest now, and its lists are
+ * `kept`.
+ */
 static bool fails(struct shrink *shrink, struct items *list, const struct items *kept, apply_fn apply, uint32_t rolls)
 {
     bool failed = false;
@@ -180,7 +183,10 @@ static void list_kinds(struct shrink *shrink)
     }
 }
 
-/* The faults of the kinds that are left, which acted in the smallest run so far, and those that were left out already. */
+/*
+ * The faults of the kinds that are left, which acted in the smallest run so far, and those that were left out
+ * already.
+ */
 static void list_faults(struct shrink *shrink)
 {
     const struct sim_plan *plan = shrink->plan;

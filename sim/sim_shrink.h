@@ -1,6 +1,6 @@
 /*
- * sim_shrink.h - makes a failing plan small: fewer transactions, fewer faults, as long as the same checker still complains
- * (delta debugging, Zeller and Hildebrandt 2002). Each trial is a whole run, so at most `runs_max` of them.
+ * sim_shrink.h - makes a failing plan small: fewer transactions, fewer faults, as long as the same checker still
+ * complains (delta debugging, Zeller and Hildebrandt 2002). Each trial is a whole run, so at most `runs_max` of them.
  * Who runs it is the caller's affair: a run that may end its process is better made in another one.
  */
 #pragma once

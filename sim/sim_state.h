@@ -1,5 +1,6 @@
 /*
- * sim_state.h - one run of the simulator while it lasts; shared by the files that make it (sim_run.c) and judge it (sim_judge.c).
+ * sim_state.h - one run of the simulator while it lasts; shared by the files that make it (sim_run.c) and judge it
+ * (sim_judge.c).
  */
 #pragma once
 
@@ -72,11 +73,17 @@ void sim_judge_hang(struct sim_state *state, uint32_t clients);
 void sim_judge_suspicions(struct sim_state *state);
 /* Clients have ended: record caches are empty. */
 void sim_judge_caches(struct sim_state *state);
-/* All is at rest: every checker that can say something, the first complaint into the report. An error: nothing could be judged. */
+/*
+ * All is at rest: every checker that can say something, the first complaint into the report. An error: nothing could
+ * be judged.
+ */
 NODISCARD int sim_judge(struct sim_state *state);
 /* Notes the first complaint of all. */
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
-/* A call of a client had a conclusion, or its phase ended: how long it was without one, if somebody was lost meanwhile. */
+/*
+ * A call of a client had a conclusion, or its phase ended: how long it was without one, if somebody was lost
+ * meanwhile.
+ */
 void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t now_ns);
 /* Did that call end with one? */
 bool sim_judge_concluded(const struct sim_state *state, int code);
@@ -88,5 +95,8 @@ bool sim_judge_any_lost(const struct sim_state *state);
 
 /* ---- sim_outcome.c ---- */
 
-/* Asks that coordinator what became of calls that ended INDETERMINATE on compute nodes since recovered; complains if the pool says otherwise. */
+/*
+ * Asks that coordinator what became of calls that ended INDETERMINATE on compute nodes since recovered; complains if
+ * the pool says otherwise.
+ */
 NODISCARD int sim_outcomes_check(struct sim_state *state, uint32_t coordinator);

@@ -1,5 +1,6 @@
 /*
- * sim_walk.h - now and then a client reads a table whole while the others are at work: it is to be told BUSY, or to meet nothing under way.
+ * sim_walk.h - now and then a client reads a table whole while the others are at work: it is to be told BUSY, or to
+ * meet nothing under way.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
  * Both balances are cells of one record by default, or single cells of two tables (two_tables). An account's id is its
  * popularity rank: 0 is the hottest. Ids are not scrambled, since the hash index spreads neighbouring keys anyway.
  *
- * Money is in cents. Invariant, judged by smallbank_check: the sum of all balances is what was loaded plus the deltas of all
- * committed transactions, which each client adds up as their results come in.
+ * Money is in cents. Invariant, judged by smallbank_check: the sum of all balances is what was loaded plus the deltas
+ * of all committed transactions, which each client adds up as their results come in.
  */
 #pragma once
 

@@ -27,8 +27,8 @@ struct addrcache {
 };
 
 /*
- * entries: rounded up to a power of two; NULL without memory. `filling`: it is going to be full, so large pages waste nothing, and
- * save most misses of the address translation, one for nearly each lookup.
+ * entries: rounded up to a power of two; NULL without memory. `filling`: it is going to be full, so large pages waste
+ * nothing, and save most misses of the address translation, one for nearly each lookup.
  */
 struct addrcache *addrcache_new(uint64_t entries, bool filling);
 void addrcache_free(struct addrcache *cache);

@@ -28,8 +28,8 @@ static int node_error(struct cellar_error *error, uint32_t node, int rc)
 /* ---- runs of chunks ---- */
 
 /*
- * Backups first: what the primary has they have, wherever the writer dies. In pieces: this runs on coordinators' stacks, and more than a
- * few backups are rare.
+ * Backups first: what the primary has they have, wherever the writer dies. In pieces: this runs on coordinators'
+ * stacks, and more than a few backups are rare.
  */
 int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
                       const void *local, uint32_t size_bytes)
@@ -48,7 +48,8 @@ int catalog_replicate(struct coro *co, struct fabric_ep *ep, const struct catalo
 }
 
 /*
- * The word with the magic comes last: where a WRITE may end after any of its words, a header whose writer died is either none or whole.
+ * The word with the magic comes last: where a WRITE may end after any of its words, a header whose writer died is
+ * either none or whole.
  */
 static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
                      struct chunk_wire *run)
@@ -307,8 +308,8 @@ static int superblock_read(struct coro *co, struct fabric_ep *ep, struct catalog
 }
 
 /*
- * Node 0 is blank: no other may hold data, or what was lost with node 0 would be forgotten, and theirs with it. One that was formatted and never
- * used is as good as blank: the formatting was interrupted.
+ * Node 0 is blank: no other may hold data, or what was lost with node 0 would be forgotten, and theirs with it. One
+ * that was formatted and never used is as good as blank: the formatting was interrupted.
  */
 static int blank_check(struct coro *co, struct fabric_ep *ep, struct catalog_home *home, bool existing,
                        struct cellar_error *error)

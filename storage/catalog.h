@@ -66,8 +66,8 @@ NODISCARD int catalog_replicate(struct coro *co, struct fabric_ep *ep, const str
 NODISCARD int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                                struct chunk_wire *run, uint64_t *offset);
 /*
- * As catalog_run_take for a run of one chunk, from what was set aside when the pool was made: the first log segment of that compute node, whose
- * memory node is *node*. FULL: it has none. It is the same chunk each time.
+ * As catalog_run_take for a run of one chunk, from what was set aside when the pool was made: the first log segment
+ * of that compute node, whose memory node is *node*. FULL: it has none. It is the same chunk each time.
  */
 NODISCARD int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                                  uint32_t node, struct chunk_wire *run, uint64_t *offset);

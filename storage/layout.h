@@ -95,14 +95,17 @@ enum layout_pool_state {
     LAYOUT_POOL_CLOSED = 0x314c5353 /* at rest since a clean close: its seal holds */
 };
 
-/* Where the clock begins: above every TS that loading gives. After the loss of its node it goes on so much higher, too. */
+/*
+ * Where the clock begins: above every TS that loading gives. After the loss of its node it goes on so much higher,
+ * too.
+ */
 #define LAYOUT_CLOCK_STEP (1ull << 32)
 
 /* ---- members ---- */
 
 /*
- * A compute node's state, in the order in which it passes through them. The word that holds it grows with each step, so that the newest
- * of several copies is the largest:
+ * A compute node's state, in the order in which it passes through them. The word that holds it grows with each step,
+ * so that the newest of several copies is the largest:
  *     word   incarnation (28 bits) | state (4) | claim epoch (24) | recoverer's CN index + 1, or 0 (8)
  */
 enum layout_member_state {
@@ -182,7 +185,10 @@ enum layout_run_kind { LAYOUT_RUN_RECORDS = 1, LAYOUT_RUN_BUCKETS, LAYOUT_RUN_OV
     F(of, 40, uint8_t, rest, [24])           /* zero */
 /* clang-format on */
 
-/* What replacing and recovering need of a full pool: a chunk for each compute node on the memory node of its first log, of at most this part of all. */
+/*
+ * What replacing and recovering need of a full pool: a chunk for each compute node on the memory node of its first
+ * log, of at most this part of all.
+ */
 #define LAYOUT_SPARES_PART 16
 
 /* ---- seal: the last chunks of each area ---- */
@@ -228,7 +234,10 @@ enum layout_record_flags { LAYOUT_RECORD_DELETED = 1 };
 #define LAYOUT_TS_MAX ((1ull << LAYOUT_TS_BITS) - 1)
 static inline uint64_t layout_version_of(uint16_t en, uint64_t ts) { return (uint64_t)en << LAYOUT_TS_BITS | ts; }
 static inline uint16_t layout_version_en(uint64_t version) { return (uint16_t)(version >> LAYOUT_TS_BITS); }
-/* Epoch numbers count modulo 2^LAYOUT_EN_BITS: all 16 bits of their field, but for tests that want to see them come full circle. */
+/*
+ * Epoch numbers count modulo 2^LAYOUT_EN_BITS: all 16 bits of their field, but for tests that want to see them come
+ * full circle.
+ */
 #define LAYOUT_EN_BITS PLANT_EN_BITS
 static inline uint16_t layout_en_next(uint16_t en) { return (uint16_t)((en + 1u) & ((1u << LAYOUT_EN_BITS) - 1)); }
 static inline uint64_t layout_version_ts(uint64_t version) { return version & LAYOUT_TS_MAX; }
@@ -312,8 +321,9 @@ enum layout_log_kind {
  * 1 when it is the head of its chain (it carries the version), 0 when it is an overflow bucket; key is the head's
  * address bits in both cases.
  *
- * UNDO_...: what was there before (mode `ford`); all changes of an entry are of these kinds, or none. The value begins with the 8-byte versions that
- * were there: of the cell (then its value), of all cells of the record inserted or deleted, of the chain's head (then the entries).
+ * UNDO_...: what was there before (mode `ford`); all changes of an entry are of these kinds, or none. The value
+ * begins with the 8-byte versions that were there: of the cell (then its value), of all cells of the record inserted
+ * or deleted, of the chain's head (then the entries).
  */
 /* clang-format off */
 #define LAYOUT_LOG_WRITE(F, of)                                                                                        \

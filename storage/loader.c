@@ -132,7 +132,10 @@ static int check_absent(struct coro *co, struct loader *loader, const struct cel
     return 0;
 }
 
-/* What a load makes of the TS before. With old versions, that of the last writer: readers know no TS that the clock has not shown yet. */
+/*
+ * What a load makes of the TS before. With old versions, that of the last writer: readers know no TS that the clock
+ * has not shown yet.
+ */
 static uint64_t ts_next(const struct schema *schema, uint64_t last)
 {
     return last && versions_kept(schema) ? last : last + 1;

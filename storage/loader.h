@@ -23,8 +23,8 @@ NODISCARD int loader_scan(struct coro *co, struct loader *loader, const struct c
 NODISCARD int loader_space(struct coro *co, struct loader *loader, const struct cellar_table *table,
                            struct cellar_space *space, struct cellar_error *error);
 /*
- * Calls fn for each slot of all tables that was ever used, live or not, as the primary replica has it: nothing about its bytes is checked.
- * A negative value from fn ends it.
+ * Calls fn for each slot of all tables that was ever used, live or not, as the primary replica has it: nothing about
+ * its bytes is checked. A negative value from fn ends it.
  */
 typedef int (*loader_slot_fn)(void *arg, const struct cellar_table *table, struct fabric_addr addr,
                               const uint8_t *image);

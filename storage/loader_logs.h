@@ -17,9 +17,9 @@ struct loader_log {
 typedef int (*loader_log_fn)(void *arg, const struct loader_log *at, const struct log_entry_wire *entry);
 
 /*
- * Calls fn for each whole entry of the segments whose primary is on `node`, segment by segment in the order of addresses, as that replica
- * (0: the primary) has them. Entries are found on the lines of their ring, and nothing is looked for inside one that is whole. A negative
- * value from fn ends it.
+ * Calls fn for each whole entry of the segments whose primary is on `node`, segment by segment in the order of
+ * addresses, as that replica (0: the primary) has them. Entries are found on the lines of their ring, and nothing is
+ * looked for inside one that is whole. A negative value from fn ends it.
  */
 NODISCARD int loader_logs(struct coro *co, struct loader *loader, uint32_t node, uint32_t replica, loader_log_fn fn,
                           void *arg, struct cellar_error *error);

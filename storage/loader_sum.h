@@ -1,5 +1,6 @@
 /*
- * loader_sum.h - all that tells one state of a table from another: what a walk of a pool that others may change compares, before and behind it.
+ * loader_sum.h - all that tells one state of a table from another: what a walk of a pool that others may change
+ * compares, before and behind it.
  */
 #pragma once
 
@@ -12,8 +13,8 @@ struct loader_sum {
 };
 
 /*
- * Of one table, or of all: keys, places, flags and versions of all slots that were ever used, and versions of all index buckets. TORN: a tag of
- * another process's compute node was met.
+ * Of one table, or of all: keys, places, flags and versions of all slots that were ever used, and versions of all
+ * index buckets. TORN: a tag of another process's compute node was met.
  */
 NODISCARD int loader_sum(struct coro *co, struct loader *loader, const struct cellar_table *table,
                          struct loader_sum *sum, struct cellar_error *error);

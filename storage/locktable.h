@@ -1,8 +1,10 @@
 /*
- * locktable.h - locks of hot cells (protocol.md section 6), or of all records (mode `2pl`), in the memory nodes: where they are, and which one a cell has.
+ * locktable.h - locks of hot cells (protocol.md section 6), or of all records (mode `2pl`), in the memory nodes:
+ * where they are, and which one a cell has.
  *
  * Each memory node has a table between its members and its heap, on its primary only. A cell's lock is named by a hash,
- * on the record's node if that has some: cells that share one wait for each other without need, which costs time and nothing else.
+ * on the record's node if that has some: cells that share one wait for each other without need, which costs time and
+ * nothing else.
  */
 #pragma once
 

@@ -53,7 +53,8 @@ NODISCARD int logseg_entry_finish(struct logseg *seg, struct logseg_entry *entry
                                   struct fabric_addr *at);
 
 /*
- * Where entries of up to `bytes` may come to lie next: [first, first_end) and, when that is too short, [other, other_end).
+ * Where entries of up to `bytes` may come to lie next: [first, first_end) and, when that is too short, [other,
+ * other_end).
  */
 struct logseg_room {
     uint64_t first, first_end, other, other_end;

@@ -188,7 +188,9 @@ static int promise_at(struct coro *co, struct fabric_ep *ep, uint32_t node, uint
     return rc;
 }
 
-/* The copies are for the day when node 0 is lost; one that does not answer will have it from there when it is filled. */
+/*
+ * The copies are for the day when node 0 is lost; one that does not answer will have it from there when it is filled.
+ */
 int members_promise(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint64_t lease_ns)
 {
     must(lease_ns / 1000 <= LAYOUT_LEASE_US_MAX);

@@ -45,8 +45,8 @@ const char *members_state_name(enum layout_member_state state);
 /* Reads one word; the status of an operation that failed, or CORRUPT. */
 NODISCARD int members_look(struct coro *co, struct fabric_ep *ep, uint32_t cn, struct members_state *now);
 /*
- * Moves a word from one state to another. 0: *now is what the word says, `to` when it was moved (by this call, or by an earlier one of
- * the same caller whose reply was lost). Anything else: try again.
+ * Moves a word from one state to another. 0: *now is what the word says, `to` when it was moved (by this call, or by
+ * an earlier one of the same caller whose reply was lost). Anything else: try again.
  */
 NODISCARD int members_move(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                            const struct members_state *from, const struct members_state *to, struct members_state *now);

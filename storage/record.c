@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * At most a line's worth. Spelt out, the last bytes overlapping those before, since a call of memcpy costs more than the few words
- * that most columns are, and what a compiler makes of a loop over bytes goes byte by byte.
+ * At most a line's worth. Spelt out, the last bytes overlapping those before, since a call of memcpy costs more than
+ * the few words that most columns are, and what a compiler makes of a loop over bytes goes byte by byte.
  */
 static inline void move(void *to, const void *from, uint32_t bytes)
 {

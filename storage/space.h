@@ -34,7 +34,8 @@ NODISCARD int space_bucket_take(struct coro *co, struct space *space, const stru
                                 struct fabric_addr *addr);
 /*
  * A coordinator's log segment of `bytes` (its first chunk's header included) on `node`: found again in an old pool,
- * else made; of a full node, the first one of a compute node if it is no longer than a chunk. *addr: behind the header, where a ring of bytes - sizeof(struct chunk_wire) starts. FULL. Bulk mode.
+ * else made; of a full node, the first one of a compute node if it is no longer than a chunk. *addr: behind the
+ * header, where a ring of bytes - sizeof(struct chunk_wire) starts. FULL. Bulk mode.
  */
 NODISCARD int space_log_take(struct coro *co, struct space *space, uint32_t node, uint32_t coordinator, uint64_t bytes,
                              struct fabric_addr *addr, struct cellar_error *error);

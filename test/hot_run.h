@@ -1,6 +1,7 @@
 /*
- * hot_run.h - compute nodes that all want the same few records, in mode cellar, in virtual time without faults: what they do is the same each time, so
- * monitors may ask for more than safety. Who queues for hot records gets his turn, meets no tag under a lock, and gives nothing up.
+ * hot_run.h - compute nodes that all want the same few records, in mode cellar, in virtual time without faults: what
+ * they do is the same each time, so monitors may ask for more than safety. Who queues for hot records gets his turn,
+ * meets no tag under a lock, and gives nothing up.
  */
 #pragma once
 

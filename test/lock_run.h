@@ -1,6 +1,7 @@
 /*
- * lock_run.h - one simulated cluster of lock clients: each locks, works on words in a memory node that the locks guard, unlocks. Monitors
- * (lock_watch.h) hold the algorithm to its promises; faults and schedules follow from the seed.
+ * lock_run.h - one simulated cluster of lock clients: each locks, works on words in a memory node that the locks
+ * guard, unlocks. Monitors (lock_watch.h) hold the algorithm to its promises; faults and schedules follow from the
+ * seed.
  *
  *     seed + algorithm -> plan -> cluster, faulty phase -> healed phase: all locks once more -> quiet -> bytes audited -> verdict
  */
@@ -37,7 +38,10 @@ struct lock_run_plan {
     uint32_t loss_ppm, twice_ppm, fail_ppm;
     uint64_t down_ns;   /* of a switch, at most */
     uint64_t detect_ns; /* from a compute node's loss until the view says so */
-    /* lock_run_lose: the server (the switches, loses_switch) is gone lose_ns after the beginning; the view says so, or (tells_loss false) never. */
+    /*
+     * lock_run_lose: the server (the switches, loses_switch) is gone lose_ns after the beginning; the view says so,
+     * or (tells_loss false) never.
+     */
     bool loses_server, loses_switch, tells_loss;
     uint64_t lose_ns, silence_ns;
     uint32_t steps_max; /* events of the simulator; more: nobody gets on. 0: 6 million */
@@ -61,19 +65,25 @@ struct lock_run_report {
 
 /* Where that algorithm's server and switches are, if it has any; and where its locks are. */
 void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *config);
-/* Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm or policy. */
+/*
+ * Whatever the algorithm promises: faults that it does not survive are not drawn. False: there is no such algorithm
+ * or policy.
+ */
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);
 /*
- * Of an algorithm with a server or switches: one of these is lost for good, nobody else. Then each call ends, granted or UNREACHABLE, within
- * LOCK_RUN_SILENCES times silence_ns.
+ * Of an algorithm with a server or switches: one of these is lost for good, nobody else. Then each call ends, granted
+ * or UNREACHABLE, within LOCK_RUN_SILENCES times silence_ns.
  */
 void lock_run_lose(struct lock_run_plan *plan);
 /*
- * Of any algorithm: few clients, which hold for long, so that what is late meets another holder; switches lose more, fail for less or more than
- * a lease.
+ * Of any algorithm: few clients, which hold for long, so that what is late meets another holder; switches lose more,
+ * fail for less or more than a lease.
  */
 void lock_run_linger(struct lock_run_plan *plan);
-/* ... by which the last compute node comes when the others are at work, who have taken it for dead so far, and go on doing so until they look again. */
+/*
+ * ... by which the last compute node comes when the others are at work, who have taken it for dead so far, and go on
+ * doing so until they look again.
+ */
 void lock_run_join(struct lock_run_plan *plan);
 /* False, with report->verdict: some promise was broken. */
 bool lock_run(const struct lock_run_plan *plan, struct lock_run_report *report);

@@ -54,7 +54,10 @@ static void judge_error(struct coro *co, struct lock_run_client *client, int cod
     lock_watch_fail(&client->run->watch, "client %u: %s ended with error %d", client->number, call, code);
 }
 
-/* Of a call that is over: a lost server or switch explains the error, and it came in time (lock_run.c looks after those that do not end). */
+/*
+ * Of a call that is over: a lost server or switch explains the error, and it came in time (lock_run.c looks after
+ * those that do not end).
+ */
 static bool explained(struct lock_run_client *client, int code)
 {
     struct lock_run_cluster *run = client->run;
@@ -103,7 +106,10 @@ static void release(struct coro *co, struct lock_run_client *client, uint32_t lo
     if (code) judge_error(co, client, code, "release");
 }
 
-/* Reads first, and writes if readers that were there are gone in time. Before it wants another lock: a reader may hold that one. */
+/*
+ * Reads first, and writes if readers that were there are gone in time. Before it wants another lock: a reader may
+ * hold that one.
+ */
 static void work_for_update(struct coro *co, struct lock_run_client *client, uint32_t lock, struct lockmgr_hold *hold)
 {
     struct lock_run_cluster *run = client->run;

@@ -84,7 +84,10 @@ static const uint8_t deadly[] = {FABRIC_SIM_FAULT_cn_crash, FABRIC_SIM_FAULT_cn_
 
 static double draw_rate(struct prng *prng) { return 1.0 / (double)(20ull << prng_below(prng, 6)); }
 
-/* Each kind is off in half of the seeds at least. Of those that take a node away, only what the algorithm says it survives. */
+/*
+ * Each kind is off in half of the seeds at least. Of those that take a node away, only what the algorithm says it
+ * survives.
+ */
 static void draw_faults(struct lock_run_plan *plan, struct prng *prng, uint32_t promises)
 {
     static const uint8_t harmless[] = {

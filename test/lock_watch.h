@@ -1,6 +1,6 @@
 /*
- * lock_watch.h - monitors beside the locks, in plain memory: who holds, who waits since when, who was overtaken. They see calls of the
- * clients, and each operation of a client on a lock or message at the instant at which it executes.
+ * lock_watch.h - monitors beside the locks, in plain memory: who holds, who waits since when, who was overtaken. They
+ * see calls of the clients, and each operation of a client on a lock or message at the instant at which it executes.
  */
 #pragma once
 
@@ -58,7 +58,10 @@ struct lock_watch {
 
 /* All that is not set by the user. */
 void lock_watch_begin(struct lock_watch *watch);
-/* The client calls acquire; an operation of it executes; its call ended: with the lock, or (code other than 0) without. */
+/*
+ * The client calls acquire; an operation of it executes; its call ended: with the lock, or (code other than 0)
+ * without.
+ */
 void lock_watch_call(struct lock_watch *watch, uint32_t client, uint32_t lock, enum lockmgr_mode mode, bool timed);
 /* How many leases the client will have asked for, from its next grant on; 1 at first. */
 void lock_watch_slots(struct lock_watch *watch, uint32_t client, uint32_t slots);

@@ -1,6 +1,7 @@
 /*
- * restart_run.h - compute nodes that die and come back, each as a database of its own in one simulated cluster, amid transfers between accounts: the
- * next life of an index opens the pool while others recover its earlier one, or change the configuration, or are all dead, too.
+ * restart_run.h - compute nodes that die and come back, each as a database of its own in one simulated cluster, amid
+ * transfers between accounts: the next life of an index opens the pool while others recover its earlier one, or
+ * change the configuration, or are all dead, too.
  */
 #pragma once
 
@@ -36,5 +37,8 @@ struct restart_run_plan {
 
 /* Dies and comes back by chance. */
 struct restart_run_plan restart_run_draw(enum cellar_cc cc, uint64_t seed);
-/* In the end all are there. What is wrong, or an empty text: an opening that does not end, a life that was fenced for another one, an account. */
+/*
+ * In the end all are there. What is wrong, or an empty text: an opening that does not end, a life that was fenced for
+ * another one, an account.
+ */
 void restart_run(const struct restart_run_plan *plan, char *verdict, size_t verdict_bytes);

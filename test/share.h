@@ -1,6 +1,6 @@
 /*
- * share.h - a part of a long search, where $CELLAR_SHARE says so, in percent. One build makes all of it; the others (another compiler,
- * sanitizers, which are slow) repeat some of the same. CMakeLists.txt has the numbers.
+ * share.h - a part of a long search, where $CELLAR_SHARE says so, in percent. One build makes all of it; the others
+ * (another compiler, sanitizers, which are slow) repeat some of the same. CMakeLists.txt has the numbers.
  */
 #pragma once
 
@@ -21,7 +21,10 @@ static inline uint32_t share_percent(void)
     exit(2);
 }
 
-/* Does this build look at threads only (TSan)? Then what runs on one of them is left to the others, which are as good at it and quicker. */
+/*
+ * Does this build look at threads only (TSan)? Then what runs on one of them is left to the others, which are as good
+ * at it and quicker.
+ */
 static inline bool share_threads_only(void)
 {
 #ifdef __SANITIZE_THREAD__
@@ -34,5 +37,8 @@ static inline bool share_threads_only(void)
 /* Of so many rounds on one thread those that this build makes. */
 static inline uint32_t share_rounds(uint32_t rounds) { return share_threads_only() ? rounds / 10 : rounds; }
 
-/* Is the search's part of that number to be made? Always number 0; the others are spread, so that no kind is left out. */
+/*
+ * Is the search's part of that number to be made? Always number 0; the others are spread, so that no kind is left
+ * out.
+ */
 static inline bool share_has(uint64_t number) { return (number * 2654435761u >> 8) % 100 < share_percent(); }

@@ -1,5 +1,6 @@
 /*
- * tpcc.c - the workload's table: configuration, opening, loading, and the client that runs one transaction after the other.
+ * tpcc.c - the workload's table: configuration, opening, loading, and the client that runs one transaction after the
+ * other.
  */
 #include "err.h"
 #include "tpcc_audit.h"

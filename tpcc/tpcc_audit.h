@@ -1,9 +1,10 @@
 /*
- * tpcc_audit.h - judges a whole database row by row: the twelve consistency conditions of clause 3.3.2, what this program's own columns
- * and tables promise, and what the clients counted. Fed by a scan of the pool (tpcc.c), or by a test.
+ * tpcc_audit.h - judges a whole database row by row: the twelve consistency conditions of clause 3.3.2, what this
+ * program's own columns and tables promise, and what the clients counted. Fed by a scan of the pool (tpcc.c), or by a
+ * test.
  *
- * Tables are fed whole, in the order of tpcc_audit_steps, since later ones are added up by what earlier ones said. Each condition
- * keeps the first violation it meets. Memory: 64 bytes a customer, 8 bytes an order.
+ * Tables are fed whole, in the order of tpcc_audit_steps, since later ones are added up by what earlier ones said.
+ * Each condition keeps the first violation it meets. Memory: 64 bytes a customer, 8 bytes an order.
  */
 #pragma once
 

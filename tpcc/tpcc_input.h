@@ -25,8 +25,8 @@ struct tpcc_nurand {
 };
 
 /*
- * A fits the ranges of the scale. C_LAST of the load is fixed, so that any run on a loaded pool knows it; that of the run is drawn so
- * that both differ as clause 2.1.6.1 demands.
+ * A fits the ranges of the scale. C_LAST of the load is fixed, so that any run on a loaded pool knows it; that of the
+ * run is drawn so that both differ as clause 2.1.6.1 demands.
  */
 void tpcc_input_nurand_init(struct tpcc_nurand *nurand, const struct tpcc_scale *scale, uint64_t seed);
 /* (((random(0..a) | random(low..high)) + c) mod (high - low + 1)) + low */
@@ -67,5 +67,8 @@ void tpcc_input_delivery(const struct tpcc_input *input, struct tpcc_terminal at
 void tpcc_input_stock_level(const struct tpcc_input *input, struct tpcc_terminal at, struct prng *prng,
                             struct tpcc_stock_level *level);
 
-/* Lists each stock record and each item of the lines once, in the order of their keys, and tells each line its places. */
+/*
+ * Lists each stock record and each item of the lines once, in the order of their keys, and tells each line its
+ * places.
+ */
 void tpcc_input_list_records(struct tpcc_order_entry *entry);

@@ -1,9 +1,9 @@
 /*
  * tpcc_procs_delivery.c - Delivery (clause 2.7), of all ten districts in one transaction.
  *
- * The oldest undelivered order of a district is what new_order_queue says: orders of a district have consecutive numbers
- * (a NewOrder that rolls back takes none), and only Delivery removes them, oldest first. That none waits shows in the absence of
- * that NEW-ORDER row, so D_NEXT_O_ID, which each NewOrder writes, is not read.
+ * The oldest undelivered order of a district is what new_order_queue says: orders of a district have consecutive
+ * numbers (a NewOrder that rolls back takes none), and only Delivery removes them, oldest first. That none waits
+ * shows in the absence of that NEW-ORDER row, so D_NEXT_O_ID, which each NewOrder writes, is not read.
  */
 #include "tpcc_procs.h"
 

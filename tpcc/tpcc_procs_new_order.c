@@ -1,8 +1,10 @@
 /*
- * tpcc_procs_new_order.c - NewOrder (clause 2.4): one block reads and locks all that is there, the next inserts the order.
+ * tpcc_procs_new_order.c - NewOrder (clause 2.4): one block reads and locks all that is there, the next inserts the
+ * order.
  *
- * Lines of one item and warehouse share one stock record, and lines of one item share the item: the lists in the arguments hold
- * each once. The unused item of a transaction that must roll back is found to be absent here, as anything else would be.
+ * Lines of one item and warehouse share one stock record, and lines of one item share the item: the lists in the
+ * arguments hold each once. The unused item of a transaction that must roll back is found to be absent here, as
+ * anything else would be.
  */
 #include "tpcc_procs.h"
 #include "tpcc_text.h"

@@ -1,8 +1,9 @@
 /*
  * tpcc_procs_payment.c - Payment (clause 2.5), and the choice of a customer by last name.
  *
- * W_YTD and D_YTD are the hottest cells there are, so nothing that can be read before comes in their block: a customer chosen
- * by name is looked up first. Only a customer with bad credit has C_DATA read and written, in a block of its own.
+ * W_YTD and D_YTD are the hottest cells there are, so nothing that can be read before comes in their block: a
+ * customer chosen by name is looked up first. Only a customer with bad credit has C_DATA read and written, in a block
+ * of its own.
  */
 #include "tpcc_procs.h"
 #include "tpcc_text.h"

@@ -1,6 +1,6 @@
 /*
- * tpcc_procs_reads.c - the read-only transactions, OrderStatus (clause 2.6) and StockLevel (clause 2.8), and the table of all five.
- * StockLevel is as serializable as any other here; the specification would let it read committed.
+ * tpcc_procs_reads.c - the read-only transactions, OrderStatus (clause 2.6) and StockLevel (clause 2.8), and the
+ * table of all five. StockLevel is as serializable as any other here; the specification would let it read committed.
  */
 #include "tpcc_procs.h"
 
@@ -73,7 +73,9 @@ static bool add_item(uint32_t *slots, uint32_t i_id)
     return true;
 }
 
-/* Declares the stock of each distinct item of the lines. Its references take the places of the lines' that were read. */
+/*
+ * Declares the stock of each distinct item of the lines. Its references take the places of the lines' that were read.
+ */
 static int declare_stocks(struct cellar_txn *txn, struct tpcc_stock_level *level)
 {
     const struct tpcc_tables *t = level->tables;
@@ -108,8 +110,9 @@ int tpcc_procs_stock_level(struct cellar_txn *txn, void *args)
 }
 
 /*
- * records_max and writes_max count 15 lines in each order. log_bytes_max: an entry's header, 32 bytes and the value for each cell
- * written or row inserted, up to 160 for the index of an insert or delete, and 24 for each cell read (the log-deps).
+ * records_max and writes_max count 15 lines in each order. log_bytes_max: an entry's header, 32 bytes and the value
+ * for each cell written or row inserted, up to 160 for the index of an insert or delete, and 24 for each cell read
+ * (the log-deps).
  */
 const struct cellar_proc_def tpcc_procs[TPCC_PROCS] = {
     {.name = "NewOrder", .fn = tpcc_procs_new_order, .records_max = 50, .writes_max = 34, .log_bytes_max = 8192},

@@ -1,15 +1,17 @@
 /*
- * tpcc_schema.h - the tables of TPC-C (revision 5.11) as rows, columns, cells and keys, and the handles of an open database.
+ * tpcc_schema.h - the tables of TPC-C (revision 5.11) as rows, columns, cells and keys, and the handles of an open
+ * database.
  *
  * Nine tables of the specification, and two that stand for the secondary indexes that a key-value engine has not:
  * customer_by_name (customers of one last name, sorted by first name; never changed after the load) and new_order_queue
- * (the oldest undelivered order of a district, moved on by Delivery). A third such lookup, the last order of a customer, is
- * a column of the customer (c_last_o_id).
+ * (the oldest undelivered order of a district, moved on by Delivery). A third such lookup, the last order of a
+ * customer, is a column of the customer (c_last_o_id).
  *
  * Columns of a primary key are stored in the record's key, which every record carries, and not again in a cell; history
- * has no primary key and stores all. Money is in cents, tax and discount in 1/10000; dates are nanoseconds of the fabric's
- * clock, moved so that 0 (a NULL date) and TPCC_LOAD_DATE come before all of them. Text shorter than its column ends in zeros.
- * Structs list 8-byte fields first so that the columns of a cell lie together, without padding, in the row as in the record.
+ * has no primary key and stores all. Money is in cents, tax and discount in 1/10000; dates are nanoseconds of the
+ * fabric's clock, moved so that 0 (a NULL date) and TPCC_LOAD_DATE come before all of them. Text shorter than its
+ * column ends in zeros. Structs list 8-byte fields first so that the columns of a cell lie together, without padding,
+ * in the row as in the record.
  */
 #pragma once
 

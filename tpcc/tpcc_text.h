@@ -1,6 +1,6 @@
 /*
- * tpcc_text.h - the texts of TPC-C: random strings for the load (ten characters from one random number), last names made of
- * syllables, the search for "ORIGINAL", and the payment note that goes before a bad customer's data.
+ * tpcc_text.h - the texts of TPC-C: random strings for the load (ten characters from one random number), last names
+ * made of syllables, the search for "ORIGINAL", and the payment note that goes before a bad customer's data.
  */
 #pragma once
 
@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Two characters for each 12 bits of randomness; letters and digits, of which two have twice the weight of the others. */
+/*
+ * Two characters for each 12 bits of randomness; letters and digits, of which two have twice the weight of the
+ * others.
+ */
 struct tpcc_text {
     char pairs[4096][2];
 };

@@ -1,9 +1,10 @@
 /*
- * workload.h - the contract between the `cellar` program and a workload (tpcc, smallbank, ycsb): one exported table each.
- * A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes from the seed.
+ * workload.h - the contract between the `cellar` program and a workload (tpcc, smallbank, ycsb): one exported table
+ * each. A workload uses the public API (cellar.h), base and this header, nothing else. All its randomness comes from
+ * the seed.
  *
- * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each session ->
- * check, by one session, with nothing else running -> close.
+ * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each
+ * session -> check, by one session, with nothing else running -> close.
  */
 #pragma once
 
@@ -90,12 +91,14 @@ struct workload {
     uint64_t (*load_rows)(const struct workload_run *run);
     int (*client_init)(struct workload_run *run, struct cellar_session *session, struct workload_client *client);
     /*
-     * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code of *result is 0 then, else the
-     * call's that is returned.
+     * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code
+     * of *result is 0 then, else the call's that is returned.
      */
     int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client,
                 uint32_t *type, const struct cellar_call_options *options, struct cellar_result *result);
-    /* Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries. */
+    /*
+     * Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries.
+     */
     int (*check)(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error);
     void (*close)(struct workload_run *run);

@@ -1,10 +1,11 @@
 /*
- * lmdb.c - SmallBank and YCSB-T on LMDB, an embedded transactional store, to have a figure beside which ours mean something on
- * whatever machine. Same sizes, mix and draws as smallbank and ycsb; one LMDB transaction each, read-only for what only reads.
+ * lmdb.c - SmallBank and YCSB-T on LMDB, an embedded transactional store, to have a figure beside which ours mean
+ * something on whatever machine. Same sizes, mix and draws as smallbank and ycsb; one LMDB transaction each,
+ * read-only for what only reads.
  *
- * LMDB is given its best case: fixed-size integer keys, both balances (or all four cells) in one value, a writable memory map in
- * a memory file system and no sync at all, so that nothing survives power loss: as with the shm fabric. It has one writer at a
- * time, so the best of several thread counts is what counts.
+ * LMDB is given its best case: fixed-size integer keys, both balances (or all four cells) in one value, a writable
+ * memory map in a memory file system and no sync at all, so that nothing survives power loss: as with the shm fabric.
+ * It has one writer at a time, so the best of several thread counts is what counts.
  */
 #include "err.h"
 #include "prng.h"

@@ -47,8 +47,9 @@ static void give_up(struct agent *agent)
 }
 
 /*
- * Even epochs last no longer than others need: a compute node that stands still may see an odd one, and then the next odd one. So it is not the
- * word JOINING that tells it of a fresh node, but any that does not have the lost one lost any more (INV-FAILOVER-6).
+ * Even epochs last no longer than others need: a compute node that stands still may see an odd one, and then the next
+ * odd one. So it is not the word JOINING that tells it of a fresh node, but any that does not have the lost one lost
+ * any more (INV-FAILOVER-6).
  */
 static void fresh_attach(const struct agent *agent, const struct configuration *now)
 {
@@ -135,8 +136,8 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
 }
 
 /*
- * What the member word tells of holds on to what it holds: this compute node has stopped; or it opens the pool, and the word is of an earlier life.
- * That one is dead, though its index stands still (INV-FAILOVER-3).
+ * What the member word tells of holds on to what it holds: this compute node has stopped; or it opens the pool, and
+ * the word is of an earlier life. That one is dead, though its index stands still (INV-FAILOVER-3).
  */
 static bool is_over(const struct agent *agent)
 {
@@ -187,7 +188,8 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
 
 /*
  * INV-FAILOVER-9. One is lost, and another one is, or is away: no failover stands in for it. Of two that are lost at once neither's change can be led to its end,
- * and none that has begun; where one is away already, calls that do not need the other one go on. True: this compute node has stopped.
+ * and none that has begun; where one is away already, calls that do not need the other one go on. True: this compute
+ * node has stopped.
  */
 static bool unmended(struct agent *agent)
 {

@@ -1,7 +1,8 @@
 /*
- * agent.h - one coroutine of each compute node, on its first worker, that follows the configuration (docs/failover.md): stands still when another
- * node changes it, takes over from a leader that died, and leads when a memory node was found lost, or a fresh one is to be filled.
- * It sleeps until it is called: by a message, or by the node's own transactions.
+ * agent.h - one coroutine of each compute node, on its first worker, that follows the configuration
+ * (docs/failover.md): stands still when another node changes it, takes over from a leader that died, and leads when a
+ * memory node was found lost, or a fresh one is to be filled. It sleeps until it is called: by a message, or by the
+ * node's own transactions.
  */
 #pragma once
 

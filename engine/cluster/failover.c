@@ -63,7 +63,10 @@ static bool fenced(struct failover *failover, uint32_t cn, uint64_t life, bool o
 
 enum standing { STANDING_NOT, STANDING_STILL, STANDING_DEAD };
 
-/* By its word alone; STANDING_NOT: it is alive, or its next life is, which recovers it. INV-RECOVER-10: an earlier life of an own index is dead. */
+/*
+ * By its word alone; STANDING_NOT: it is alive, or its next life is, which recovers it. INV-RECOVER-10: an earlier
+ * life of an own index is dead.
+ */
 static int standing_of(const struct failover *failover, uint32_t cn, const struct members_state *state,
                        enum standing *standing)
 {

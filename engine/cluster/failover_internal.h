@@ -17,7 +17,10 @@ struct failover {
     struct failover_report *report;
     struct failover_piece *pieces;
     uint32_t piece_count, piece_capacity;
-    /* that a pass goes over, and what it does with each piece: begins with a slot, if it has any, and fits the buffers */
+    /*
+     * that a pass goes over, and what it does with each piece: begins with a slot, if it has any, and fits the
+     * buffers
+     */
     uint32_t area;
     int (*piece_fn)(struct failover *failover, const struct failover_piece *piece);
 };

@@ -104,7 +104,10 @@ static struct fabric_addr clock_at(const struct failover *failover, uint32_t rep
     return catalog_replica(failover->run.catalog, superblock_at(0, offsetof(struct superblock_wire, clock)), replica);
 }
 
-/* A backup's clock may lack what was added where its node did not answer: it goes on above all that can have been drawn. */
+/*
+ * A backup's clock may lack what was added where its node did not answer: it goes on above all that can have been
+ * drawn.
+ */
 int failover_clock_rebuild(struct failover *failover)
 {
     uint64_t word = 0;

@@ -39,16 +39,23 @@ struct gate {
     } workers[GATE_WORKERS_MAX];
 };
 
-/* An attempt may begin: suspends while the gate is closed. False when the CN has stopped, or whole-table work is under way. */
+/*
+ * An attempt may begin: suspends while the gate is closed. False when the CN has stopped, or whole-table work is
+ * under way.
+ */
 bool gate_enter(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task);
 void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
-/* The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to settle. */
+/*
+ * The caller's attempt goes on alone; suspends until all others have ended. *alone: no other one has something to
+ * settle.
+ */
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);
 void gate_open(struct gate *gate);
 /*
- * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or the other kind. No change of the configuration
- * comes in between, but one may have begun (gate_bulk_waits): then it leaves again, and waits.
+ * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or the other kind. No
+ * change of the configuration comes in between, but one may have begun (gate_bulk_waits): then it leaves again, and
+ * waits.
  */
 int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched);
 void gate_bulk_leave(struct gate *gate, unsigned kind);

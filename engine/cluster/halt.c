@@ -54,8 +54,9 @@ static void routes_set(struct halt *halt, const struct configuration *now)
 }
 
 /*
- * This compute node may be the last to notice that the memory node is lost, and still reach what was its memory. Now that WRITEs go around it an
- * unlock must not get there any more: it would show old bytes without a tag to attempts that have not ended yet.
+ * This compute node may be the last to notice that the memory node is lost, and still reach what was its memory. Now
+ * that WRITEs go around it an unlock must not get there any more: it would show old bytes without a tag to attempts
+ * that have not ended yet.
  */
 static void leave(const struct halt *halt, uint32_t node)
 {

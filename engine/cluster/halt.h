@@ -17,8 +17,8 @@
 #include "vigil.h"
 
 /*
- * What else stands still with a compute node, and has something to forget (mode.h): told by its agent, in that worker's thread. `in_pool`: what it
- * has in the pool's area for locks is to be zero after each change.
+ * What else stands still with a compute node, and has something to forget (mode.h): told by its agent, in that
+ * worker's thread. `in_pool`: what it has in the pool's area for locks is to be zero after each change.
  */
 struct halt_follower {
     void (*halt)(void *arg, struct sched *from);

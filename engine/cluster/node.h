@@ -1,7 +1,8 @@
 /*
  * node.h - one compute node of this process: what its workers share.
  *
- * What is here outlives all its workers; a worker's own is struct worker (db.h), and what a transaction sees of both is struct txn_home (txn.h).
+ * What is here outlives all its workers; a worker's own is struct worker (db.h), and what a transaction sees of both
+ * is struct txn_home (txn.h).
  */
 #pragma once
 

@@ -68,8 +68,8 @@ void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task);
  */
 bool vigil_still(struct vigil *vigil);
 /*
- * By any coordinator of the node, between two attempts: the last one met that tag. Has the owner watched; and once it has been declared dead and
- * redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
+ * By any coordinator of the node, between two attempts: the last one met that tag. Has the owner watched; and once it
+ * has been declared dead and redone, clears the tag, so that the next attempt can have it (INV-RECOVER-8).
  */
 void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met);
 /*
@@ -78,8 +78,8 @@ void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const st
  */
 void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn);
 /*
- * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags, or must have done with it,
- * which is waited for.
+ * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags,
+ * or must have done with it, which is waited for.
  */
 void vigil_take_open(struct vigil *vigil, uint32_t dead);
 void vigil_take_close(struct coro *co, struct vigil *vigil, uint32_t dead, struct sched *sched,

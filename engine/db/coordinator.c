@@ -15,13 +15,17 @@
 #define BACKOFF_DOUBLINGS_SLOW 6 /* ... so often */
 #define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
 #define TAGS_PER_LOOK 32         /* attempts that met a tag of one other node, and then its owner is asked for */
-/* Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call ends TOO_LARGE. */
+/*
+ * Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call
+ * ends TOO_LARGE.
+ */
 #define CACHE_OUTGROWN_MAX 3
 
 /*
- * Randomized exponential backoff; the first retry is nearly immediate. The usual cap is enough for any usual crowd, and a longer one would leave
- * a hot record idle. But of a hundred coordinators that all want the same few records each could meet another one for ever: the bound of a call
- * that has failed that often goes on to grow, slowly, until one of them gets through.
+ * Randomized exponential backoff; the first retry is nearly immediate. The usual cap is enough for any usual crowd,
+ * and a longer one would leave a hot record idle. But of a hundred coordinators that all want the same few records
+ * each could meet another one for ever: the bound of a call that has failed that often goes on to grow, slowly, until
+ * one of them gets through.
  */
 static uint64_t backoff_ns(struct prng *prng, uint64_t cap_ns, uint32_t attempts)
 {
@@ -73,7 +77,10 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     return txn_fail(co, txn, rc);
 }
 
-/* The compute node has stopped; or whole tables are read or loaded, and the attempt may be made later: it is not counted as an aborted one. */
+/*
+ * The compute node has stopped; or whole tables are read or loaded, and the attempt may be made later: it is not
+ * counted as an aborted one.
+ */
 static __attribute__((noinline, cold)) int not_entered(struct txn *txn)
 {
     struct txn_home *home = txn->home;
@@ -197,7 +204,10 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
     return result;
 }
 
-/* INV-SCHED-2. After a call whose last attempt began at begin_ns: whatever its outcome, its coordinator does not keep the worker. */
+/*
+ * INV-SCHED-2. After a call whose last attempt began at begin_ns: whatever its outcome, its coordinator does not keep
+ * the worker.
+ */
 static void turn_end(struct coro *co, struct coordinator *coordinator, uint64_t begin_ns)
 {
     if (!coordinator->turn_ns) coordinator->turn_ns = begin_ns;

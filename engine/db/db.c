@@ -54,8 +54,8 @@ int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg)
 }
 
 /*
- * The worker that a thread turns to first, always the same: threads are told apart by where their own variables are. Where no helm is lent it is
- * each in turn, and in sim a run repeats exactly.
+ * The worker that a thread turns to first, always the same: threads are told apart by where their own variables are.
+ * Where no helm is lent it is each in turn, and in sim a run repeats exactly.
  */
 static struct worker *worker_of_thread(struct cellar *db)
 {
@@ -102,8 +102,9 @@ static bool serve_here(struct cellar *db, struct worker *first, struct db_reques
 }
 
 /*
- * Another thread is serving its own call there, which takes a few microseconds, unless it was put off its processor: waits for it a
- * little, since to sleep and be woken costs more. Not where the worker's thread is at work, which goes on to the next call by itself.
+ * Another thread is serving its own call there, which takes a few microseconds, unless it was put off its processor:
+ * waits for it a little, since to sleep and be woken costs more. Not where the worker's thread is at work, which goes
+ * on to the next call by itself.
  */
 static bool serve_soon(struct worker *first, struct db_request *request)
 {

@@ -119,7 +119,10 @@ struct fabric *db_fabric(struct cellar *db);
 void db_wait(struct cellar *db, uint32_t *pending);
 /* Watches all transactions from now on; NULL: no more. At rest; the observer stays the caller's. */
 void db_observe(struct cellar *db, const struct observer *observer);
-/* Counts a call from outside in, at the caller's first choice; NULL when the database is closing. Closing waits for db_call_end. */
+/*
+ * Counts a call from outside in, at the caller's first choice; NULL when the database is closing. Closing waits for
+ * db_call_end.
+ */
 struct worker *db_call_begin(struct cellar *db);
 void db_call_end(struct cellar *db, struct worker *first);
 /* How long to wait for a call that has gone on for gone_ns, before another look at what may end it in the queue. */
@@ -158,8 +161,8 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
 struct recover_home db_recover_home(struct worker *worker, struct sched_task *task);
 
 /*
- * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h). EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has
- * stopped itself.
+ * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h).
+ * EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has stopped itself.
  */
 NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
                          enum recover_how how, struct recover_report *report, struct cellar_error *error);
@@ -204,8 +207,8 @@ void worker_submit(struct worker *worker, struct db_request *request);
 /* Takes one back that no thread has begun to serve; false: too late. */
 bool worker_withdraw(struct worker *worker, struct db_request *request);
 /*
- * The calling thread serves a call itself, if the worker lends its helm and has a coordinator for it; else false. It may return before the
- * call has ended: then the worker's thread goes on with it.
+ * The calling thread serves a call itself, if the worker lends its helm and has a coordinator for it; else false. It
+ * may return before the call has ended: then the worker's thread goes on with it.
  */
 bool worker_serve(struct worker *worker, struct db_request *request);
 /* Requests that it has; a glance. */

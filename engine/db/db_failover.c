@@ -1,6 +1,6 @@
 /*
- * db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes, leaving meanwhile, and
- * calls from outside.
+ * db_failover.c - memory nodes that are lost and replaced, as a database does it: agents of its compute nodes,
+ * leaving meanwhile, and calls from outside.
  */
 #include "db.h"
 

@@ -230,7 +230,9 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
     return 0;
 }
 
-/* Was it left where it is by a change of the configuration that did not know of it, and had copied the words already? */
+/*
+ * Was it left where it is by a change of the configuration that did not know of it, and had copied the words already?
+ */
 static int joined_check(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     const struct cellar *db = coordinator->worker->db;

@@ -1,4 +1,7 @@
-/* db_result.c - what became of a call, in one line (cellar.h). Written when it is asked for: a call only keeps what it is about. */
+/*
+ * db_result.c - what became of a call, in one line (cellar.h). Written when it is asked for: a call only keeps what
+ * it is about.
+ */
 #include "db.h"
 
 #include <inttypes.h>

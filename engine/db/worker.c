@@ -1,4 +1,7 @@
-/* worker.c - a worker's queue and main loop: requests in, coordinators resumed, the fabric reaped; by its thread, or by one that borrows it for a call. */
+/*
+ * worker.c - a worker's queue and main loop: requests in, coordinators resumed, the fabric reaped; by its thread, or
+ * by one that borrows it for a call.
+ */
 #include "db.h"
 
 #include "must.h"

@@ -1,4 +1,7 @@
-/* ford.c - commit of mode `ford`: old values, their log, the order of what is posted. Writing and unlocking are apply.c's, undoing recover_undo.c's. */
+/*
+ * ford.c - commit of mode `ford`: old values, their log, the order of what is posted. Writing and unlocking are
+ * apply.c's, undoing recover_undo.c's.
+ */
 #include "ford.h"
 
 #include "fetch.h"
@@ -8,8 +11,8 @@
 /* ---- fetch ---- */
 
 /*
- * Foreign tags were met on cells that are only read. They may be read all the same: the check wants the tags gone and the versions unchanged. A READ of
- * one record is no snapshot then.
+ * Foreign tags were met on cells that are only read. They may be read all the same: the check wants the tags gone and
+ * the versions unchanged. A READ of one record is no snapshot then.
  */
 static inline bool reads_locked(const struct txn *txn, struct cache_object *object)
 {
@@ -122,8 +125,8 @@ static bool log_build(struct txn *txn, struct logseg_entry *entry)
 /* ---- commit ---- */
 
 /*
- * Do all memory nodes have this coordinator's log? Then its entry may go ahead of the changes in one batch: on each connection it is executed
- * before them, or they are not.
+ * Do all memory nodes have this coordinator's log? Then its entry may go ahead of the changes in one batch: on each
+ * connection it is executed before them, or they are not.
  */
 static bool log_rides(const struct txn *txn)
 {

@@ -1,5 +1,6 @@
 /*
- * mode_table.h - the modes, one row each (mode.h): all that the engine knows of them by name. The order is that of `enum cellar_cc`.
+ * mode_table.h - the modes, one row each (mode.h): all that the engine knows of them by name. The order is that of
+ * `enum cellar_cc`.
  */
 #pragma once
 

@@ -85,7 +85,10 @@ static uint64_t tags_of(const struct schema *schema, const uint8_t *head)
     return record_word(head, 0) & lockword_mask(schema->tag_bits, schema->all_ones);
 }
 
-/* Were both unlocked, and nothing changed in between? Each change of a record leaves a TS in its tuples that was never there. */
+/*
+ * Were both unlocked, and nothing changed in between? Each change of a record leaves a TS in its tuples that was
+ * never there.
+ */
 static bool heads_equal(const struct schema *schema, const uint8_t *before, const uint8_t *after)
 {
     return !tags_of(schema, before) && !tags_of(schema, after) &&

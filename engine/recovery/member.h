@@ -19,7 +19,10 @@ struct member_ops {
     /* As members_move. */
     NODISCARD int (*move)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,
                           const struct members_state *from, const struct members_state *to, struct members_state *now);
-    /* Signs of life, as members_promise, members_renew and members_sign. A service with sessions of its own answers from these. */
+    /*
+     * Signs of life, as members_promise, members_renew and members_sign. A service with sessions of its own answers
+     * from these.
+     */
     NODISCARD int (*promise)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns);
     NODISCARD int (*renew)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint64_t lease_ns);
     NODISCARD int (*sign)(struct coro *co, const struct member *member, struct fabric_ep *ep, uint32_t cn,

@@ -59,7 +59,10 @@ struct recover_home {
     uint64_t life; /* the incarnation that is to be recovered; 0: whichever it is. A later one is alive: EXISTS */
     /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
     const atomic_uint *halting;
-    /* while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting` says */
+    /*
+     * while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting`
+     * says
+     */
     atomic_bool *called;
     const struct recover *outer; /* the run amid which another one was found to be in the way; NULL: none */
     bool halted;                 /* all others that are alive stand still (halt.h): none holds a claim */

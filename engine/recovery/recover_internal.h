@@ -69,7 +69,10 @@ void recover_breathe(struct recover *run);
  * left is redone by the leader of the change, or later by the node that tries again; every step may be done twice.
  */
 NODISCARD int recover_give_way(const struct recover *run);
-/* Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be lost. */
+/*
+ * Waits a little; longer each time. `refusals` counts operations that surely did not run: false when the node must be
+ * lost.
+ */
 bool recover_patience(struct recover *run, int status, uint32_t *tries, uint32_t *refusals);
 /* Posts and awaits; again what had no effect or an unknown one: all that recovery does may be done twice. */
 NODISCARD int recover_batch(struct recover *run, struct fabric_op *ops, uint32_t count);

@@ -156,8 +156,8 @@ static bool deps_hold(const struct recover_log *log, const struct log_entry_wire
 }
 
 /*
- * An entry at or below its own coordinator's watermark had its effect: what it depended on is no question any more. The others lose their
- * standing one after the other, until all that count depend on such as count only.
+ * An entry at or below its own coordinator's watermark had its effect: what it depended on is no question any more.
+ * The others lose their standing one after the other, until all that count depend on such as count only.
  */
 static void closure(struct recover_log *log)
 {

@@ -1,8 +1,9 @@
 /*
- * recover_log.h - what a dead compute node's log holds, and which of it counts (docs/recovery.md). Pure: bytes in, decisions out.
+ * recover_log.h - what a dead compute node's log holds, and which of it counts (docs/recovery.md). Pure: bytes in,
+ * decisions out.
  *
- * INV-RECOVER-2: an entry counts if it is whole, of that node and incarnation, and each of its log-deps counts too or is at or below its
- * coordinator's watermark. It is due if it counts and is above its own coordinator's.
+ * INV-RECOVER-2: an entry counts if it is whole, of that node and incarnation, and each of its log-deps counts too or
+ * is at or below its coordinator's watermark. It is due if it counts and is above its own coordinator's.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ struct recover_log {
 void recover_log_init(struct recover_log *log, uint32_t cn, uint64_t incarnation);
 void recover_log_free(struct recover_log *log);
 /*
- * Takes what one replica has of a ring: `bytes` from `ring` (8-aligned; kept as long as the log), which begins at `addr` in the primary.
- * What is no whole entry of this node, incarnation and coordinator is passed over. NOMEM.
+ * Takes what one replica has of a ring: `bytes` from `ring` (8-aligned; kept as long as the log), which begins at
+ * `addr` in the primary. What is no whole entry of this node, incarnation and coordinator is passed over. NOMEM.
  */
 NODISCARD int recover_log_add(struct recover_log *log, const uint8_t *ring, uint64_t bytes, struct fabric_addr addr,
                               uint32_t coordinator, uint32_t replica);

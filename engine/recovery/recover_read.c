@@ -1,4 +1,7 @@
-/* recover_read.c - the dead node's segments: read from all replicas, copied where they lack what counts, rid of what does not. */
+/*
+ * recover_read.c - the dead node's segments: read from all replicas, copied where they lack what counts, rid of what
+ * does not.
+ */
 #include "plant.h"
 #include "recover_internal.h"
 
@@ -86,8 +89,8 @@ static int node_begin(struct recover *run, struct heap_walk *walk, uint32_t node
 }
 
 /*
- * Live nodes take runs meanwhile: a chunk that had no header yet may be one behind the start of a run, and full of records, when it is looked
- * at next. Then the walk begins anew.
+ * Live nodes take runs meanwhile: a chunk that had no header yet may be one behind the start of a run, and full of
+ * records, when it is looked at next. Then the walk begins anew.
  */
 int recover_walk(struct recover *run, uint32_t node, int (*fn)(struct recover *run, struct heap_walk *walk))
 {

@@ -361,7 +361,10 @@ int recover_redo(struct recover *run)
     return rc;
 }
 
-/* INV-RECOVER-11. Later entries are tried on what is there, not on what earlier ones will leave: what is plausible does not depend on that. */
+/*
+ * INV-RECOVER-11. Later entries are tried on what is there, not on what earlier ones will leave: what is plausible
+ * does not depend on that.
+ */
 int recover_try(struct recover *run)
 {
     const struct recover_report report = *run->report;

@@ -1,8 +1,14 @@
-/* recover_scrub.c - clearing the dead node's tags: those that its log names first, as others wait for them most; then whatever is left. */
+/*
+ * recover_scrub.c - clearing the dead node's tags: those that its log names first, as others wait for them most; then
+ * whatever is left.
+ */
 #include "plant.h"
 #include "recover_internal.h"
 
-/* Until the word shows none: others take over single ones of them meanwhile, and then what was read is not there any more. */
+/*
+ * Until the word shows none: others take over single ones of them meanwhile, and then what was read is not there any
+ * more.
+ */
 static int tags_clear(struct recover *run, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells)
 {
     uint32_t owned;

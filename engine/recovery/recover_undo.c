@@ -78,7 +78,10 @@ static enum shown cell_shown(const struct recover *run, const struct schema *sch
     return shown;
 }
 
-/* Is the head of the chain the dead node's, and what does its version show? The buckets as read: the head's on all replicas. */
+/*
+ * Is the head of the chain the dead node's, and what does its version show? The buckets as read: the head's on all
+ * replicas.
+ */
 static int head_look(struct recover *run, struct fabric_addr head, uint64_t before, uint64_t ts, enum shown *shown)
 {
     struct bucket_wire *buckets = run->memory->buckets;

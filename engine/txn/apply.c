@@ -1,7 +1,9 @@
 /*
- * apply.c - what a durable transaction does to the pool: index buckets changed, cells written to all replicas, locks cleared.
+ * apply.c - what a durable transaction does to the pool: index buckets changed, cells written to all replicas, locks
+ * cleared.
  *
- * INV-COMMIT-2: nothing is applied before the log entry is on f + 1 nodes; nothing is unlocked before all replicas have it.
+ * INV-COMMIT-2: nothing is applied before the log entry is on f + 1 nodes; nothing is unlocked before all replicas
+ *               have it.
  * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
  */
@@ -126,7 +128,10 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     }
 }
 
-/* Of a record that keeps old versions, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples are ours. */
+/*
+ * Of a record that keeps old versions, INV-MOTOR-4: the whole record is locked, so that all epoch numbers and tuples
+ * are ours.
+ */
 static void apply_versions(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const uint32_t en = offsetof(struct record_wire, en);
@@ -219,7 +224,9 @@ static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *h
 
 /* ---- unlock ---- */
 
-/* Clears the tags, and sets or clears DELETED with them. What was held is remembered until the unlock has surely run. */
+/*
+ * Clears the tags, and sets or clears DELETED with them. What was held is remembered until the unlock has surely run.
+ */
 static inline void unlock_object(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     uint64_t mask = object->held ? txn_lock_mask(&object->table->schema, object->locked_cells) : 0;
@@ -291,8 +298,8 @@ static bool object_open(struct coro *co, struct txn *txn, const struct cache_obj
 }
 
 /*
- * May it be tried once more? A backup's node that refuses for good is lost, and left out then: it must not leave our tags on a primary that is
- * there, where a later settlement of this CN would take them for its own.
+ * May it be tried once more? A backup's node that refuses for good is lost, and left out then: it must not leave our
+ * tags on a primary that is there, where a later settlement of this CN would take them for its own.
  */
 static bool patient(struct txn *txn, struct settle_patience *patience, struct fabric_addr primary)
 {
@@ -304,7 +311,9 @@ static bool patient(struct txn *txn, struct settle_patience *patience, struct fa
     return true;
 }
 
-/* What the pool has of the cells that were changed: something older, the change and nothing else, or something newer. */
+/*
+ * What the pool has of the cells that were changed: something older, the change and nothing else, or something newer.
+ */
 enum standing { STANDING_OLDER, STANDING_SAME, STANDING_NEWER };
 
 static enum standing standing_of(const struct txn *txn, const struct cache_object *object)
@@ -382,8 +391,8 @@ static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *
 }
 
 /*
- * Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and unlocks it again. `unlocked`: the
- * unlocks were posted, and those that have had their reply have run.
+ * Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and
+ * unlocks it again. `unlocked`: the unlocks were posted, and those that have had their reply have run.
  */
 static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
 {

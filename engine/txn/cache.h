@@ -4,8 +4,8 @@
  *
  * An object knows, for each cell, what the transaction knows of the record: the base version that was fetched (in the
  * image), whether the cell's tag is held, whether the cell is read or written. These objects are never shared. What a
- * mode knows of an object or a bucket besides is in a struct of its own that begins with this one (docs/modes.md): behind
- * each there is room for it.
+ * mode knows of an object or a bucket besides is in a struct of its own that begins with this one (docs/modes.md):
+ * behind each there is room for it.
  *
  * INV-CACHE-1: a cell counts as held only when a READ posted after its successful masked CAS has returned.
  * INV-CACHE-2: an image's versions are those fetched until the transaction commits; values may change, for held cells

@@ -27,14 +27,20 @@ static inline uint32_t cells_to_check(const struct cache_object *object)
     return PLANT(widened_unchecked) ? object->check_cells & ~object->locked_cells : object->check_cells;
 }
 
-/* Is it so long since the first read that epoch numbers may have come full circle? This clock may be slow by an eighth. */
+/*
+ * Is it so long since the first read that epoch numbers may have come full circle? This clock may be slow by an
+ * eighth.
+ */
 bool txn_en_may_wrap(const struct txn *txn)
 {
     uint64_t wrap_ns = txn->home->ep->fabric->apply_min_ns << LAYOUT_EN_BITS, limit_ns = wrap_ns / 8 * 7;
     return fabric_now_ns(txn->home->ep) - txn->oldest_ns >= limit_ns && !PLANT(en_wrap_unchecked);
 }
 
-/* On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing left to check. */
+/*
+ * On a line-atomic fabric one READ of one record is a snapshot: the transaction is serialized there, with nothing
+ * left to check.
+ */
 static bool snapshot_suffices(const struct txn *txn)
 {
     const struct cache_object *object = txn->cache.objects;
@@ -71,7 +77,10 @@ static int validation_post(struct coro *co, struct txn *txn)
     return 0;
 }
 
-/* Where records are shared what was read may be locked by others of this CN: their tags are no obstacle, those of other CNs are. */
+/*
+ * Where records are shared what was read may be locked by others of this CN: their tags are no obstacle, those of
+ * other CNs are.
+ */
 static bool tags_ours(const struct txn *txn, const struct cache_object *object, uint64_t lock)
 {
     uint32_t tag_bits = object->table->schema.tag_bits;

@@ -48,7 +48,10 @@ static bool needs_bucket(const struct cache_object *object)
     return object->bucket < 0 && (object->kind != CACHE_ACCESS || object->addr.bits == 0);
 }
 
-/* Adds the operations that read (and for inserts and deletes lock) the object's bucket, unless this transaction holds it already. */
+/*
+ * Adds the operations that read (and for inserts and deletes lock) the object's bucket, unless this transaction holds
+ * it already.
+ */
 static int bucket_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     struct fabric_addr addr = index_bucket_addr(&object->table->index, object->key);

@@ -1,8 +1,9 @@
 /*
  * fetch.h - the rounds of a block's fetch, as a template: a mode's fetch is fetch_rounds with rules of its own.
  *
- * Rules are a constant of the file that calls fetch_rounds, so that its loops over records are compiled for them: what a mode does not ask for takes
- * no instruction, and what it does is a call that is inlined. A rule that is NULL means what modes do that share nothing (fetch_own).
+ * Rules are a constant of the file that calls fetch_rounds, so that its loops over records are compiled for them:
+ * what a mode does not ask for takes no instruction, and what it does is a call that is inlined. A rule that is NULL
+ * means what modes do that share nothing (fetch_own).
  */
 #pragma once
 
@@ -16,7 +17,10 @@ struct fetch_rules {
     /* Cells that the next CAS locks, and the next READ brings; else those declared, less those locked and fetched. */
     uint32_t (*lock_cells)(const struct txn *txn, const struct cache_object *object);
     uint32_t (*read_cells)(const struct txn *txn, const struct cache_object *object);
-    /* Bits of the lock word that the CAS wants clear besides DELETED and the tags, and those that it clears with them. */
+    /*
+     * Bits of the lock word that the CAS wants clear besides DELETED and the tags, and those that it clears with
+     * them.
+     */
     uint64_t (*wants_clear)(const struct cache_object *object);
     uint64_t (*clears)(const struct cache_object *object);
     /* Its reply has come. */
@@ -27,7 +31,10 @@ struct fetch_rules {
     bool (*reads_locked)(const struct txn *txn, struct cache_object *object);
     /* Does what is read need no validation, or is that the mode's own affair? */
     bool (*keeps)(const struct txn *txn);
-    /* A reader of a snapshot: what is read before the record (false without memory) and after it, and what is made of all that. */
+    /*
+     * A reader of a snapshot: what is read before the record (false without memory) and after it, and what is made of
+     * all that.
+     */
     bool (*read_before)(struct coro *co, struct txn *txn, struct cache_object *object);
     void (*read_after)(struct coro *co, struct txn *txn, struct cache_object *object);
     enum fetch_verdict (*judge)(struct txn *txn, struct cache_object *object, const struct record_wire *header);
@@ -48,7 +55,10 @@ int fetch_node_failed(struct coro *co, struct txn *txn);
 void fetch_foreign_tag(struct txn *txn, struct fabric_addr addr, uint64_t word, uint32_t tag_bits, uint32_t cells);
 /* Where the READ goes, when this is not the first READ of a record that is there; false without memory. */
 bool fetch_elsewhere(struct txn *txn, struct cache_object *object);
-/* The address led elsewhere: gives back a lock taken there, forgets the hint; the next candidate is tried, or the bucket. */
+/*
+ * The address led elsewhere: gives back a lock taken there, forgets the hint; the next candidate is tried, or the
+ * bucket.
+ */
 void fetch_address_stale(struct coro *co, struct txn *txn, struct cache_object *object);
 /* Takes over what a later block fetched beside the data the image has already. */
 void fetch_image_merge(struct cache_object *object);

@@ -1,8 +1,9 @@
 /*
  * mode.h - the engine's modes (docs/modes.md): what sets them apart, as rows of one table (modes/mode_table.h).
  *
- * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says, never by comparing
- * numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function that is NULL has nothing to do.
+ * A mode is a row; its number is its `enum cellar_cc`. The code of a row's own is reached through what the row says,
+ * never by comparing numbers or by naming a mode (test/lint/rooms.sh): a new mode is a folder and a row. A function
+ * that is NULL has nothing to do.
  */
 #pragma once
 
@@ -35,14 +36,18 @@ struct mode {
     bool locks;         /* records have locks of the lock manager, shared and exclusive */
 
     /*
-     * What it knows of a transaction, an object or a bucket is in a struct of its own that begins with struct txn, cache_object or
-     * cache_bucket: that of a transaction is so large (0: nothing), of an object so much behind the core's is zero at first.
+     * What it knows of a transaction, an object or a bucket is in a struct of its own that begins with struct txn,
+     * cache_object or cache_bucket: that of a transaction is so large (0: nothing), of an object so much behind the
+     * core's is zero at first.
      */
     uint32_t txn_bytes, object_zeroed;
 
     /* ---- a database ---- */
 
-    /* Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every database. */
+    /*
+     * Refuses with a clear line what it cannot run, and what is asked of it in another mode. Of every mode, for every
+     * database.
+     */
     int (*check)(const struct cellar_config *config, struct cellar_error *error);
     /* Stacks that it needs beside the coordinators'. */
     uint64_t (*stacks)(const struct cellar_config *config);
@@ -116,7 +121,10 @@ struct mode {
     bool (*read_alone)(const struct txn *txn);
     /* A validation failed on the object's check_cells: what is known of them is stale. */
     void (*stale)(struct coro *co, struct txn *txn, struct cache_object *object);
-    /* It is about to settle. True: its compute node has seen to it that it may, with others at work; else it closes the gate. */
+    /*
+     * It is about to settle. True: its compute node has seen to it that it may, with others at work; else it closes
+     * the gate.
+     */
     bool (*settle)(struct coro *co, struct txn *txn);
     void (*settled)(struct txn *txn);
     /* May tags be given back from memory? True: returned() follows (settle.h). NULL: they may. */

@@ -1,8 +1,9 @@
 /*
- * observe.h - watching transactions from inside: each attempt's begin, what it fetched, what it is about to log, and its end.
+ * observe.h - watching transactions from inside: each attempt's begin, what it fetched, what it is about to log, and
+ * its end.
  *
- * For checkers (history/). An observer is called on the worker's thread, must not suspend, and sees the attempt's objects as they are
- * (cache.h). Costs a compare at each of these places when absent (`db_observe` sets it, at rest).
+ * For checkers (history/). An observer is called on the worker's thread, must not suspend, and sees the attempt's
+ * objects as they are (cache.h). Costs a compare at each of these places when absent (`db_observe` sets it, at rest).
  */
 #pragma once
 
@@ -15,21 +16,21 @@ struct observer {
     /* Before the attempt's first operation. */
     void (*begun)(void *arg, const struct txn *txn);
     /*
-     * After each fetch, before the procedure goes on: what is new in the images are base versions and their values. In modes that share records
-     * within a compute node (mode.h) the versions are not known yet.
+     * After each fetch, before the procedure goes on: what is new in the images are base versions and their values.
+     * In modes that share records within a compute node (mode.h) the versions are not known yet.
      */
     void (*fetched)(void *arg, const struct txn *txn);
     /* In those modes: the attempt is serialized, and the images hold the versions of all that it read. */
     void (*serialized)(void *arg, const struct txn *txn);
     /*
-     * Validated, and about to be logged: from now on it may have its effect at `ts`, whatever becomes of its node. The images hold the
-     * base versions and, for cells written, the new values.
+     * Validated, and about to be logged: from now on it may have its effect at `ts`, whatever becomes of its node.
+     * The images hold the base versions and, for cells written, the new values.
      */
     void (*logging)(void *arg, const struct txn *txn, uint64_t ts);
     /*
-     * At its end, before the caller hears of it. code 0: committed at `ts` (0: nothing was written); INDETERMINATE: perhaps, at `ts`;
-     * RETRY: aborted, no effect; another error: no effect, its reads were validated. An attempt that neither was about to be logged nor
-     * has a validated conclusion ends without a call.
+     * At its end, before the caller hears of it. code 0: committed at `ts` (0: nothing was written); INDETERMINATE:
+     * perhaps, at `ts`; RETRY: aborted, no effect; another error: no effect, its reads were validated. An attempt
+     * that neither was about to be logged nor has a validated conclusion ends without a call.
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
 };

@@ -1,6 +1,9 @@
 #include "settle.h"
 
-/* In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their own. */
+/*
+ * In a row: in a partition of seconds there are many tries, and single ones of them are refused for reasons of their
+ * own.
+ */
 static void refusals_forget(struct settle_patience *patience)
 {
     if (PLANT(settle_refusals_summed)) return;

@@ -15,8 +15,8 @@
 #define SETTLE_FAILOVER_STALLS 4 /* of stall_max_ns: so long a lost memory node's failover may take */
 
 /*
- * A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it does. So a batch of which nothing was
- * refused, unanswered or not, begins the count anew.
+ * A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it
+ * does. So a batch of which nothing was refused, unanswered or not, begins the count anew.
  */
 struct settle_patience {
     uint32_t refusals, pauses; /* refusals: batches in a row */
@@ -37,7 +37,10 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
 /* Closes the gate; true when this transaction alone has something to settle. */
 bool settle_begin(struct coro *co, struct txn *txn);
 void settle_end(struct txn *txn);
-/* `ours`: the pool shows a tag of this CN. If another coordinator may have put it there the CN stops (gate_fail): false. */
+/*
+ * `ours`: the pool shows a tag of this CN. If another coordinator may have put it there the CN stops (gate_fail):
+ * false.
+ */
 bool settle_decidable(struct txn *txn, bool alone, bool ours);
 /* Reads 8 bytes; false when the node is dead, or this one fenced. */
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word);

@@ -183,8 +183,8 @@ static inline int image_make(struct txn *txn, struct cache_object *object)
 }
 
 /*
- * INV-TXN-1: that a record is there is read like a value. Of an access that names no cell, and deletes nothing, the witness is read; what locks,
- * checks, versions and dependencies are to one cell they are to it (storage/schema.h).
+ * INV-TXN-1: that a record is there is read like a value. Of an access that names no cell, and deletes nothing, the
+ * witness is read; what locks, checks, versions and dependencies are to one cell they are to it (storage/schema.h).
  */
 static inline void imply_witness(struct cache_object *object)
 {

@@ -1,12 +1,13 @@
 /*
- * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed. What its mode knows of it besides
- * stands behind it: that struct begins with this one (mode.h).
+ * txn.h - one transaction of one coordinator: what it has declared, fetched, locked and changed. What its mode knows
+ * of it besides stands behind it: that struct begins with this one (mode.h).
  *
  *     txn_begin -> procedure { cellar_access..., cellar_fetch, cellar_get/put, ... } -> txn_commit | txn_fail
  *
- * An attempt ends committed, aborted (-CELLAR_ERR_RETRY: nothing is left of it, try again) or failed (a code for the caller, with
- * its reads validated: protocol.md section 4.9). The rule of section 4 holds as: all reads are done before v, v is the moment at which
- * all locks are held and the last fetch has returned, and every check of a read is posted after v.
+ * An attempt ends committed, aborted (-CELLAR_ERR_RETRY: nothing is left of it, try again) or failed (a code for the
+ * caller, with its reads validated: protocol.md section 4.9). The rule of section 4 holds as: all reads are done
+ * before v, v is the moment at which all locks are held and the last fetch has returned, and every check of a read is
+ * posted after v.
  */
 #pragma once
 
@@ -119,13 +120,19 @@ NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 
 /* ---- between txn.c, fetch.c, commit.c ---- */
 
-/* What is put for the first time, as it was, into slot_image; of a record that is inserted or deleted nothing. 0 or TOO_LARGE. */
+/*
+ * What is put for the first time, as it was, into slot_image; of a record that is inserted or deleted nothing. 0 or
+ * TOO_LARGE.
+ */
 NODISCARD int txn_keep_old(struct txn *txn, struct cache_object *object, uint32_t cells);
 /* Of an attempt that shares nothing in its compute node: all reads are done, and that is v. As txn_commit. */
 NODISCARD int txn_commit_own(struct coro *co, struct txn *txn);
 /* The rest of it, once validated: `rc` is what came of that. */
 NODISCARD int txn_commit_checked(struct coro *co, struct txn *txn, int rc);
-/* The parts of that, for modes that do more in between. Validated: chooses *ts (0: nothing was written), and makes it durable. */
+/*
+ * The parts of that, for modes that do more in between. Validated: chooses *ts (0: nothing was written), and makes it
+ * durable.
+ */
 NODISCARD int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts),
                       uint64_t *ts);
 /* That has failed with `rc`: what becomes of the attempt. */
@@ -138,9 +145,15 @@ int txn_committed(struct txn *txn, uint64_t ts);
 NODISCARD int txn_validate(struct coro *co, struct txn *txn);
 /* TS_commit; 0 when nothing was written. */
 uint64_t txn_ts_choose(const struct txn *txn);
-/* Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. All earlier entries are applied. */
+/*
+ * Adds the WRITEs of the log entry to the batch: 0, RETRY, or an error of the procedure's doing. All earlier entries
+ * are applied.
+ */
 NODISCARD int txn_log_post(struct coro *co, struct txn *txn, uint64_t ts);
-/* The parts of that: what is changed, into an entry that was begun, false when it does not fit; and the finished entry. */
+/*
+ * The parts of that: what is changed, into an entry that was begun, false when it does not fit; and the finished
+ * entry.
+ */
 NODISCARD bool txn_log_changes(struct txn *txn, struct logseg_entry *entry);
 NODISCARD int txn_log_place(struct coro *co, struct txn *txn, struct logseg_entry *entry, uint64_t ts,
                             uint64_t watermark);
@@ -169,7 +182,10 @@ void txn_release(struct coro *co, struct txn *txn);
 /* Adds the operation that clears the object's tags, or the bucket's. */
 void txn_unlock(struct coro *co, struct txn *txn, struct cache_object *object);
 void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bucket);
-/* Notes the first error of the procedure's doing and what it is about, and returns it: of a transaction, of a record (object may be NULL), of a column. */
+/*
+ * Notes the first error of the procedure's doing and what it is about, and returns it: of a transaction, of a record
+ * (object may be NULL), of a column.
+ */
 __attribute__((cold)) int txn_error(struct txn *txn, int code, enum cellar_why why, uint64_t limit);
 __attribute__((cold)) int txn_error_of(struct txn *txn, int code, enum cellar_why why, uint64_t limit,
                                        const struct cache_object *object);
@@ -181,8 +197,8 @@ int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cac
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);
 /*
- * Adding an operation to the batch; the batch is posted and awaited first when it is full. Written in place, and no field that its kind
- * does not use: there are a hundred of them in a TPC-C transaction.
+ * Adding an operation to the batch; the batch is posted and awaited first when it is full. Written in place, and no
+ * field that its kind does not use: there are a hundred of them in a TPC-C transaction.
  */
 static inline struct fabric_op *txn_slot(struct coro *co, struct txn *txn, enum fabric_op_kind kind,
                                          enum cellar_phase phase)
@@ -225,11 +241,17 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
     op->swap_mask = swap_mask;
 }
 
-/* The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's doing. */
+/*
+ * The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's
+ * doing.
+ */
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
 /* Applies a durable transaction to all replicas, and unlocks (apply.c). */
 void txn_apply(struct coro *co, struct txn *txn, uint64_t ts);
-/* In modes with undo logs: the first half of it, with the log entry where that is still in the batch: 0, or INDETERMINATE, and this compute node has stopped. */
+/*
+ * In modes with undo logs: the first half of it, with the log entry where that is still in the batch: 0, or
+ * INDETERMINATE, and this compute node has stopped.
+ */
 NODISCARD int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts);
 /* Unlocks, once all replicas have it. */
 void txn_apply_last(struct coro *co, struct txn *txn);

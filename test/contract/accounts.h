@@ -1,6 +1,6 @@
 /*
- * accounts.h - what tests that kill processes work on: accounts between which transfers keep the sum, each with a large cell whose words all
- * equal the balance; so whatever is lost, made twice or torn shows.
+ * accounts.h - what tests that kill processes work on: accounts between which transfers keep the sum, each with a
+ * large cell whose words all equal the balance; so whatever is lost, made twice or torn shows.
  */
 #pragma once
 

@@ -1,9 +1,9 @@
 /*
- * api.h - what the tests of cellar.h share: a database on one fabric in one mode, a table of four cells, one procedure that runs
- * whatever it is handed, and remote bytes to look at and to damage.
+ * api.h - what the tests of cellar.h share: a database on one fabric in one mode, a table of four cells, one
+ * procedure that runs whatever it is handed, and remote bytes to look at and to damage.
  *
- * A body runs on a coordinator's stack, perhaps of another thread: it must not use cmocka's assertions, which jump. It notes
- * what it met in its arguments, and the test asserts after the call.
+ * A body runs on a coordinator's stack, perhaps of another thread: it must not use cmocka's assertions, which jump.
+ * It notes what it met in its arguments, and the test asserts after the call.
  */
 #pragma once
 
@@ -139,7 +139,10 @@ static inline int api_run_with(struct api *api, api_body body, void *args, const
 /* One call; `args` begins with a struct api_call, which is set here. */
 static inline int api_run(struct api *api, api_body body, void *args) { return api_run_with(api, body, args, NULL); }
 
-/* Of a call that was to try until its deadline: a loaded machine stops a thread for as long, so that it tried once. Then it takes a longer one. */
+/*
+ * Of a call that was to try until its deadline: a loaded machine stops a thread for as long, so that it tried once.
+ * Then it takes a longer one.
+ */
 static inline bool api_longer(const struct api *api, uint32_t attempts, uint64_t timeout_ns)
 {
     return api->variant->threads && attempts == 1 && timeout_ns < 4000000000;
@@ -383,8 +386,8 @@ struct api_entry {
 #define API_TESTS_MAX 32
 
 /*
- * Is that test one of that variant? Of exact versions not where records are shared, whose histories have no epoch numbers, nor where a TS names its
- * worker (ford) or comes from a clock (motor).
+ * Is that test one of that variant? Of exact versions not where records are shared, whose histories have no epoch
+ * numbers, nor where a TS names its worker (ford) or comes from a clock (motor).
  */
 static inline bool api_applies(const struct api_entry *test, const struct api_variant *variant)
 {

@@ -1,5 +1,6 @@
 /*
- * api_items.h - what tests of transactions do to the table `items` (api.h): look at a record, put it in or take it out, add to two of them.
+ * api_items.h - what tests of transactions do to the table `items` (api.h): look at a record, put it in or take it
+ * out, add to two of them.
  */
 #pragma once
 
@@ -127,7 +128,10 @@ static inline int add_one(struct api *api, uint64_t key, const struct cellar_cal
     return cellar_call(api->db, api->any, &args, options, &api->result);
 }
 
-/* Compute node 6 uses the pool from now on, as far as can be seen, or has left it. A tag of none that does would be CORRUPT. */
+/*
+ * Compute node 6 uses the pool from now on, as far as can be seen, or has left it. A tag of none that does would be
+ * CORRUPT.
+ */
 static inline void member_six(struct api *api, bool lives)
 {
     struct catalog *catalog = (struct catalog *)(uintptr_t)api->db->catalog;

@@ -1,8 +1,8 @@
 /*
  * contract.h - one suite over every fabric: how a test opens a backend, and runs workers on it.
  *
- * A worker's body is the main loop of an endpoint: a thread in shm, a coroutine in sim. It must not use cmocka's assertions,
- * which jump out of the thread: it uses CHECK, and contract_close asserts what the checks found.
+ * A worker's body is the main loop of an endpoint: a thread in shm, a coroutine in sim. It must not use cmocka's
+ * assertions, which jump out of the thread: it uses CHECK, and contract_close asserts what the checks found.
  */
 #pragma once
 

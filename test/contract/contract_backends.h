@@ -1,6 +1,6 @@
 /*
- * contract_backends.h - every backend that the suite runs over, and the program around a list of tests: each test runs once
- * on each backend, as "backend/test".
+ * contract_backends.h - every backend that the suite runs over, and the program around a list of tests: each test
+ * runs once on each backend, as "backend/test".
  */
 #pragma once
 

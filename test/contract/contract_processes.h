@@ -1,4 +1,7 @@
-/* contract_processes.h - compute nodes in processes of their own, and what tests of shm over processes do with one operation. */
+/*
+ * contract_processes.h - compute nodes in processes of their own, and what tests of shm over processes do with one
+ * operation.
+ */
 #pragma once
 
 #include "contract_shm.h"
@@ -62,7 +65,10 @@ static inline int attach_once(const char *paths, uint32_t cn, uint32_t cns, stru
     return code;
 }
 
-/* A compute node in a process and program of its own: this program with the name of what it shall do. It calls contract_process_main. */
+/*
+ * A compute node in a process and program of its own: this program with the name of what it shall do. It calls
+ * contract_process_main.
+ */
 static inline pid_t start_cn(const struct contract_memnodes *memnodes, uint32_t cn, const char *deed)
 {
     char number[16];
@@ -86,8 +92,8 @@ static inline int end_of(pid_t pid)
 }
 
 /*
- * Does the one of `deeds` (up to one without a name) that start_cn named. What goes wrong shows as a status other than 0. The death of the test
- * itself ends it.
+ * Does the one of `deeds` (up to one without a name) that start_cn named. What goes wrong shows as a status other
+ * than 0. The death of the test itself ends it.
  */
 static inline int contract_process_main(char **argv, const struct contract_deed *deeds)
 {

@@ -1,4 +1,7 @@
-/* contract_shm.h - shm in the two shapes that tests run it in: within one process, and attached to memory-node processes. */
+/*
+ * contract_shm.h - shm in the two shapes that tests run it in: within one process, and attached to memory-node
+ * processes.
+ */
 #pragma once
 
 #include "contract.h"
@@ -37,7 +40,10 @@ static inline void contract_memnode_path(const struct contract_memnodes *memnode
     snprintf(path, bytes, "%.40s/mn%u", memnodes->folder, node);
 }
 
-/* In a child: serves until it is told to end. The signal of the parent's death makes sure that no test leaves one behind. */
+/*
+ * In a child: serves until it is told to end. The signal of the parent's death makes sure that no test leaves one
+ * behind.
+ */
 static inline _Noreturn void contract_memnode_main(struct fabric_shm_memnode_config config)
 {
     struct cellar_error error = {0};
@@ -115,7 +121,10 @@ static inline void contract_memnodes_stop(struct contract_memnodes *memnodes)
     assert_int_equal(rmdir(memnodes->folder), 0);
 }
 
-/* Attaches as compute nodes [cn_index, cn_index + cns); gives processes that have just been started a minute to listen. */
+/*
+ * Attaches as compute nodes [cn_index, cn_index + cns); gives processes that have just been started a minute to
+ * listen.
+ */
 static inline int contract_attach(const char *paths, uint32_t cn_index, uint32_t cns, struct fabric **out,
                                   struct cellar_error *error)
 {

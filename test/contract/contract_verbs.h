@@ -1,6 +1,6 @@
 /*
- * contract_verbs.h - the verbs backend for the suite: memory nodes are threads of the test itself. It takes part where a device is:
- * the environment names the address of its interface (test/verbs/run.sh does so in a guest).
+ * contract_verbs.h - the verbs backend for the suite: memory nodes are threads of the test itself. It takes part
+ * where a device is: the environment names the address of its interface (test/verbs/run.sh does so in a guest).
  */
 #pragma once
 

@@ -91,7 +91,10 @@ static void many_threads_and_few_workers(void **state)
 
 /* ---- deadline and cancellation ---- */
 
-/* After as many attempts as were allowed, and without effect; one that gets through in the last of them has committed. */
+/*
+ * After as many attempts as were allowed, and without effect; one that gets through in the last of them has
+ * committed.
+ */
 static void a_number_of_attempts_ends_the_retries(void **state)
 {
     struct api api;
@@ -395,8 +398,9 @@ static void *holder_main(void *arg)
 }
 
 /*
- * One call has a lock, another one without a deadline wants it: the first one is waited for, the second one ends without effect. In the
- * modes that share records its attempt has begun to wait for the first one's inside the compute node, and ends like that one.
+ * One call has a lock, another one without a deadline wants it: the first one is waited for, the second one ends
+ * without effect. In the modes that share records its attempt has begun to wait for the first one's inside the
+ * compute node, and ends like that one.
  */
 static void closing_waits_for_no_lock(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * test_api_exhausted.c - a record cache without memory left: attempts are aborted and tried again, others go on, nothing is lost, and what never
- * fits ends TOO_LARGE. Of the modes that have such a cache.
+ * test_api_exhausted.c - a record cache without memory left: attempts are aborted and tried again, others go on,
+ * nothing is lost, and what never fits ends TOO_LARGE. Of the modes that have such a cache.
  */
 #include "api.h"
 
@@ -34,7 +34,10 @@ static int grow_column(struct cellar_txn *txn, const struct growth *growth, int 
     return 0;
 }
 
-/* Who wants more of a record than an earlier block did, shares it: it takes memory of the cache, whoever else is there. */
+/*
+ * Who wants more of a record than an earlier block did, shares it: it takes memory of the cache, whoever else is
+ * there.
+ */
 static int grow(struct cellar_txn *txn, struct api_call *call)
 {
     const struct growth *growth = (const struct growth *)call;

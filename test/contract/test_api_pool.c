@@ -161,8 +161,8 @@ static bool pools_alike(enum cellar_cc a, enum cellar_cc b)
 }
 
 /*
- * The error names the mode that the pool was formatted in, or what it was not. A pool of mode motor is known by its tables, so that it can be
- * opened, and closed unharmed.
+ * The error names the mode that the pool was formatted in, or what it was not. A pool of mode motor is known by its
+ * tables, so that it can be opened, and closed unharmed.
  */
 static void refused_otherwise(const struct place *place, struct cellar_config config)
 {
@@ -185,7 +185,10 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     cellar_close(db);
 }
 
-/* Neither of those two modes' pools is another mode's; all others share theirs. Nor is the number of coordinators a pool's affair. */
+/*
+ * Neither of those two modes' pools is another mode's; all others share theirs. Nor is the number of coordinators a
+ * pool's affair.
+ */
 static void a_pool_can_be_reopened_otherwise(void **state)
 {
     struct api api;
@@ -323,7 +326,10 @@ static int open_and_die(const struct place *place)
     return 3;
 }
 
-/* Updates add to both columns alike, so a half-applied one shows in the totals of whoever opens the pool next; so does a lost lock. */
+/*
+ * Updates add to both columns alike, so a half-applied one shows in the totals of whoever opens the pool next; so
+ * does a lost lock.
+ */
 static void a_crash_is_recovered_at_the_next_open(void **state)
 {
     struct api api;

@@ -1,4 +1,7 @@
-/* test_api_queue.c - cellar.h: completion queues: one thread keeps many calls in flight, and every call is reaped once. */
+/*
+ * test_api_queue.c - cellar.h: completion queues: one thread keeps many calls in flight, and every call is reaped
+ * once.
+ */
 #include "api_items.h"
 
 #include <pthread.h>

@@ -1,4 +1,7 @@
-/* test_api_result.c - cellar.h: how a call ended, in one line: which table, key, column or limit; and an upsert counts as one record. */
+/*
+ * test_api_result.c - cellar.h: how a call ended, in one line: which table, key, column or limit; and an upsert
+ * counts as one record.
+ */
 #include "api_items.h"
 
 #include <stdlib.h>

@@ -247,9 +247,9 @@ static int read_one(struct cellar_txn *txn, struct api_call *call)
 }
 
 /*
- * What simple transactions cost at most, once their addresses are known. A read on a fabric whose lines are atomic is one READ, else two;
- * mode 2pl takes a lock and gives it back. An update is a lock and a READ, the log, the WRITE of cell and epoch number, an unlock; mode
- * motor draws a TS besides, and writes what was displaced.
+ * What simple transactions cost at most, once their addresses are known. A read on a fabric whose lines are atomic is
+ * one READ, else two; mode 2pl takes a lock and gives it back. An update is a lock and a READ, the log, the WRITE of
+ * cell and epoch number, an unlock; mode motor draws a TS besides, and writes what was displaced.
  */
 static void simple_transactions_cost_little(void **state)
 {

@@ -1,4 +1,6 @@
-/* test_api_space.c - cellar.h: pools and tables that fill up, loading, scanning, measuring, and what the audit finds. */
+/*
+ * test_api_space.c - cellar.h: pools and tables that fill up, loading, scanning, measuring, and what the audit finds.
+ */
 #include "api.h"
 
 #include <inttypes.h>

@@ -449,7 +449,10 @@ static int late_client(struct cellar_session *session, void *arg)
     return 0;
 }
 
-/* The bucket is younger than the snapshot: whether the key was absent then cannot be told, and the fetch is who says so. */
+/*
+ * The bucket is younger than the snapshot: whether the key was absent then cannot be told, and the fetch is who says
+ * so.
+ */
 static void a_fetch_says_that_its_snapshot_is_gone(void **state)
 {
     const struct api_variant *variant = *state;

@@ -1,6 +1,7 @@
 /*
- * test_api_walks.c - cellar.h: loading and reading whole tables beside transactions. In one process that is BUSY, and what begins meanwhile waits; of
- * other processes' changes it is TORN. A walk that says 0 has the right sum, beside whatever writers.
+ * test_api_walks.c - cellar.h: loading and reading whole tables beside transactions. In one process that is BUSY, and
+ * what begins meanwhile waits; of other processes' changes it is TORN. A walk that says 0 has the right sum, beside
+ * whatever writers.
  *
  *     test_api_walks --plant BUG         with a planted bug, in builds that have them (test/xfail/test_walks.sh)
  */

@@ -1,6 +1,7 @@
 /*
- * test_damage.c - pool files with a flipped bit: of one that was closed each is refused, or the byte was in no use; of one whose process was killed each
- * is refused, repaired, or in what has no checksum then (values, and the last entries of logs). A refused open has changed no byte, and no call hangs.
+ * test_damage.c - pool files with a flipped bit: of one that was closed each is refused, or the byte was in no use;
+ * of one whose process was killed each is refused, repaired, or in what has no checksum then (values, and the last
+ * entries of logs). A refused open has changed no byte, and no call hangs.
  *
  * And a tag that names no member, met in a pool that is in use: calls end CORRUPT, in every mode.
  *
@@ -278,7 +279,10 @@ static uint64_t place_draw(struct prng *prng, const struct places *places)
                                    {0, POOL_BYTES}};
     const uint64_t *region = regions[prng_next(prng) % (sizeof regions / sizeof *regions)];
     uint64_t at = region[0] + prng_next(prng) % (region[1] - region[0]);
-    /* In the heap most bytes are zero, and in no use within their chunk: half of the places are near the start of one. */
+    /*
+     * In the heap most bytes are zero, and in no use within their chunk: half of the places are near the start of
+     * one.
+     */
     if (region[0] == places->heap && prng_next(prng) % 2)
         at = at / LAYOUT_CHUNK_BYTES * LAYOUT_CHUNK_BYTES + prng_next(prng) % 16384;
     return at;

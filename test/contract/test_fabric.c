@@ -125,7 +125,10 @@ static void write_patterns(struct contract_worker *worker)
     CHECK(worker, contract_one(worker, fabric_op_faa(AT(64), worker->olds, 1)) == 0);
 }
 
-/* Word i is stored before word j > i, and loaded before it: so the reader's word j is at most one round behind word i. */
+/*
+ * Word i is stored before word j > i, and loaded before it: so the reader's word j is at most one round behind word
+ * i.
+ */
 static void read_patterns(struct contract_worker *worker)
 {
     uint64_t *local = (uint64_t *)(void *)worker->local;
@@ -191,7 +194,10 @@ static void atomics_of_all(struct contract_worker *worker)
     CHECK(worker, (contract_word(worker, AT(64)) >> shift & 0xff) == (rounds & 0xff));
 }
 
-/* A lock by CAS that guards a plain counter: mutual exclusion, and a WRITE that completed is seen by whoever locks next. */
+/*
+ * A lock by CAS that guards a plain counter: mutual exclusion, and a WRITE that completed is seen by whoever locks
+ * next.
+ */
 static void lock_guards_writes(struct contract_worker *worker)
 {
     uint64_t *local = (uint64_t *)(void *)worker->local;
@@ -353,7 +359,9 @@ static void killed_node(struct contract_worker *worker)
     CHECK(worker, contract_one(worker, fabric_op_faa(fabric_addr_of(2, 64), worker->olds, 1)) == 0);
 }
 
-/* A backend either fences - then nothing of that compute node runs - or says that it cannot, and nothing has changed. */
+/*
+ * A backend either fences - then nothing of that compute node runs - or says that it cannot, and nothing has changed.
+ */
 static void fenced_cn(struct contract_worker *worker)
 {
     struct fabric *fabric = worker->cluster->fabric;
@@ -396,7 +404,10 @@ static void test_lock_guards_writes(void **state)
                     (void (*const[])(struct contract_worker *)){lock_guards_check, lock_guards_check});
 }
 
-/* Worker 0 in round i missed the other's WRITE number j = seen + 1 and all later ones; that WRITE's round must not have missed i. */
+/*
+ * Worker 0 in round i missed the other's WRITE number j = seen + 1 and all later ones; that WRITE's round must not
+ * have missed i.
+ */
 static void test_store_buffer(void **state)
 {
     contract_bodies(*state, 2, (void (*const[])(struct contract_worker *)){store_buffer, store_buffer}, NULL);

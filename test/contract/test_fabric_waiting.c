@@ -1,4 +1,7 @@
-/* test_fabric_waiting.c - the contract of fabric.h around operations: messages, waiting, waking, counting; over every backend. */
+/*
+ * test_fabric_waiting.c - the contract of fabric.h around operations: messages, waiting, waking, counting; over every
+ * backend.
+ */
 #include "contract_backends.h"
 
 /* ---- messages ---- */

@@ -82,8 +82,8 @@ static void wide_by_oracle(struct contract_worker *worker)
 }
 
 /*
- * Atomics of 8 and of 16 bytes on the same pair at once: each counts in a field of its own, so a lost one shows. Worker 0 sees both words of
- * one time: only it changes the top fields, and always both.
+ * Atomics of 8 and of 16 bytes on the same pair at once: each counts in a field of its own, so a lost one shows.
+ * Worker 0 sees both words of one time: only it changes the top fields, and always both.
  */
 #define COUNT_BITS 12
 static void widths_together(struct contract_worker *worker)
@@ -115,7 +115,10 @@ static void widths_together(struct contract_worker *worker)
     }
 }
 
-/* A lock that one wide CAS takes, guarding plain memory of this process: whoever takes it next sees what the last one did. */
+/*
+ * A lock that one wide CAS takes, guarding plain memory of this process: whoever takes it next sees what the last one
+ * did.
+ */
 static uint64_t guarded[2];
 
 static void wide_lock(struct contract_worker *worker)
@@ -191,7 +194,10 @@ static void killed_node(struct contract_worker *worker)
     CHECK(worker, wide.old[0] == 77 && wide.old[1] == 78);
 }
 
-/* Fields of 8 bytes alone, which every backend has, whatever its device can: with a plain FAA in between that changes the word. */
+/*
+ * Fields of 8 bytes alone, which every backend has, whatever its device can: with a plain FAA in between that changes
+ * the word.
+ */
 static void fields_by_oracle(struct contract_worker *worker)
 {
     uint64_t now[2] = {0}, expected[8];

@@ -1,7 +1,8 @@
 /*
- * test_failover_kill.c - memory nodes that are processes, one of two killed at work (SIGKILL) while two compute-node processes transfer between
- * the same accounts; its backup takes over, a new process is filled in its place while they go on, then the other one is killed likewise.
- * Transfers keep the sum of all accounts, and the pool must pass its audit, byte-equal replicas included.
+ * test_failover_kill.c - memory nodes that are processes, one of two killed at work (SIGKILL) while two compute-node
+ * processes transfer between the same accounts; its backup takes over, a new process is filled in its place while
+ * they go on, then the other one is killed likewise. Transfers keep the sum of all accounts, and the pool must pass
+ * its audit, byte-equal replicas included.
  */
 #include "accounts.h"
 #include "fabric_shm.h"

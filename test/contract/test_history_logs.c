@@ -1,6 +1,6 @@
 /*
- * test_history_logs.c - the logs of a pool at rest against a history: what an honest run leaves is accepted, however often the rings
- * came around; each way in which they can disagree is told.
+ * test_history_logs.c - the logs of a pool at rest against a history: what an honest run leaves is accepted, however
+ * often the rings came around; each way in which they can disagree is told.
  */
 #define API_REDO_LOGS
 #include "api.h"
@@ -245,7 +245,10 @@ static void sequences_rise(void **state)
     }
 }
 
-/* What did not fit into the first half begins the second one, directly behind what an earlier lap left at the end of the first. */
+/*
+ * What did not fit into the first half begins the second one, directly behind what an earlier lap left at the end of
+ * the first.
+ */
 static void halves_are_of_different_laps(void **state, uint64_t log_bytes)
 {
     static const uint64_t sequences[] = {4, 9};

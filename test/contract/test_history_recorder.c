@@ -1,6 +1,6 @@
 /*
- * test_history_recorder.c - what a recorder takes down: each kind of access, with its exact versions in the modes in which these can be
- * foretold; what ends without effect; what nobody knows; and the pool's final versions.
+ * test_history_recorder.c - what a recorder takes down: each kind of access, with its exact versions in the modes in
+ * which these can be foretold; what ends without effect; what nobody knows; and the pool's final versions.
  */
 #include "api.h"
 #include "history_digest.h"

@@ -1,7 +1,8 @@
 /*
- * test_manners.c - client functions without manners, in processes of their own over memory nodes, and a death beside them: one that sleeps between its calls and
- * never yields holds up no recovery; one that blocks is told of; one that blocks for longer than a lease with a record in hand is declared dead, and its
- * process killed, so that the others go on.
+ * test_manners.c - client functions without manners, in processes of their own over memory nodes, and a death beside
+ * them: one that sleeps between its calls and never yields holds up no recovery; one that blocks is told of; one that
+ * blocks for longer than a lease with a record in hand is declared dead, and its process killed, so that the others
+ * go on.
  */
 #include "contract_shm.h"
 #include "db.h"
@@ -13,7 +14,10 @@
 #define SLEEP_US 80
 #define COROS 3
 #define INDEX_RECORDS 1000000 /* whose buckets a recovery looks at, one by one */
-/* Of the survivor while it recovers: some hundred; of a recovery that gives way for whole rounds of them tens of thousands. */
+/*
+ * Of the survivor while it recovers: some hundred; of a recovery that gives way for whole rounds of them tens of
+ * thousands.
+ */
 #define CALLS_MAX 5000
 #define HELD 7 /* the record that the blocked one has in hand */
 

@@ -1,6 +1,7 @@
 /*
- * test_recover_input.c - what a killed process left in its pool file, changed before somebody opens it: log bytes that are torn, stale, forged or not
- * ours are ignored or refused in one line; they never end the process or change what they do not name.
+ * test_recover_input.c - what a killed process left in its pool file, changed before somebody opens it: log bytes
+ * that are torn, stale, forged or not ours are ignored or refused in one line; they never end the process or change
+ * what they do not name.
  */
 #include "cellar.h"
 #include "configuration.h"

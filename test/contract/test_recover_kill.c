@@ -1,7 +1,7 @@
 /*
- * test_recover_kill.c - compute nodes that are processes, killed at work (SIGKILL) while another one works on the same records; that one recovers
- * them and goes on. Transfers keep the sum of all accounts; marks come and go; the pool must pass its audit, and the dead node's index be
- * of use again.
+ * test_recover_kill.c - compute nodes that are processes, killed at work (SIGKILL) while another one works on the
+ * same records; that one recovers them and goes on. Transfers keep the sum of all accounts; marks come and go; the
+ * pool must pass its audit, and the dead node's index be of use again.
  */
 #include "accounts.h"
 #include "fabric_shm.h"

@@ -1,6 +1,7 @@
 /*
- * test_sched_signal.c - sched_wait and sched_signal: no signal is lost, whoever sets it and when. In virtual time, and between two threads of
- * `shm`, where the handshake of signal and `waiting` is raced hundreds of thousands of times (the build with TSan watches it).
+ * test_sched_signal.c - sched_wait and sched_signal: no signal is lost, whoever sets it and when. In virtual time,
+ * and between two threads of `shm`, where the handshake of signal and `waiting` is raced hundreds of thousands of
+ * times (the build with TSan watches it).
  */
 #include "fabric_shm.h"
 #include "fabric_sim.h"
@@ -72,7 +73,10 @@ static void give_back(struct coro *co, struct player *player)
     }
 }
 
-/* The same by one who gives up again and again, just when the answer comes; a signal behind that is for the next wait. */
+/*
+ * The same by one who gives up again and again, just when the answer comes; a signal behind that is for the next
+ * wait.
+ */
 static void serve_impatiently(struct coro *co, struct player *player)
 {
     for (uint32_t i = 0; i < player->rounds; i++) {

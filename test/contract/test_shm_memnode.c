@@ -69,7 +69,10 @@ static void live_as_7(struct fabric_ep *ep)
     pause_ms(60000);
 }
 
-/* INV-FABRIC-12: whoever has that index now is not killed for an earlier life, whether it has said which one it is or not. */
+/*
+ * INV-FABRIC-12: whoever has that index now is not killed for an earlier life, whether it has said which one it is or
+ * not.
+ */
 static void test_fence_of_a_life(void **state)
 {
     struct contract_memnodes memnodes;
@@ -212,7 +215,10 @@ static void test_killed_receiver(void **state)
 
 /* ---- death of a memory node ---- */
 
-/* Killed without warning: its operations fail, nothing hangs or faults; the other node goes on. A new one takes the path. */
+/*
+ * Killed without warning: its operations fail, nothing hangs or faults; the other node goes on. A new one takes the
+ * path.
+ */
 static void test_killed_memnode(void **state)
 {
     struct contract_memnodes memnodes;

@@ -1,6 +1,6 @@
 /*
- * test_shm_stress.c - threads on shm, all at once: the last word on atomics, order, messages and sleeping under load, and
- * the program to run under ThreadSanitizer. "scale=N" as an argument multiplies the work.
+ * test_shm_stress.c - threads on shm, all at once: the last word on atomics, order, messages and sleeping under load,
+ * and the program to run under ThreadSanitizer. "scale=N" as an argument multiplies the work.
  */
 #include "contract_shm.h"
 #include "fabric_shm_internal.h"
@@ -102,8 +102,8 @@ static void test_transfers_delayed(void **state)
 }
 
 /*
- * A token in a ring of workers that sleep while they wait for it: each lost wake-up hangs the test. Ahead of it come other
- * messages, sometimes more than an inbox holds.
+ * A token in a ring of workers that sleep while they wait for it: each lost wake-up hangs the test. Ahead of it come
+ * other messages, sometimes more than an inbox holds.
  */
 static void await_token(struct contract_worker *worker, uint32_t lap)
 {
@@ -151,8 +151,8 @@ static void test_token(void **state)
 }
 
 /*
- * Messages that arrive just when their receiver has spun long enough and goes to sleep: between its last look and its sleep
- * there must be no gap.
+ * Messages that arrive just when their receiver has spun long enough and goes to sleep: between its last look and its
+ * sleep there must be no gap.
  */
 static void answer_each(struct contract_worker *worker)
 {
@@ -182,8 +182,8 @@ static void test_no_gap_before_sleep(void **state)
 }
 
 /*
- * Races need workers that really run at once, which a loaded machine gives now and then: so they go on until they have met
- * often enough, or for a few seconds.
+ * Races need workers that really run at once, which a loaded machine gives now and then: so they go on until they
+ * have met often enough, or for a few seconds.
  */
 #define MEETINGS 50000
 #define PATIENCE_NS 3000000000ull
@@ -196,9 +196,9 @@ static bool go_on(struct contract_worker *worker, uint32_t round, uint32_t meeti
 }
 
 /*
- * Two workers, each: WRITE its word, READ the other's, as fast as they can: in one batch or in two, and in every other round with a masked
- * CAS between them that is refused, and so need not be an atomic for the processor. A WRITE that lingers in a store buffer while the READ
- * behind it goes ahead lets both miss each other.
+ * Two workers, each: WRITE its word, READ the other's, as fast as they can: in one batch or in two, and in every
+ * other round with a masked CAS between them that is refused, and so need not be an atomic for the processor. A WRITE
+ * that lingers in a store buffer while the READ behind it goes ahead lets both miss each other.
  */
 #define STORE_BUFFER_ROUNDS (1u << 22)
 static uint32_t seen[2][STORE_BUFFER_ROUNDS + 1], last_round[2];
@@ -225,7 +225,10 @@ static void write_and_look(struct contract_worker *worker)
     last_round[worker->index] = round;
 }
 
-/* Worker 0 in round i missed the other's WRITE number j = seen + 1; that WRITE's round must not have missed i as well. */
+/*
+ * Worker 0 in round i missed the other's WRITE number j = seen + 1; that WRITE's round must not have missed i as
+ * well.
+ */
 static void test_store_buffers(void **state)
 {
     struct contract_cluster cluster;
@@ -262,7 +265,9 @@ static void test_masked_cas(void **state)
     contract_test(&shm, shape, 2, count_own_field);
 }
 
-/* Everybody posts long WRITEs without pause while the node is killed: from the return of the kill on, its bytes rest. */
+/*
+ * Everybody posts long WRITEs without pause while the node is killed: from the return of the kill on, its bytes rest.
+ */
 #define LONG_BYTES 65536
 
 static void hammer(struct contract_worker *worker)

@@ -47,7 +47,10 @@ static void impossible_shapes_are_refused(void **state)
     pool_close(&pool);
 }
 
-/* Memory that was lost is not taken for new: whoever wants what was there is told; and where other nodes hold data nobody formats it anew. */
+/*
+ * Memory that was lost is not taken for new: whoever wants what was there is told; and where other nodes hold data
+ * nobody formats it anew.
+ */
 static void lost_memory_is_not_formatted(void **state)
 {
     static const struct superblock_wire blank;
@@ -102,7 +105,10 @@ static void another_shape_is_refused_with_both_numbers(void **state)
     pool_close(&pool);
 }
 
-/* Damages one field of a node's superblock, which its checksum shows, unless that was made for it; opens, and repairs it. */
+/*
+ * Damages one field of a node's superblock, which its checksum shows, unless that was made for it; opens, and repairs
+ * it.
+ */
 static void superblock_damaged(struct pool *pool, uint32_t node, uint64_t offset, uint64_t value, uint32_t size,
                                int code, const char *word)
 {

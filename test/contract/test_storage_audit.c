@@ -1,4 +1,7 @@
-/* test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader; locks left, likewise. */
+/*
+ * test_storage_audit.c - damage of each kind is found by the audit and named, and no damage breaks a reader; locks
+ * left, likewise.
+ */
 #include "contract_pool.h"
 #include "loader_locks.h"
 #include "versions.h"
@@ -131,7 +134,10 @@ static void damaged_buckets_are_found(void **state)
     pool_close(&pool);
 }
 
-/* A record whose cells 0 and 1 a transaction has written since it was loaded, in a pool that keeps old versions; on all replicas. */
+/*
+ * A record whose cells 0 and 1 a transaction has written since it was loaded, in a pool that keeps old versions; on
+ * all replicas.
+ */
 static struct fabric_addr written_record(struct pool *pool, const struct cellar_table *table, uint8_t *image)
 {
     const struct schema *schema = &table->schema;

@@ -174,7 +174,10 @@ static void log_segments_are_found_again(void **state)
     pool_close(&pool);
 }
 
-/* Each compute node, new to the pool or not, has its first log segment in a full one, too, and finds it again. Nothing else does. */
+/*
+ * Each compute node, new to the pool or not, has its first log segment in a full one, too, and finds it again.
+ * Nothing else does.
+ */
 static void a_full_pool_keeps_a_log_for_each_compute_node(void **state)
 {
     struct pool pool;

@@ -1,7 +1,7 @@
 /*
- * test_takers.c - INV-RECOVER-8: tags of a dead compute node are taken over by others from REDONE on, not before, and not from SCRUBBED on; and its
- * index is not free as long as somebody is down as a taker, unless everybody stands still. Node 0 is dead, node 1 meets a tag of it, node 2
- * recovers it, step by step.
+ * test_takers.c - INV-RECOVER-8: tags of a dead compute node are taken over by others from REDONE on, not before, and
+ * not from SCRUBBED on; and its index is not free as long as somebody is down as a taker, unless everybody stands
+ * still. Node 0 is dead, node 1 meets a tag of it, node 2 recovers it, step by step.
  */
 #include "crest.h"
 #include "db.h"
@@ -160,7 +160,9 @@ static int take(struct coro *co, struct coordinator *coordinator, void *arg)
     return 0;
 }
 
-/* As who leads a change of the configuration recovers the dead: nobody can take his entry back before that has ended. */
+/*
+ * As who leads a change of the configuration recovers the dead: nobody can take his entry back before that has ended.
+ */
 static int freed_still(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct takers *takers = arg;

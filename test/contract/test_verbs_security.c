@@ -1,6 +1,7 @@
 /*
- * test_verbs_security.c - what the verbs fabric lets nobody do, on a device: wrong secrets and layouts, requests made twice, access out of range or
- * with another's key, access after the fence, requests that are never finished. Skipped without a device (contract_verbs.h).
+ * test_verbs_security.c - what the verbs fabric lets nobody do, on a device: wrong secrets and layouts, requests made
+ * twice, access out of range or with another's key, access after the fence, requests that are never finished. Skipped
+ * without a device (contract_verbs.h).
  */
 #include "contract_verbs.h"
 
@@ -232,7 +233,10 @@ static int ask_to_fence(const struct fabric_verbs *asker, uint32_t cn, uint32_t 
     return fabric_verbs_ask(&asker->nodes[0].target, &asker->secret, &request, NULL, NULL, &cm, &reply, NULL);
 }
 
-/* From the fence on nothing of it executes, under any key it ever had, and it is not let in again; its index is free for a new process. */
+/*
+ * From the fence on nothing of it executes, under any key it ever had, and it is not let in again; its index is free
+ * for a new process.
+ */
 static void test_after_fence(void **state)
 {
     (void)state;
@@ -432,7 +436,10 @@ static void test_given_back_early(void **state)
     contract_after_verbs();
 }
 
-/* How long it takes to close a worker while the linking thread is busy: with its own link, and with a memory node that does not answer. */
+/*
+ * How long it takes to close a worker while the linking thread is busy: with its own link, and with a memory node
+ * that does not answer.
+ */
 static uint64_t closing_amid_linking_ns(void)
 {
     struct fabric_op op = {.kind = FABRIC_SEND, .addr = fabric_endpoint_addr(0, 0)};
@@ -456,7 +463,10 @@ static uint64_t closing_amid_linking_ns(void)
     return took_ns;
 }
 
-/* It is closed at once: an address that nobody has is given up after 2 s. A loaded machine may stop us as long, but not each time. */
+/*
+ * It is closed at once: an address that nobody has is given up after 2 s. A loaded machine may stop us as long, but
+ * not each time.
+ */
 static void test_closed_amid_linking(void **state)
 {
     (void)state;

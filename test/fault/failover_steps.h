@@ -1,6 +1,6 @@
 /*
- * failover_steps.h - what tests of single steps of a failover share: a simulated cluster of three memory nodes with a backup and three compute nodes, whose
- * first coordinators run a part each, side by side.
+ * failover_steps.h - what tests of single steps of a failover share: a simulated cluster of three memory nodes with a
+ * backup and three compute nodes, whose first coordinators run a part each, side by side.
  */
 #pragma once
 

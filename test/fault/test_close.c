@@ -1,6 +1,7 @@
 /*
- * test_close.c - cellar_close amid transactions: at each of many operations of a simulated cluster, in each mode, and while the backups of a lost memory
- * node take over. All calls that run come to an end, whoever is told of a commit finds it when the pool is opened again, and nothing else is there.
+ * test_close.c - cellar_close amid transactions: at each of many operations of a simulated cluster, in each mode, and
+ * while the backups of a lost memory node take over. All calls that run come to an end, whoever is told of a commit
+ * finds it when the pool is opened again, and nothing else is there.
  */
 #include "db.h"
 #include "fabric_sim.h"
@@ -141,7 +142,10 @@ static bool held(struct closing *closing, const char *what, int rc)
     return rc == 0;
 }
 
-/* Locks of mode 2pl outlive a memory node only while nobody else has the pool open: the pool is not opened again then. */
+/*
+ * Locks of mode 2pl outlive a memory node only while nobody else has the pool open: the pool is not opened again
+ * then.
+ */
 static bool opens_again(const struct closing *closing, enum cellar_cc cc)
 {
     return cc != CELLAR_CC_TWOPL || closing->lose_at == UINT64_MAX;
@@ -231,7 +235,10 @@ static uint64_t judge(struct closing *closing, enum cellar_cc cc)
     return commits;
 }
 
-/* How long before the close: with a third memory node, which a compute node can do without when it leaves, no longer than the others need to notice. */
+/*
+ * How long before the close: with a third memory node, which a compute node can do without when it leaves, no longer
+ * than the others need to notice.
+ */
 static uint64_t loss_of(const struct closing *closing)
 {
     uint64_t ahead = closing->mns > 2 ? closing->close_at % LOSS_AHEAD : LOSS_AHEAD;

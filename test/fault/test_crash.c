@@ -1,7 +1,8 @@
 /*
- * test_crash.c - a compute node dies at each operation in turn, before it, amid it, or behind it, and another one recovers it; then that one dies,
- * too, at each operation of its recovery, and a third one recovers both. Acknowledged transactions must survive, others whole or not at
- * all, and the pool must pass its audit: no tag, no half-applied cell, replicas equal.
+ * test_crash.c - a compute node dies at each operation in turn, before it, amid it, or behind it, and another one
+ * recovers it; then that one dies, too, at each operation of its recovery, and a third one recovers both.
+ * Acknowledged transactions must survive, others whole or not at all, and the pool must pass its audit: no tag, no
+ * half-applied cell, replicas equal.
  *
  *     test_crash [all [NAME]]                 every scenario and variant, or those of one variant; else a part of them
  *     test_crash pairs [NAME]                 likewise, of the first thirty scenarios with two transactions
@@ -20,7 +21,10 @@
 #include <string.h>
 
 #define RECOVERY_MAX_NS 100000000ull /* virtual, from the crash on */
-/* Of crash points, first and second, in the quick run of two crashes; apart from each other by primes, so that all are met somewhere. */
+/*
+ * Of crash points, first and second, in the quick run of two crashes; apart from each other by primes, so that all
+ * are met somewhere.
+ */
 #define FIRST_STRIDE 11
 #define SECOND_STRIDE 3
 

@@ -1,7 +1,8 @@
 /*
- * test_failover.c - a memory node dies at each operation in turn; a backup takes over, a fresh node is filled while the rest of the work is done, and
- * then the pool must pass its audit, byte-equal replicas included. Then a compute node dies as well: at operations of clients, before or amid
- * the failover, or the one that leads it, at its own operations.
+ * test_failover.c - a memory node dies at each operation in turn; a backup takes over, a fresh node is filled while
+ * the rest of the work is done, and then the pool must pass its audit, byte-equal replicas included. Then a compute
+ * node dies as well: at operations of clients, before or amid the failover, or the one that leads it, at its own
+ * operations.
  *
  *     test_failover [all [NAME]]              every scenario and variant, or those of one variant; else a part of them
  */
@@ -18,7 +19,10 @@
 #include <string.h>
 
 #define STEPS_MAX 4000000
-/* Virtual: everybody stands still so long at most, when only the memory node dies. Torn words make a READ of 64 KiB last a millisecond. */
+/*
+ * Virtual: everybody stands still so long at most, when only the memory node dies. Torn words make a READ of 64 KiB
+ * last a millisecond.
+ */
 #define HALT_MAX_NS 50000000ull
 /* Of operations, in the quick run; apart from each other by primes. */
 #define NODE_STRIDE 3

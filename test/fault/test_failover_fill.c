@@ -1,6 +1,7 @@
 /*
- * test_failover_fill.c - filling a fresh memory node, one schedule for each race that it is built around (docs/failover.md): who gives up lets another one;
- * a WRITE that the copying overtakes; two that are asked. One record is watched: X, whose memory node is lost and replaced.
+ * test_failover_fill.c - filling a fresh memory node, one schedule for each race that it is built around
+ * (docs/failover.md): who gives up lets another one; a WRITE that the copying overtakes; two that are asked. One
+ * record is watched: X, whose memory node is lost and replaced.
  *
  *     fresh: X's place on the memory node that is filled        primary: its backup on the next one, which has taken over
  */
@@ -83,8 +84,8 @@ static bool compares(const struct fill *fill, uint32_t cn)
 }
 
 /*
- * The WRITE of a transaction reaches the fresh node, then the copy of older bytes goes over it; its twin reaches the primary only behind the comparison,
- * unless its compute node is asked to stand still before.
+ * The WRITE of a transaction reaches the fresh node, then the copy of older bytes goes over it; its twin reaches the
+ * primary only behind the comparison, unless its compute node is asked to stand still before.
  */
 static bool write_held(struct fill *fill, uint32_t cn, const struct fabric_op *op)
 {
@@ -101,7 +102,10 @@ static bool write_held(struct fill *fill, uint32_t cn, const struct fabric_op *o
     return true;
 }
 
-/* One compares X only when another one has read it to copy it, and it was changed since; and that copy is written behind the comparison. */
+/*
+ * One compares X only when another one has read it to copy it, and it was changed since; and that copy is written
+ * behind the comparison.
+ */
 static bool two_held(struct fill *fill, uint32_t cn, const struct fabric_op *op)
 {
     int32_t own = (int32_t)cn;

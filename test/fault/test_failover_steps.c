@@ -1,6 +1,7 @@
 /*
- * test_failover_steps.c - single steps of a failover, each in a simulated cluster of its own: a second memory node is lost in the midst of it; leases are
- * where their memory node is not any more; a recovery that is under way gives way.
+ * test_failover_steps.c - single steps of a failover, each in a simulated cluster of its own: a second memory node is
+ * lost in the midst of it; leases are where their memory node is not any more; a recovery that is under way gives
+ * way.
  */
 #include "batch.h"
 #include "failover_steps.h"
@@ -57,7 +58,10 @@ static enum fabric_sim_fault lose_second(void *arg, uint64_t index, const struct
     return FABRIC_SIM_NONE;
 }
 
-/* Each compute node stops once it asks for either of the two; none goes on as if it knew what became of the other one. */
+/*
+ * Each compute node stops once it asks for either of the two; none goes on as if it knew what became of the other
+ * one.
+ */
 static int stops(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct steps *steps = arg;

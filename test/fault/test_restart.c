@@ -1,7 +1,7 @@
 /*
- * test_restart.c - a compute node that has died comes back: while a memory node's loss is being dealt with, while others recover its earlier life, when
- * whoever did so is dead, too, or when all are (INV-RECOVER-10, INV-FABRIC-12, INV-FAILOVER-3). Opening ends, no life is fenced for another one, and nothing that
- * was told is lost.
+ * test_restart.c - a compute node that has died comes back: while a memory node's loss is being dealt with, while
+ * others recover its earlier life, when whoever did so is dead, too, or when all are (INV-RECOVER-10, INV-FABRIC-12,
+ * INV-FAILOVER-3). Opening ends, no life is fenced for another one, and nothing that was told is lost.
  */
 #include "plant.h"
 #include "restart_run.h"
@@ -28,7 +28,10 @@ static void right(const struct restart_run_plan *plan)
     if (verdict[0]) fail_msg("mode %d, seed %llu: %s", (int)plan->cc, (unsigned long long)plan->seed, verdict);
 }
 
-/* A memory node is lost; whoever leads claims compute node 0, which has died; then all are dead, and compute node 0 comes first. */
+/*
+ * A memory node is lost; whoever leads claims compute node 0, which has died; then all are dead, and compute node 0
+ * comes first.
+ */
 static void all_die_amid_a_failover(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /*
- * test_steps_refused.c - each word and each piece of memory that a recovery or the filling of a fresh memory node touches is refused for so long that the
- * step which wants it must give up. Then it says so: the recovery fails, the change is led again. A step that goes on all the same is found here,
- * though the next one may hide what it has missed.
+ * test_steps_refused.c - each word and each piece of memory that a recovery or the filling of a fresh memory node
+ * touches is refused for so long that the step which wants it must give up. Then it says so: the recovery fails, the
+ * change is led again. A step that goes on all the same is found here, though the next one may hide what it has
+ * missed.
  */
 #include "failover_steps.h"
 

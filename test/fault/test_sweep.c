@@ -1,6 +1,7 @@
 /*
- * test_sweep.c - every scenario with its first, second, ... last operation failing in each way, then with bursts and with random
- * failures: each call must end with the truth, and the pool must be as some serial order of what was acknowledged leaves it.
+ * test_sweep.c - every scenario with its first, second, ... last operation failing in each way, then with bursts and
+ * with random failures: each call must end with the truth, and the pool must be as some serial order of what was
+ * acknowledged leaves it.
  *
  *     test_sweep [SEEDS]                      more seeds of random failures than the quick ones
  */
@@ -148,7 +149,10 @@ static void strike_at_random(const struct sim_scenario *scenario, const struct s
     }
 }
 
-/* A dead node or compute node leaves locks that only recovery can clear, and others would wait for them: just one call. */
+/*
+ * A dead node or compute node leaves locks that only recovery can clear, and others would wait for them: just one
+ * call.
+ */
 static struct sim_scenario first_call(const struct sim_scenario *scenario)
 {
     struct sim_scenario alone = *scenario;

@@ -1,7 +1,8 @@
 /*
- * test_two_lost.c - more memory nodes are lost at once than there are copies for: every call without a deadline ends, in every mode, within the time that
- * docs/failover.md states, by a code that says so. Clients of three simulated compute nodes transfer between a few accounts; at one of many moments
- * memory nodes go. Virtual time, so a call that would never return is one that is late.
+ * test_two_lost.c - more memory nodes are lost at once than there are copies for: every call without a deadline ends,
+ * in every mode, within the time that docs/failover.md states, by a code that says so. Clients of three simulated
+ * compute nodes transfer between a few accounts; at one of many moments memory nodes go. Virtual time, so a call that
+ * would never return is one that is late.
  */
 #include "db.h"
 #include "fabric_sim.h"

@@ -1,4 +1,7 @@
-/* test_hot.c - mode cellar: crowds that want the same few records (hot_run.h). `test_hot --print`: what became of each. */
+/*
+ * test_hot.c - mode cellar: crowds that want the same few records (hot_run.h). `test_hot --print`: what became of
+ * each.
+ */
 #include "hot_run.h"
 
 #include <setjmp.h>

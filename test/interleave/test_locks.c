@@ -1,6 +1,6 @@
 /*
- * test_locks.c - every algorithm and policy of the lock layer in simulated clusters: mutual exclusion, order, progress, give-ups, deaths, bytes
- * at rest (lock_run.h). A fixed number of seeds of each.
+ * test_locks.c - every algorithm and policy of the lock layer in simulated clusters: mutual exclusion, order,
+ * progress, give-ups, deaths, bytes at rest (lock_run.h). A fixed number of seeds of each.
  *
  *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
  *     test_locks ALGORITHM POLICY FIRST LAST lose     the same, and a lock server or switch is lost for good

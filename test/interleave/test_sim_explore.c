@@ -1,6 +1,6 @@
 /*
- * test_sim_explore.c - the explorer itself: it visits each schedule of a bounded tree once, finds planted races, replays what it
- * found, and ends with nothing found where there is no race.
+ * test_sim_explore.c - the explorer itself: it visits each schedule of a bounded tree once, finds planted races,
+ * replays what it found, and ends with nothing found where there is no race.
  */
 #include "sim_explore.h"
 
@@ -149,7 +149,10 @@ static void wake_waiter(struct worker *other)
     other->counters->fabric->ops->wake(other->counters->fabric, other->ep, NULL);
 }
 
-/* The loser of the lock sleeps until the winner wakes it; the planted bug looks for sleepers before it lets the lock go. */
+/*
+ * The loser of the lock sleeps until the winner wakes it; the planted bug looks for sleepers before it lets the lock
+ * go.
+ */
 static void add_locked(struct worker *worker, bool wake_early)
 {
     struct fabric_addr lock = fabric_addr_of(0, LOCK_OFFSET);

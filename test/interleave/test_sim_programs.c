@@ -1,6 +1,7 @@
 /*
- * test_sim_programs.c - the pairs and triples of small programs (sim_programs.h), in both modes, under every schedule with one preemption; each
- * schedule judged twice: some serial order must explain it, and the history of versions must be without a cycle; the two must agree.
+ * test_sim_programs.c - the pairs and triples of small programs (sim_programs.h), in both modes, under every schedule
+ * with one preemption; each schedule judged twice: some serial order must explain it, and the history of versions
+ * must be without a cycle; the two must agree.
  *
  *     test_sim_programs PREEMPTIONS    another bound, and a line for each template
  */

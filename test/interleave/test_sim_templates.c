@@ -1,6 +1,6 @@
 /*
- * test_sim_templates.c - the templates: names, bounds, replays; each of those that are not in test_txn under the schedules without a
- * preemption, under PCT and under preemptions at random.
+ * test_sim_templates.c - the templates: names, bounds, replays; each of those that are not in test_txn under the
+ * schedules without a preemption, under PCT and under preemptions at random.
  *
  *     test_sim_templates NAME|all PREEMPTIONS            every schedule within the bound
  *     test_sim_templates NAME|all pct|preempt RUNS [SEED]

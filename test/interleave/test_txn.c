@@ -1,6 +1,7 @@
 /*
- * test_txn.c - two or three small transactions under every schedule of the simulated cluster with one preemption, and under random
- * ones with more: what they return and what they leave must be what some serial order gives, and the pool must pass its audit.
+ * test_txn.c - two or three small transactions under every schedule of the simulated cluster with one preemption, and
+ * under random ones with more: what they return and what they leave must be what some serial order gives, and the
+ * pool must pass its audit.
  *
  *     test_txn PREEMPTIONS SAMPLES [SEED]    other bounds than the quick ones
  *     test_txn NAME OPTIONS "CHOICES"        one schedule again, as a failing run prints it

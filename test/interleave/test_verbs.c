@@ -203,8 +203,9 @@ static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are(C
 static void transactions_of_mode_cellar_cost_the_same(void **state) { costs_are(CELLAR_CC_CELLAR, NULL); }
 
 /*
- * Mode `ford`, whose transactions are told behind their writes: of the same scenarios, in their order. The check and the log cost a round trip
- * together, or none: FORD's budget is 2 for records written, 3 with others read, 2 to read several, 1 to read one, and the unlock.
+ * Mode `ford`, whose transactions are told behind their writes: of the same scenarios, in their order. The check and
+ * the log cost a round trip together, or none: FORD's budget is 2 for records written, 3 with others read, 2 to read
+ * several, 1 to read one, and the unlock.
  */
 static const struct cost ford_costs[][SETTINGS] = {
     /* read one record */
@@ -234,8 +235,9 @@ static const struct cost ford_costs[][SETTINGS] = {
 static void transactions_of_mode_ford_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_FORD, ford_costs); }
 
 /*
- * Mode `motor`: who reads pays a READ and a round trip for its snapshot, and nothing for validation; who writes a round trip for its TS. Of a record
- * are written what is displaced, the cells, and epoch numbers with tuples. Its budget: 2 to read, 3 to the acknowledgement, 4 with others read.
+ * Mode `motor`: who reads pays a READ and a round trip for its snapshot, and nothing for validation; who writes a
+ * round trip for its TS. Of a record are written what is displaced, the cells, and epoch numbers with tuples. Its
+ * budget: 2 to read, 3 to the acknowledgement, 4 with others read.
  */
 static const struct cost motor_costs[][SETTINGS] = {
     /* read one record */
@@ -265,8 +267,9 @@ static const struct cost motor_costs[][SETTINGS] = {
 static void transactions_of_mode_motor_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_MOTOR, motor_costs); }
 
 /*
- * Mode `2pl`: two round trips for each lock, the second one behind the acknowledgement, one after the other; nothing that was read under a lock is
- * validated, and none of it torn on a fabric that writes by words. What is new has no lock.
+ * Mode `2pl`: two round trips for each lock, the second one behind the acknowledgement, one after the other; nothing
+ * that was read under a lock is validated, and none of it torn on a fabric that writes by words. What is new has no
+ * lock.
  */
 static const struct cost twopl_costs[][SETTINGS] = {
     /* read one record */
@@ -319,7 +322,10 @@ static void acknowledgements_take_so_many_round_trips(void **state)
 
 static const struct meeting {
     struct sim_scenario scenario;
-    /* It matters who comes first, or which worker's address cache is warm: one fetched for all then. In coroutines it is the first one. */
+    /*
+     * It matters who comes first, or which worker's address cache is warm: one fetched for all then. In coroutines it
+     * is the first one.
+     */
     bool ordered;
     struct cost warm, replica; /* of all its transactions together */
 } meetings[] = {
@@ -365,7 +371,10 @@ static bool check_meeting(const struct meeting *meeting, enum setting setting, b
     return same;
 }
 
-/* One fetches and locks for all, each logs, the last one applies and unlocks for all: whoever finds the object held posts its log alone. */
+/*
+ * One fetches and locks for all, each logs, the last one applies and unlocks for all: whoever finds the object held
+ * posts its log alone.
+ */
 static void who_finds_an_object_held_posts_its_log_alone(void **state)
 {
     uint32_t wrong = 0;

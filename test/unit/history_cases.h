@@ -1,5 +1,6 @@
 /*
- * history_cases.h - histories made by hand, in a few words a transaction: rd, wr, ins, del ... of accesses, TXN, REST, expect.
+ * history_cases.h - histories made by hand, in a few words a transaction: rd, wr, ins, del ... of accesses, TXN,
+ * REST, expect.
  */
 #pragma once
 

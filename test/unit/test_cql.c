@@ -1,4 +1,7 @@
-/* test_cql.c - the words of DecLock's queue: fields that never reach each other, who is next, versions that tell rounds apart. */
+/*
+ * test_cql.c - the words of DecLock's queue: fields that never reach each other, who is next, versions that tell
+ * rounds apart.
+ */
 #include "cql.h"
 
 #include <setjmp.h>

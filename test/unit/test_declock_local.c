@@ -1,6 +1,7 @@
 /*
- * test_declock_local.c - DecLock within a compute node: readers that come one after the other hand a shared place on for so long only (then remote writers
- * must have had their turn), by whichever way they come; and the compute nodes' common time: rounds end when all that live are there, and again.
+ * test_declock_local.c - DecLock within a compute node: readers that come one after the other hand a shared place on
+ * for so long only (then remote writers must have had their turn), by whichever way they come; and the compute nodes'
+ * common time: rounds end when all that live are there, and again.
  */
 #include "declock.h"
 #include "fabric_sim.h"

@@ -1,7 +1,8 @@
 /*
- * test_declock_reset.c - who leads a reset of DecLock holds nobody up by it, and is held up by nobody for longer than he would wait (INV-DECLOCK-10),
- * nor led on by the dead (INV-DECLOCK-9), and who has stopped waits for nobody; whom its tender waits for in the end is looked after (INV-LOCKMGR-6): two
- * compute nodes of one client each, and answers that are lost where it matters.
+ * test_declock_reset.c - who leads a reset of DecLock holds nobody up by it, and is held up by nobody for longer than
+ * he would wait (INV-DECLOCK-10), nor led on by the dead (INV-DECLOCK-9), and who has stopped waits for nobody; whom
+ * its tender waits for in the end is looked after (INV-LOCKMGR-6): two compute nodes of one client each, and answers
+ * that are lost where it matters.
  */
 #include "declock.h"
 #include "fabric_sim.h"
@@ -209,7 +210,10 @@ static void want_of_the_past(struct coro *co, struct node *node)
     }
 }
 
-/* Nobody believes a message that does not tell the truth: node 0 is told that it is named in lock 0, which node 1 has and gives back. */
+/*
+ * Nobody believes a message that does not tell the truth: node 0 is told that it is named in lock 0, which node 1 has
+ * and gives back.
+ */
 static void told_wrongly(struct coro *co, struct node *node)
 {
     struct lockmgr_hold hold;

@@ -1,4 +1,7 @@
-/* test_exp_report.c - figures beside published ones: the verdicts at the ends of the bands, the counts, and every form they are written in. */
+/*
+ * test_exp_report.c - figures beside published ones: the verdicts at the ends of the bands, the counts, and every
+ * form they are written in.
+ */
 #include "exp_page.h"
 #include "exp_report.h"
 

@@ -1,4 +1,7 @@
-/* test_exp_rules.c - two series compared by several rules: each at its best, fair, apart; the least favourable is found; means over seeds. */
+/*
+ * test_exp_rules.c - two series compared by several rules: each at its best, fair, apart; the least favourable is
+ * found; means over seeds.
+ */
 #include "exp_sweep.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * test_fabric_sim.c - the simulator's promises about operations: exact virtual times, torn and reordered only as the contract allows,
- * failures by kind.
+ * test_fabric_sim.c - the simulator's promises about operations: exact virtual times, torn and reordered only as the
+ * contract allows, failures by kind.
  */
 #include "fabric_sim_run.h"
 
@@ -93,7 +93,9 @@ static void stripe_writer(struct worker *worker)
     }
 }
 
-/* Counts in words[1] the READs with unequal lines, in words[2] those with a line of unequal words, in [3] torn words. */
+/*
+ * Counts in words[1] the READs with unequal lines, in words[2] those with a line of unequal words, in [3] torn words.
+ */
 static void stripe_reader(struct worker *worker)
 {
     for (uint32_t round = 0; round < 60; round++) {
@@ -311,7 +313,10 @@ static void add_nothing(struct worker *worker)
     }
 }
 
-/* What executes of a batch at one node is a prefix, behind a lost reply none comes, and the other node knows nothing of it. */
+/*
+ * What executes of a batch at one node is a prefix, behind a lost reply none comes, and the other node knows nothing
+ * of it.
+ */
 static void test_injected_faults(void **state)
 {
     for (uint64_t index = 0; index < 8; index++) {

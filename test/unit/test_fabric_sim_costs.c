@@ -1,6 +1,6 @@
 /*
- * test_fabric_sim_costs.c - what a simulated cluster costs: queues at the sender, processor time, links, messages, torn atomics, and what
- * profiles promise; to the nanosecond.
+ * test_fabric_sim_costs.c - what a simulated cluster costs: queues at the sender, processor time, links, messages,
+ * torn atomics, and what profiles promise; to the nanosecond.
  */
 #include "fabric_sim.h"
 
@@ -56,7 +56,9 @@ static void settle(struct cluster *cluster, uint32_t ep)
     assert_int_equal(cluster->wait.failed, 0);
 }
 
-/* Posts the first `count` operations of the cluster; returns what that and reaping them took on the endpoint's clock. */
+/*
+ * Posts the first `count` operations of the cluster; returns what that and reaping them took on the endpoint's clock.
+ */
 static uint64_t perform(struct cluster *cluster, uint32_t ep, uint32_t count)
 {
     uint64_t begin_ns = fabric_now_ns(cluster->eps[ep]);

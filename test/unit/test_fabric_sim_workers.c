@@ -1,4 +1,7 @@
-/* test_fabric_sim_workers.c - the simulator's promises about workers: one trace per seed, none forgotten, messages in order. */
+/*
+ * test_fabric_sim_workers.c - the simulator's promises about workers: one trace per seed, none forgotten, messages in
+ * order.
+ */
 #include "fabric_sim_run.h"
 
 /* ---- determinism ---- */

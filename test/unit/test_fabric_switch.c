@@ -1,6 +1,6 @@
 /*
- * test_fabric_switch.c - programmable switches: programs are held to what a pipeline can do, packets take the time that they should, control
- * planes are slow, and a switch that fails forgets.
+ * test_fabric_switch.c - programmable switches: programs are held to what a pipeline can do, packets take the time
+ * that they should, control planes are slow, and a switch that fails forgets.
  */
 #include "fabric_sim.h"
 #include "fabric_switch.h"

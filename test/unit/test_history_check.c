@@ -1,4 +1,7 @@
-/* test_history_check.c - hand-made histories: one for each cycle of transactions, and beside each one that only nearly is one. */
+/*
+ * test_history_check.c - hand-made histories: one for each cycle of transactions, and beside each one that only
+ * nearly is one.
+ */
 #include "history_cases.h"
 
 /* ---- cycles of items ---- */
@@ -258,7 +261,10 @@ static void indeterminate_has_a_beginning(void **state)
 
 /* ---- size ---- */
 
-/* A cycle of 40 transactions: more than the verdict has room for. And a chain so long that recursion would not survive it. */
+/*
+ * A cycle of 40 transactions: more than the verdict has room for. And a chain so long that recursion would not
+ * survive it.
+ */
 static void long_cycle(void **state)
 {
     struct history history = {0};

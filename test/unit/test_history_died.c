@@ -1,6 +1,6 @@
 /*
- * test_history_died.c - a process that died: its journal, read back as it was left and as nobody would leave it; and its writes, judged by finals
- * that another one took of all that had changed.
+ * test_history_died.c - a process that died: its journal, read back as it was left and as nobody would leave it; and
+ * its writes, judged by finals that another one took of all that had changed.
  */
 #include "history_cases.h"
 #include "history_file.h"
@@ -130,7 +130,10 @@ static void put(struct history_chunk *chunk, uint64_t end_ns, uint64_t key, enum
     history_journal_used(chunk, chunk->used + sizeof *room);
 }
 
-/* In a process that then dies: three transactions in two chunks, one of them unknown, and bytes that are not yet part of any. */
+/*
+ * In a process that then dies: three transactions in two chunks, one of them unknown, and bytes that are not yet part
+ * of any.
+ */
 static void journal_leave(void)
 {
     struct history like = {.part = 1, .parts = 3, .run = 77, .no_epochs = true};

@@ -293,7 +293,10 @@ static void flipped_anywhere(void **state)
     free(text);
 }
 
-/* What is read of a text is the same with a blank before each line, which is not how lines are written (history_line.h). */
+/*
+ * What is read of a text is the same with a blank before each line, which is not how lines are written
+ * (history_line.h).
+ */
 static bool read_both_ways(const struct paper *paper, const char *text, size_t bytes)
 {
     struct history quick = {0}, slow = {0};

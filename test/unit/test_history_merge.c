@@ -1,4 +1,7 @@
-/* test_history_merge.c - parts of a history put together: in the order of ends, finals once, and parts that do not belong together. */
+/*
+ * test_history_merge.c - parts of a history put together: in the order of ends, finals once, and parts that do not
+ * belong together.
+ */
 #include "history_merge.h"
 
 #include <setjmp.h>
@@ -9,7 +12,10 @@
 
 #include <cmocka.h>
 
-/* Part `part` of `parts`: transactions that end at part + 1, part + 11, ... and read that key; finals of keys 0 and part. */
+/*
+ * Part `part` of `parts`: transactions that end at part + 1, part + 11, ... and read that key; finals of keys 0 and
+ * part.
+ */
 static struct history part_make(uint32_t part, uint32_t parts)
 {
     struct history history = {.part = part, .parts = parts, .has_final = true, .clock_error_ns = part};

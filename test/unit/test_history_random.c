@@ -1,10 +1,11 @@
 /*
  * test_history_random.c - small random histories, judged twice: by history_check, and by trying every serial order.
  *
- * A history is made from a serial run, then damaged a little or not at all: reads moved to other versions, writers exchanged, times moved. It
- * is in order if some set of its indeterminate transactions, and some serial order of these and all others that keeps real time,
- * gives each read what it read and each write what it overwrote. For cycles also class and length must be those of the worst and
- * shortest of all cycles, found by walking every one of them.
+ * A history is made from a serial run, then damaged a little or not at all: reads moved to other versions, writers
+ * exchanged, times moved. It is in order if some set of its indeterminate transactions, and some serial order of
+ * these and all others that keeps real time, gives each read what it read and each write what it overwrote. For
+ * cycles also class and length must be those of the worst and shortest of all cycles, found by walking every one of
+ * them.
  */
 #include "history_check.h"
 #include "history_sliced.h"
@@ -254,7 +255,10 @@ static bool own_timestamps(const struct made *made)
     return true;
 }
 
-/* Did a transaction that takes part for certain (or, `perhaps`, one that may) see another version loaded than the history says was? */
+/*
+ * Did a transaction that takes part for certain (or, `perhaps`, one that may) see another version loaded than the
+ * history says was?
+ */
 static bool contradicted(const struct made *made, bool perhaps)
 {
     for (int t = 0; t < made->txn_count && made->mistold < ITEMS && made->loaded[made->mistold]; t++)

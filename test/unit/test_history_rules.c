@@ -1,6 +1,6 @@
 /*
- * test_history_rules.c - hand-made histories: what was loaded, rules for single transactions, ranges, and histories that break off. Each has the
- * harmless one beside it.
+ * test_history_rules.c - hand-made histories: what was loaded, rules for single transactions, ranges, and histories
+ * that break off. Each has the harmless one beside it.
  */
 #include "history_cases.h"
 

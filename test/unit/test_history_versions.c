@@ -1,4 +1,7 @@
-/* test_history_versions.c - hand-made histories: versions that cannot be, reads of what nobody wrote, transactions whose end nobody knows. */
+/*
+ * test_history_versions.c - hand-made histories: versions that cannot be, reads of what nobody wrote, transactions
+ * whose end nobody knows.
+ */
 #include "history_cases.h"
 
 /* ---- versions ---- */
@@ -239,7 +242,9 @@ static void nothing_at_rest(void **state)
     expect(&history, &strict, "ok", "");
 }
 
-/* With nodes lost it may be half done, as long as the other half is still locked: which the audit of the pool judges. */
+/*
+ * With nodes lost it may be half done, as long as the other half is still locked: which the audit of the pool judges.
+ */
 static void half_at_rest_with_nodes_lost(void **state)
 {
     struct history history = {0};

@@ -1,4 +1,7 @@
-/* test_hot_hint.c - which records a compute node takes for hot: found when learnt, not when forgotten, counted once, and evicted when there is no place. */
+/*
+ * test_hot_hint.c - which records a compute node takes for hot: found when learnt, not when forgotten, counted once,
+ * and evicted when there is no place.
+ */
 #include "catalog.h"
 #include "hot_internal.h"
 

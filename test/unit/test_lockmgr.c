@@ -1,4 +1,7 @@
-/* test_lockmgr.c - the lock layer without any lock: names, configurations that are refused, client numbers, spin locks' bytes at rest. */
+/*
+ * test_lockmgr.c - the lock layer without any lock: names, configurations that are refused, client numbers, spin
+ * locks' bytes at rest.
+ */
 #include "lockmgr_algorithm.h"
 
 #include <setjmp.h>

@@ -1,6 +1,7 @@
 /*
- * test_lockmgr_halt.c - all locks end and begin anew, step by step: a compute node of two workers, whose steps of lockmgr_halt.c are taken in each order
- * that threads could take them in (INV-LOCKMGR-5). What clients wait for meanwhile is for whole clusters: fault/failover, mode 2pl.
+ * test_lockmgr_halt.c - all locks end and begin anew, step by step: a compute node of two workers, whose steps of
+ * lockmgr_halt.c are taken in each order that threads could take them in (INV-LOCKMGR-5). What clients wait for
+ * meanwhile is for whole clusters: fault/failover, mode 2pl.
  */
 #include "fabric_sim.h"
 #include "lockmgr_algorithm.h"
@@ -91,7 +92,10 @@ static bool who_left_is_not(struct node *node)
     return right && lockmgr_rests(node->lockmgr);
 }
 
-/* A worker found that it may begin, and stood still for so long that all locks end again: it does not rest, and has not read its inbox since. */
+/*
+ * A worker found that it may begin, and stood still for so long that all locks end again: it does not rest, and has
+ * not read its inbox since.
+ */
 static bool who_begins_late_rests_again(struct node *node)
 {
     halt(node);

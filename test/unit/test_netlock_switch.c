@@ -1,6 +1,7 @@
 /*
- * test_netlock_switch.c - NetLock's switch against a plain list of requests: random acquires, releases, renewals, leases that run out,
- * requests that overflow to a server and come back, moves; packets lost, doubled and in any order, other packets between any two passes.
+ * test_netlock_switch.c - NetLock's switch against a plain list of requests: random acquires, releases, renewals,
+ * leases that run out, requests that overflow to a server and come back, moves; packets lost, doubled and in any
+ * order, other packets between any two passes.
  *
  *     test_netlock_switch SEED [PLANT]    that run, with its verdict
  */

@@ -68,7 +68,8 @@ static void neighbouring_streams_are_unrelated(void **state)
 }
 
 /*
- * With a bound of 3/4 of 2^64 a plain modulo would hit the lower third twice as often, and a plain product each third value.
+ * With a bound of 3/4 of 2^64 a plain modulo would hit the lower third twice as often, and a plain product each third
+ * value.
  */
 static void below_has_no_modulo_bias(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * test_recover_log.c - which log entries count: whole, of that node and incarnation, with all they depend on; and nothing that a ring of
- * arbitrary bytes holds can make the reader leave it.
+ * test_recover_log.c - which log entries count: whole, of that node and incarnation, with all they depend on; and
+ * nothing that a ring of arbitrary bytes holds can make the reader leave it.
  */
 #include "recover_log.h"
 #include "plant.h"

@@ -89,7 +89,10 @@ static void check_columns(const struct random_schema *from, const struct schema 
     for (uint32_t c = 0; c < schema->cell_count; c++) assert_int_equal(schema->cells[c].value_bytes, filled[c]);
 }
 
-/* The runs of each cell cover its value once, each on one line and no shorter than need be, and map it to the row as its columns do. */
+/*
+ * The runs of each cell cover its value once, each on one line and no shorter than need be, and map it to the row as
+ * its columns do.
+ */
 static void check_runs(const struct schema *schema)
 {
     uint32_t next_run = 0;

@@ -1,6 +1,6 @@
 /*
- * test_sim_schedule.c - the choosers: PCT finds order bugs of known depth as often as it promises, in a toy of threads and on the fabric; nobody
- * starves, backoffs end, what is far ahead waits; equal seeds, equal schedules.
+ * test_sim_schedule.c - the choosers: PCT finds order bugs of known depth as often as it promises, in a toy of
+ * threads and on the fabric; nobody starves, backoffs end, what is far ahead waits; equal seeds, equal schedules.
  */
 #include "sim_schedule.h"
 
@@ -312,7 +312,10 @@ static int run_counters(struct counters *counters, struct sim_schedule_state *sc
     return code ? -1 : (int)counters->workers[0].word;
 }
 
-/* A lost update takes two orders: it is found with 1 / (n * k) at least, n = 6 flows (two workers, their connections and completions). */
+/*
+ * A lost update takes two orders: it is found with 1 / (n * k) at least, n = 6 flows (two workers, their connections
+ * and completions).
+ */
 static void finds_a_lost_update(void **state)
 {
     struct counters counters = {.how = READ_THEN_WRITE};

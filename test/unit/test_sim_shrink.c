@@ -1,6 +1,7 @@
 /*
- * test_sim_shrink.c - shrinking with runs that are made up: which transactions and faults a failure needs is known, and nothing else may be left;
- * also when only some schedules show it, when other checkers complain, when runs are few, and when the user has enough.
+ * test_sim_shrink.c - shrinking with runs that are made up: which transactions and faults a failure needs is known,
+ * and nothing else may be left; also when only some schedules show it, when other checkers complain, when runs are
+ * few, and when the user has enough.
  */
 #include "sim_shrink.h"
 

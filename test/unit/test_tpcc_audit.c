@@ -1,6 +1,6 @@
 /*
- * test_tpcc_audit.c - the judge of a TPC-C database, against a small one in arrays: it finds nothing wrong with a consistent
- * one, and of each planted violation exactly what it breaks.
+ * test_tpcc_audit.c - the judge of a TPC-C database, against a small one in arrays: it finds nothing wrong with a
+ * consistent one, and of each planted violation exactly what it breaks.
  */
 #include "tpcc_audit.h"
 #include "tpcc_procs.h"
@@ -119,7 +119,10 @@ static void load_district(struct model *model, uint32_t w_id, uint32_t d_id)
     }
 }
 
-/* After the load: two orders, one supplied from elsewhere; an old order delivered; two payments, one of elsewhere's customer. */
+/*
+ * After the load: two orders, one supplied from elsewhere; an old order delivered; two payments, one of elsewhere's
+ * customer.
+ */
 static struct model *model_new(void)
 {
     struct model *model = calloc(1, sizeof(*model));

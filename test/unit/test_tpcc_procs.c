@@ -1,6 +1,6 @@
 /*
- * test_tpcc_procs.c - each TPC-C procedure on a loaded database of the small scale, against what the tables say afterwards; and the
- * audit over all that, with what was done counted by hand.
+ * test_tpcc_procs.c - each TPC-C procedure on a loaded database of the small scale, against what the tables say
+ * afterwards; and the audit over all that, with what was done counted by hand.
  */
 #include "cellar.h"
 #include "tpcc_audit.h"

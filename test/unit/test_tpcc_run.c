@@ -1,6 +1,6 @@
 /*
- * test_tpcc_run.c - whole runs of TPC-C by several sessions: all checks hold and the rates are right; also on a pool that an earlier
- * run has worked on, with the same random numbers.
+ * test_tpcc_run.c - whole runs of TPC-C by several sessions: all checks hold and the rates are right; also on a pool
+ * that an earlier run has worked on, with the same random numbers.
  */
 #include "driver.h"
 #include "tpcc_input.h"

@@ -1,7 +1,7 @@
 /*
- * test_verbs_masked.c - masked CAS and field FAA in both ways that the verbs fabric has: the loop of plain CASes against an oracle, with others
- * changing the word between its tries; and the bytes of the work-queue entry, read back as the vendor's headers lay it out, and executed as the
- * device is said to, against the same oracle.
+ * test_verbs_masked.c - masked CAS and field FAA in both ways that the verbs fabric has: the loop of plain CASes
+ * against an oracle, with others changing the word between its tries; and the bytes of the work-queue entry, read
+ * back as the vendor's headers lay it out, and executed as the device is said to, against the same oracle.
  */
 #include "fabric_verbs_masked.h"
 #include "prng.h"
@@ -61,7 +61,10 @@ static struct fabric_op random_op(struct prng *prng, uint64_t word)
     return fabric_op_masked_cas(addr, NULL, word ^ flip, mask, random_mask(prng), random_mask(prng));
 }
 
-/* Runs the loop on *word; before each try, others may change any bit. Returns the old word; `at` is the word as its last try met it. */
+/*
+ * Runs the loop on *word; before each try, others may change any bit. Returns the old word; `at` is the word as its
+ * last try met it.
+ */
 static uint64_t run_loop(struct prng *prng, const struct fabric_op *op, uint64_t *word, uint64_t *at, uint32_t *tries)
 {
     struct fabric_verbs_loop loop;
@@ -91,7 +94,10 @@ static void test_loop_by_oracle(void **state)
     }
 }
 
-/* A lock that nobody holds, and foreign bits that are zero: one try. Foreign bits: two. A wanted bit taken: it fails at once. */
+/*
+ * A lock that nobody holds, and foreign bits that are zero: one try. Foreign bits: two. A wanted bit taken: it fails
+ * at once.
+ */
 static void test_tries(void **state)
 {
     struct fabric_op op = fabric_op_masked_cas(fabric_addr_of(0, 64), NULL, 0, 0xff, 7, 0xff);
@@ -117,7 +123,10 @@ static uint64_t big_at(const uint8_t *bytes)
     return be64toh(word);
 }
 
-/* Control and remote address first, data last: public structs of the header; the operands between are the vendor's own. */
+/*
+ * Control and remote address first, data last: public structs of the header; the operands between are the vendor's
+ * own.
+ */
 static void check_frame(const uint8_t *bytes, uint32_t count, uint32_t opcode, uint8_t flags, uint32_t operand_bytes)
 {
     struct mlx5_wqe_ctrl_seg ctrl;

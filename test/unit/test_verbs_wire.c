@@ -1,4 +1,7 @@
-/* test_verbs_wire.c - who is admitted to a memory node, and who is not: cookies, proofs, replays, secrets. No device is needed. */
+/*
+ * test_verbs_wire.c - who is admitted to a memory node, and who is not: cookies, proofs, replays, secrets. No device
+ * is needed.
+ */
 #include "fabric_verbs_wire.h"
 
 #include <setjmp.h>
@@ -105,7 +108,10 @@ static void test_versions_and_secrets(void **state)
     assert_int_equal(admit(&request, here, NOW_MS), -CELLAR_ERR_INVALID);
 }
 
-/* More than it can remember within the life of a cookie are turned away, not forgotten; and let in when that has passed. */
+/*
+ * More than it can remember within the life of a cookie are turned away, not forgotten; and let in when that has
+ * passed.
+ */
 static void test_flood(void **state)
 {
     (void)state;

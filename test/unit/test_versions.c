@@ -1,4 +1,7 @@
-/* test_versions.c - old versions of a record: what its writers displaced is found again, or known to be gone; what cannot be is refused. */
+/*
+ * test_versions.c - old versions of a record: what its writers displaced is found again, or known to be gone; what
+ * cannot be is refused.
+ */
 #include "random_schema.h"
 #include "versions.h"
 

@@ -1,6 +1,7 @@
 /*
- * test_view.c - whom a compute node takes for dead, and how many lives it knows to be over (INV-VIEW-2): what one has counted is compared with what another
- * one counts, so both count the same of the same words, their own included; and who looks behind a death counts more than all who looked before it.
+ * test_view.c - whom a compute node takes for dead, and how many lives it knows to be over (INV-VIEW-2): what one has
+ * counted is compared with what another one counts, so both count the same of the same words, their own included; and
+ * who looks behind a death counts more than all who looked before it.
  */
 #include "plant.h"
 #include "txn.h"
@@ -73,7 +74,10 @@ static void comes_back(struct cluster *cluster, uint64_t incarnation)
         (struct members_state){.state = LAYOUT_MEMBER_LIVE, .incarnation = incarnation, .recoverer = -1};
 }
 
-/* One node notes what it has counted where it empties a queue; any other one that waits there behind a death must find that it has counted more. */
+/*
+ * One node notes what it has counted where it empties a queue; any other one that waits there behind a death must
+ * find that it has counted more.
+ */
 static bool a_death_shows(struct cluster *cluster)
 {
     bool shows = true;

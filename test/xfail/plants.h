@@ -1,6 +1,6 @@
 /*
- * plants.h - for each planted bug (base/plant.h) a search that is known to meet it soon: seeds from 1 on, until a checker complains. The
- * same seeds without the bug must find nothing.
+ * plants.h - for each planted bug (base/plant.h) a search that is known to meet it soon: seeds from 1 on, until a
+ * checker complains. The same seeds without the bug must find nothing.
  */
 #pragma once
 
@@ -69,7 +69,7 @@ struct plants_search {
 };
 
 /*
- * The program: for each search a test with its bug, and one without any. Arguments: the name of a plant: only that one; --table: prints
- * the rows of the table in docs/testing.md instead.
+ * The program: for each search a test with its bug, and one without any. Arguments: the name of a plant: only that
+ * one; --table: prints the rows of the table in docs/testing.md instead.
  */
 int plants_main(int argc, char **argv, const struct plants_search *searches, uint32_t count);

@@ -1,6 +1,7 @@
 /*
- * plants_adversary.h - what goes against a scenario on purpose: operations that fail, nodes that die at one of theirs, workers of which nothing goes on
- * for a while. Each is plain data, set up from a seed; its functions are fabric_sim.h's.
+ * plants_adversary.h - what goes against a scenario on purpose: operations that fail, nodes that die at one of
+ * theirs, workers of which nothing goes on for a while. Each is plain data, set up from a seed; its functions are
+ * fabric_sim.h's.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struc
                                           const struct fabric_op *op);
 
 /*
- * A node with clients dies at one operation, and perhaps the first of those that recover it at one of its own. What is counted: all operations of such
- * nodes, or those from when nobody stands still any more.
+ * A node with clients dies at one operation, and perhaps the first of those that recover it at one of its own. What
+ * is counted: all operations of such nodes, or those from when nobody stands still any more.
  */
 struct plants_holding;
 struct plants_dying {
@@ -52,8 +53,9 @@ enum fabric_sim_fault plants_both_dying_fault(void *arg, uint64_t index, const s
                                               const struct fabric_op *op);
 
 /*
- * Time decides, but of up to three workers nothing goes on for a while: each one's from some event of its own on, until so long behind the start,
- * or while nothing else can go on. So some get as far ahead of others as a slow thread or a slow connection would let them.
+ * Time decides, but of up to three workers nothing goes on for a while: each one's from some event of its own on,
+ * until so long behind the start, or while nothing else can go on. So some get as far ahead of others as a slow
+ * thread or a slow connection would let them.
  */
 #define PLANTS_HOLDS_MAX 3
 struct plants_holding {
@@ -75,8 +77,8 @@ bool plants_holding_over(const struct plants_holding *holding);
 uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Node 1 dies as soon as it has cleared a tag. Node 0 stands still until whoever recovers has read something: then that one does, until node 0 has
- * had its way with what was read.
+ * Node 1 dies as soon as it has cleared a tag. Node 0 stands still until whoever recovers has read something: then
+ * that one does, until node 0 has had its way with what was read.
  */
 struct plants_overtaking {
     struct plants_holding holding; /* of node 0, and of who recovers */
@@ -90,8 +92,9 @@ enum fabric_sim_fault plants_overtaking_fault(void *arg, uint64_t index, const s
                                               const struct fabric_op *op);
 
 /*
- * On node 0: log WRITEs of workers 0, 2 and 3 stand still until worker 1 has written an entry that rests on worker 0's; until worker 0 has written a second
- * one; for good. The node dies amid worker 0's third one. So that one comes over an entry which is applied, but on which another one still rests.
+ * On node 0: log WRITEs of workers 0, 2 and 3 stand still until worker 1 has written an entry that rests on worker
+ * 0's; until worker 0 has written a second one; for good. The node dies amid worker 0's third one. So that one comes
+ * over an entry which is applied, but on which another one still rests.
  */
 struct plants_reusing {
     uint32_t logs[4]; /* executed so far */
@@ -102,8 +105,9 @@ enum fabric_sim_fault plants_reusing_fault(void *arg, uint64_t index, const stru
 uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Of a log entry of node 0 only memory node `node` gets a copy, and nobody hears of it, so that compute node stops. Whoever recovers it is refused by
- * that memory node when it reads that copy, as often as one asks before giving up; later it is answered.
+ * Of a log entry of node 0 only memory node `node` gets a copy, and nobody hears of it, so that compute node stops.
+ * Whoever recovers it is refused by that memory node when it reads that copy, as often as one asks before giving up;
+ * later it is answered.
  */
 struct plants_refusing {
     uint32_t node, spare, from, asked, refused;
@@ -115,8 +119,8 @@ enum fabric_sim_fault plants_refusing_fault(void *arg, uint64_t index, const str
                                             const struct fabric_op *op);
 
 /*
- * Node 1 dies amid an apply. Node 0 stands still until then; what the first that recovers node 1 writes over records stays on its way until node 0 has
- * changed one. Nobody but another recoverer can let node 0 come to that.
+ * Node 1 dies amid an apply. Node 0 stands still until then; what the first that recovers node 1 writes over records
+ * stays on its way until node 0 has changed one. Nobody but another recoverer can let node 0 come to that.
  */
 struct plants_supplanting {
     uint64_t apply, applies; /* which WRITE of an apply by node 1; so far */
@@ -132,8 +136,9 @@ enum fabric_sim_fault plants_supplanting_fault(void *arg, uint64_t index, const 
 uint32_t plants_supplanting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Of slot_met_again: node 1 puts another record into the slot of one, and updates that. Worker 0 of node 0 updates it, too, but its lock does not run; or
- * (`applied`) its unlock's reply is lost. Worker 1 knows the slot by its former record's key, and locks it right before worker 0 looks whether that has run.
+ * Of slot_met_again: node 1 puts another record into the slot of one, and updates that. Worker 0 of node 0 updates
+ * it, too, but its lock does not run; or (`applied`) its unlock's reply is lost. Worker 1 knows the slot by its
+ * former record's key, and locks it right before worker 0 looks whether that has run.
  */
 struct plants_meeting {
     struct plants_met {
@@ -147,7 +152,8 @@ enum fabric_sim_fault plants_meeting_fault(void *arg, uint64_t index, const stru
 uint32_t plants_meeting_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Node 0 stands still from one of its events on, for longer than it takes to recover another. Node 1 dies at one of its operations meanwhile.
+ * Node 0 stands still from one of its events on, for longer than it takes to recover another. Node 1 dies at one of
+ * its operations meanwhile.
  */
 struct plants_outlasting {
     struct plants_holding holding;
@@ -159,8 +165,8 @@ enum fabric_sim_fault plants_outlasting_fault(void *arg, uint64_t index, const s
                                               const struct fabric_op *op);
 
 /*
- * The first additions to the clock (mode `motor`) do not run on its backup, memory node 1. Memory node 0 is lost some operations behind the first
- * one that does.
+ * The first additions to the clock (mode `motor`) do not run on its backup, memory node 1. Memory node 0 is lost some
+ * operations behind the first one that does.
  */
 struct plants_lagging {
     uint32_t missed, left; /* of them; until node 0 is lost, then 0 */
@@ -171,8 +177,8 @@ enum fabric_sim_fault plants_lagging_fault(void *arg, uint64_t index, const stru
                                            const struct fabric_op *op);
 
 /*
- * Node 0 inserts. Its tag on the new record and its WRITEs to the backup stay on their way until node 1, which begins when the primary has record and bucket, has
- * changed that record: if the WRITEs may pass the tag.
+ * Node 0 inserts. Its tag on the new record and its WRITEs to the backup stay on their way until node 1, which begins
+ * when the primary has record and bucket, has changed that record: if the WRITEs may pass the tag.
  */
 struct plants_passing {
     uint32_t primary, written; /* its node + 1; WRITEs to it so far */
@@ -184,8 +190,9 @@ enum fabric_sim_fault plants_passing_fault(void *arg, uint64_t index, const stru
 uint32_t plants_passing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Of reinserted_look: node 0 deletes a record and inserts it again. Node 1 reads the first word of the bucket, its lock, before node 0 locks it, and the others when
- * node 0 has written it; it reads the record before node 0 has unlocked that, and checks what it found when node 0 has unlocked all.
+ * Of reinserted_look: node 0 deletes a record and inserts it again. Node 1 reads the first word of the bucket, its
+ * lock, before node 0 locks it, and the others when node 0 has written it; it reads the record before node 0 has
+ * unlocked that, and checks what it found when node 0 has unlocked all.
  */
 struct plants_half_seeing {
     /* masked CAS of node 0 that apply: of its delete; then, once it has written the bucket, of its insert */

@@ -12,8 +12,8 @@ struct plants_found {
 void plants_find(struct plants_found *found, const char *checker, const char *verdict);
 
 /*
- * Runs that seed; what is found goes to `found`. Methods up to PLANTS_EXHAUST run all schedules up to the `seed`-th at once, and set found->seed to the
- * last one.
+ * Runs that seed; what is found goes to `found`. Methods up to PLANTS_EXHAUST run all schedules up to the `seed`-th
+ * at once, and set found->seed to the last one.
  */
 typedef void (*plants_method_fn)(const struct plants_search *search, uint64_t seed, struct plants_found *found);
 

@@ -106,7 +106,10 @@ static uint64_t ring_write(uint8_t *ring, uint64_t incarnation, struct prng *prn
     return seg.sequence;
 }
 
-/* Two incarnations of a node wrote to one ring, and the later one has died: nothing but its own entries are in question. */
+/*
+ * Two incarnations of a node wrote to one ring, and the later one has died: nothing but its own entries are in
+ * question.
+ */
 void plants_run_ring(const struct plants_search *search, uint64_t seed, struct plants_found *found)
 {
     uint8_t ring[RING_BYTES] __attribute__((aligned(8))) = {0};
@@ -127,8 +130,8 @@ void plants_run_ring(const struct plants_search *search, uint64_t seed, struct p
 }
 
 /*
- * Packets of a chain are lost, and its head fails while somebody holds: either it is back before anybody has missed it, and the chain is
- * told what is held; or it is away for long, and the others go on with what they know.
+ * Packets of a chain are lost, and its head fails while somebody holds: either it is back before anybody has missed
+ * it, and the chain is told what is held; or it is away for long, and the others go on with what they know.
  */
 static void shape_chain(struct lock_run_plan *plan)
 {

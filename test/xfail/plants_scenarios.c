@@ -109,7 +109,10 @@ static const struct sim_scenario scenarios[] = {
     {"log_chain", 3, {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {R(1, A)}}}},
     {"log_chain_long", 7, {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {R(1, A), U(2, A)}}}},
     {"log_error", 3, {{0, {U(0, A)}}, {1, {R(0, A), THEN_INSERT(1)}}}},
-    /* a log of two entries, the first of which others still rest on when its space is wanted, or which its own writer still keeps */
+    /*
+     * a log of two entries, the first of which others still rest on when its space is wanted, or which its own writer
+     * still keeps
+     */
     {"ring_reused",
      7,
      {{0, {U(0, A)}}, {1, {R(0, A), U(1, A)}}, {2, {U(0, B)}}, {3, {U(1, B)}}, {0, {U(2, A)}}, {0, {U(2, A)}}}},

@@ -1,4 +1,6 @@
-/* test_plants_crest_shared.c - bugs in what mode `crest` shares with the others, caught in that mode, too (plants.h). */
+/*
+ * test_plants_crest_shared.c - bugs in what mode `crest` shares with the others, caught in that mode, too (plants.h).
+ */
 #include "plants.h"
 
 static const struct plants_search searches[] = {

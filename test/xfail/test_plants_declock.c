@@ -1,4 +1,7 @@
-/* test_plants_declock.c - bugs in DecLock: its queue, its resets, what clients of a compute node share (plants.h, lock_run.h). */
+/*
+ * test_plants_declock.c - bugs in DecLock: its queue, its resets, what clients of a compute node share (plants.h,
+ * lock_run.h).
+ */
 #include "plants.h"
 
 #define FLAT .method = PLANTS_LOCKS, .lock = "declock-flat"

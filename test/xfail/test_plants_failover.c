@@ -1,4 +1,7 @@
-/* test_plants_failover.c - bugs in the failover of a memory node, and in filling a fresh one (plants.h, docs/failover.md). */
+/*
+ * test_plants_failover.c - bugs in the failover of a memory node, and in filling a fresh one (plants.h,
+ * docs/failover.md).
+ */
 #include "plants.h"
 
 #define LOSSES "mn_crash=0.002,delay=0.002"

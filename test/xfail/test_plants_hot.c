@@ -1,6 +1,7 @@
 /*
- * test_plants_hot.c - planted bugs of mode cellar: each breaks what crowds in virtual time are held to (hot_run.h), since none of them may break
- * safety (INV-HOT-1): the queue only orders arrivals. Those that only lost nodes show are searched for in simulated clusters.
+ * test_plants_hot.c - planted bugs of mode cellar: each breaks what crowds in virtual time are held to (hot_run.h),
+ * since none of them may break safety (INV-HOT-1): the queue only orders arrivals. Those that only lost nodes show
+ * are searched for in simulated clusters.
  */
 #include "hot_run.h"
 #include "plant.h"

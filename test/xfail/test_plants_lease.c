@@ -1,4 +1,7 @@
-/* test_plants_lease.c - bugs in noticing losses by leases, and in taking over the tags of the lost (plants.h, docs/recovery.md). */
+/*
+ * test_plants_lease.c - bugs in noticing losses by leases, and in taking over the tags of the lost (plants.h,
+ * docs/recovery.md).
+ */
 #include "plants.h"
 
 static const struct plants_search searches[] = {

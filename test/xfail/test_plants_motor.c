@@ -1,4 +1,7 @@
-/* test_plants_motor.c - bugs of mode `motor` (plants.h), those of the published prototype among them (docs/rivals.md). */
+/*
+ * test_plants_motor.c - bugs of mode `motor` (plants.h), those of the published prototype among them
+ * (docs/rivals.md).
+ */
 #include "plants.h"
 
 #define CLUSTER(name, ...)                                                                                             \

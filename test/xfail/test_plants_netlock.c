@@ -1,6 +1,7 @@
 /*
- * test_plants_netlock.c - bugs in NetLock's lock server, moves and clients (plants.h, lock_run.h). Those in its switch's data plane and in how memory is
- * dealt are met by test_netlock_switch and test_netlock_memory, beside a plain model.
+ * test_plants_netlock.c - bugs in NetLock's lock server, moves and clients (plants.h, lock_run.h). Those in its
+ * switch's data plane and in how memory is dealt are met by test_netlock_switch and test_netlock_memory, beside a
+ * plain model.
  */
 #include "plants.h"
 

@@ -1,4 +1,7 @@
-/* test_plants_shiftlock.c - bugs in the locks that hand over by messages: ShiftLock, MCS, RMA-RW, N-CoSED (plants.h, lock_run.h). */
+/*
+ * test_plants_shiftlock.c - bugs in the locks that hand over by messages: ShiftLock, MCS, RMA-RW, N-CoSED (plants.h,
+ * lock_run.h).
+ */
 #include "plants.h"
 
 #define LOCK(name) .method = PLANTS_LOCKS, .lock = #name

@@ -1,6 +1,7 @@
 /*
- * test_schedules.c - schedules against planted bugs (base/plant.h): every pair of small programs with one preemption finds them, and both judges
- * say so; PCT of depths 2 and 3 finds them within a small budget; printed beside it: preemptions at random, and time alone.
+ * test_schedules.c - schedules against planted bugs (base/plant.h): every pair of small programs with one preemption
+ * finds them, and both judges say so; PCT of depths 2 and 3 finds them within a small budget; printed beside it:
+ * preemptions at random, and time alone.
  */
 #include "plant.h"
 #include "sim_templates.h"
@@ -53,8 +54,9 @@ static void hunt(struct catch *catch)
 }
 
 /*
- * What the search for a serial order refuses the history refuses too; it may see more: of two blind writes, that they made one version. It does
- * not see an insert's answer that its key is there (the history has no access for it), so a look that was not validated before that.
+ * What the search for a serial order refuses the history refuses too; it may see more: of two blind writes, that they
+ * made one version. It does not see an insert's answer that its key is there (the history has no access for it), so a
+ * look that was not validated before that.
  */
 static void pairs_catch_plants(void **state)
 {

@@ -1,9 +1,10 @@
 /*
  * arena.h - the memory of a compute node's record cache: fixed size classes, shared by its workers, never returned.
  *
- * Each class is a stack of free blocks in its own stretch of one mapping. A worker keeps a few free blocks of each class to itself
- * (a magazine), so that workers meet only when one has run out or has too many: INV-ARENA-1, a block is in use, in one magazine, or in
- * the stack, never in two of them. What was never used was never touched and costs nothing.
+ * Each class is a stack of free blocks in its own stretch of one mapping. A worker keeps a few free blocks of each
+ * class to itself (a magazine), so that workers meet only when one has run out or has too many: INV-ARENA-1, a block
+ * is in use, in one magazine, or in the stack, never in two of them. What was never used was never touched and costs
+ * nothing.
  */
 #pragma once
 

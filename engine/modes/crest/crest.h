@@ -1,13 +1,15 @@
 /*
- * crest.h - mode `crest`: coordinators of a compute node work on shared local objects (local.h), and only the last writer of one
- * goes to the pool (protocol.md sections 2 to 4; docs/crest.md).
+ * crest.h - mode `crest`: coordinators of a compute node work on shared local objects (local.h), and only the last
+ * writer of one goes to the pool (protocol.md sections 2 to 4; docs/crest.md).
  *
- * A transaction's own copy of a record is the same `cache_object` as in the other modes, with a struct crest_object around it; what differs:
+ * A transaction's own copy of a record is the same `cache_object` as in the other modes, with a struct crest_object
+ * around it; what differs:
  *
- *     fetch     join the objects, fetch what they lack, once for all · take copies of the newest versions · lock the slots of
- *               those to write, until the block ends (crest_block.c)
+ *     fetch     join the objects, fetch what they lack, once for all · take copies of the newest versions · lock the
+ *               slots of those to write, until the block ends (crest_block.c)
  *     block     ends at the next fetch or at the end: what was put becomes versions for others to see
- *     commit    wait until all below is decided · v · validate · committable · log, beside others' · durable (crest_commit.c)
+ *     commit    wait until all below is decided · v · validate · committable · log, beside others' · durable
+ *               (crest_commit.c)
  *     leave     the last writer of an object applies its newest versions and clears the tags
  */
 #pragma once
@@ -121,7 +123,10 @@ static inline struct local *crest_local_of(const struct node *node) { return nod
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
 /* Ends the last block and fetches the next one. */
 NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
-/* The same by rounds of another mode, which enters what it has for the block before that is joined; enter NULL: nothing. */
+/*
+ * The same by rounds of another mode, which enters what it has for the block before that is joined; enter NULL:
+ * nothing.
+ */
 typedef int (*crest_rounds_fn)(struct coro *co, struct txn *txn);
 typedef int (*crest_enter_fn)(struct coro *co, struct txn *txn);
 NODISCARD int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, crest_enter_fn enter);
@@ -132,8 +137,8 @@ void crest_block_drop(struct txn *txn);
 /* The procedure is about to put these cells of an object that is not BUSY: 0, or an error of its doing. */
 int crest_put(struct txn *txn, struct cache_object *object, uint32_t cells);
 /*
- * Waits for those below; then v, and the checks of what this CN holds; validates the rest; logs, and waits until the entries that it rests on are durable;
- * says so to others, and leaves what it has announced.
+ * Waits for those below; then v, and the checks of what this CN holds; validates the rest; logs, and waits until the
+ * entries that it rests on are durable; says so to others, and leaves what it has announced.
  */
 NODISCARD int crest_commit(struct coro *co, struct txn *txn);
 NODISCARD int crest_fail(struct coro *co, struct txn *txn);
@@ -225,9 +230,15 @@ void crest_unlock_slots(struct txn *txn);
  * and BUSY? False, and nothing done, when another one has it, or it is none to be used so.
  */
 bool crest_sole_begin(struct txn *txn, struct cache_object *object);
-/* Under the lock, of a node of kind LOCAL_SOLE: the object that takes its place; NULL, and nothing done, when the arena is exhausted. */
+/*
+ * Under the lock, of a node of kind LOCAL_SOLE: the object that takes its place; NULL, and nothing done, when the
+ * arena is exhausted.
+ */
 struct local_object *crest_sole_share(struct txn_home *home, struct local_node *node);
-/* Of a BUSY one: others may look at the copy. False when one is waiting for that and the arena is exhausted: still BUSY. */
+/*
+ * Of a BUSY one: others may look at the copy. False when one is waiting for that and the arena is exhausted: still
+ * BUSY.
+ */
 NODISCARD bool crest_sole_ready(struct txn *txn, struct cache_object *object);
 /* Of a READY one, at v: if it is not in sole use any more, it is an ordinary one from now on. */
 void crest_sole_look(struct txn *txn, struct cache_object *object);

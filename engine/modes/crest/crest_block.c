@@ -62,7 +62,10 @@ static enum joined announce(struct txn *txn, struct cache_object *object)
     return JOINED;
 }
 
-/* Under the slot's lock: the object of that key, one in place of what was in sole use, or a new one; NULL when the arena is exhausted. */
+/*
+ * Under the slot's lock: the object of that key, one in place of what was in sole use, or a new one; NULL when the
+ * arena is exhausted.
+ */
 static struct local_object *find_or_make(struct txn_home *home, struct local_slot *slot,
                                          const struct cache_object *object)
 {
@@ -118,8 +121,8 @@ static enum joined join(struct txn *txn, struct cache_object *object)
 }
 
 /*
- * Does it hold anything from earlier blocks that others may wait for, or of an object announced in this one a copy, which it would lose
- * when it applies what others have left there?
+ * Does it hold anything from earlier blocks that others may wait for, or of an object announced in this one a copy,
+ * which it would lose when it applies what others have left there?
  */
 static bool holds_more(const struct txn *txn, uint32_t announced_before)
 {
@@ -145,7 +148,10 @@ static void wait_open(struct coro *co, struct txn *txn, struct cache_object *obj
         local_unlock(own->local, part->local);
 }
 
-/* Takes back the announcements of this block: as the last writer of an object, it applies what others have left there. */
+/*
+ * Takes back the announcements of this block: as the last writer of an object, it applies what others have left
+ * there.
+ */
 static void take_back(struct coro *co, struct txn *txn)
 {
     struct crest_txn *own = crest_txn(txn);
@@ -310,7 +316,10 @@ static __attribute__((noinline)) void fetched_share_all(struct txn *txn)
     }
 }
 
-/* Before this transaction waits: others may be waiting for what it has alone. What it has read of that is taken again. */
+/*
+ * Before this transaction waits: others may be waiting for what it has alone. What it has read of that is taken
+ * again.
+ */
 static bool share_all(struct txn *txn)
 {
     bool all = true;

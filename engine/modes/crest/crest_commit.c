@@ -288,7 +288,10 @@ static int durable(struct coro *co, struct txn *txn)
     return 0;
 }
 
-/* Of what stayed alone: others have come since v. What they do not get now, for lack of memory, they get when it was applied. */
+/*
+ * Of what stayed alone: others have come since v. What they do not get now, for lack of memory, they get when it was
+ * applied.
+ */
 static __attribute__((noinline)) void share_busy(struct txn *txn)
 {
     txn_each_object (txn, object)

@@ -1,4 +1,7 @@
-/* crest_fetch.h - the rules by which shared records are fetched (fetch.h), for mode `crest` and for modes that build on it. */
+/*
+ * crest_fetch.h - the rules by which shared records are fetched (fetch.h), for mode `crest` and for modes that build
+ * on it.
+ */
 #pragma once
 
 #include "crest.h"

@@ -1,5 +1,6 @@
 /*
- * crest_leave.c - the end of an attempt: leaving objects, the last writer's apply, giving pins back; and attempts without effect.
+ * crest_leave.c - the end of an attempt: leaving objects, the last writer's apply, giving pins back; and attempts
+ * without effect.
  */
 #include "crest.h"
 

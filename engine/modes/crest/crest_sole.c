@@ -177,8 +177,8 @@ static __attribute__((noinline)) void replaced(struct txn *txn, struct cache_obj
 }
 
 /*
- * From READY to BUSY. False: it is shared. Slots may be locked, and the object's must not be asked for then: a newcomer that is about to
- * read this copy is waited for by itself, which waits for nothing.
+ * From READY to BUSY. False: it is shared. Slots may be locked, and the object's must not be asked for then: a
+ * newcomer that is about to read this copy is waited for by itself, which waits for nothing.
  */
 static bool make_busy(struct txn *txn, struct cache_object *object)
 {

@@ -1,8 +1,9 @@
 /*
  * crest_take.c - the copies of a block's objects, and what was put into them: versions.
  *
- * The race it is built around: between the fetch and now others went on. Copies are taken under the lock, of whatever is newest; the
- * objects to write stay locked until the block ends, so that reading and writing them is one step. Those in sole use need neither.
+ * The race it is built around: between the fetch and now others went on. Copies are taken under the lock, of whatever
+ * is newest; the objects to write stay locked until the block ends, so that reading and writing them is one step.
+ * Those in sole use need neither.
  */
 #include "crest.h"
 
@@ -223,7 +224,9 @@ static bool versions_put(struct txn *txn, struct cache_object *object)
     return all;
 }
 
-/* Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there. */
+/*
+ * Put in a later block than the one that fetched it: the slot is not locked any more, and others may have been there.
+ */
 static enum crest_taken put_late(struct txn *txn, struct cache_object *object)
 {
     struct crest_object *part = crest_of(object);

@@ -97,8 +97,8 @@ static inline bool local_undecided(enum local_status status)
 }
 
 /*
- * Counts the versions of one log entry that are not yet applied or overwritten in the pool, and one more until its own transaction has ended,
- * for what that has put in sole use: until then it is needed.
+ * Counts the versions of one log entry that are not yet applied or overwritten in the pool, and one more until its
+ * own transaction has ended, for what that has put in sole use: until then it is needed.
  */
 struct local_entry {
     _Atomic uint32_t versions;
@@ -162,8 +162,8 @@ struct local {
     struct arena arena;
     _Atomic uint64_t exec_ts; /* the CN's counter */
     /*
-     * INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SETTLEMENTS_BITS | those under way; coordinators that
-     * give tags back from memory just now.
+     * INV-LOCAL-7 (settle.h): settlements begun and ended << LOCAL_SETTLEMENTS_BITS | those under way; coordinators
+     * that give tags back from memory just now.
      */
     _Atomic uint64_t settlements;
     atomic_uint returning;
@@ -243,7 +243,10 @@ static inline bool local_link_first(struct local *local, struct local_node *node
 struct local_object *local_object_new(struct local *local, struct arena_magazine *magazine,
                                       const struct local_node *like);
 void local_object_free(struct local *local, struct arena_magazine *magazine, struct local_object *object);
-/* Under the lock: makes room for a base and chains, all empty; false, and nothing changed, when the arena is exhausted. */
+/*
+ * Under the lock: makes room for a base and chains, all empty; false, and nothing changed, when the arena is
+ * exhausted.
+ */
 bool local_expand(struct local *local, struct arena_magazine *magazine, struct local_object *object);
 /* Under the lock: one pin less; without pins it is freed. */
 void local_unpin(struct local *local, struct arena_magazine *magazine, struct local_object *object);

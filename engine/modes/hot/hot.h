@@ -71,7 +71,10 @@ void hot_stale(struct coro *co, struct txn *txn, struct cache_object *object);
 
 /* ---- hints (hot_hint.c) ---- */
 
-/* Foreign tags stood on these cells of the object, or they were changed under a reader. Now and then sets HOT, which takes a round trip. */
+/*
+ * Foreign tags stood on these cells of the object, or they were changed under a reader. Now and then sets HOT, which
+ * takes a round trip.
+ */
 void hot_tag_met(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
 /* HOT was met. */
 void hot_learn(struct hot *hot, const struct cellar_table *table, uint64_t key);

@@ -1,6 +1,6 @@
 /*
- * hot_hint.c - which records are hot: what this CN has lost, and what HOT in their lock words says. All of it are hints: a wrong one costs an
- * attempt or a turn in a queue (INV-HOT-1).
+ * hot_hint.c - which records are hot: what this CN has lost, and what HOT in their lock words says. All of it are
+ * hints: a wrong one costs an attempt or a turn in a queue (INV-HOT-1).
  */
 #include "hot_internal.h"
 

@@ -153,7 +153,10 @@ static bool goes_on(const struct hot *hot, struct hot_lock *lock)
     return busy || PLANT(hot_never_closes);
 }
 
-/* What the lock's state is now, RELEASING if it is to be. looked: it has been open for long enough; followed: others wait. */
+/*
+ * What the lock's state is now, RELEASING if it is to be. looked: it has been open for long enough; followed: others
+ * wait.
+ */
 static enum hot_state state_next(struct hot *hot, struct hot_lock *lock, bool looked, bool followed)
 {
     lock_word(hot, lock);

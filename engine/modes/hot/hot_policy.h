@@ -1,8 +1,10 @@
 /*
- * hot_policy.h - the rules by which mode `cellar` finds records hot, lets them cool down, and takes turns at them (docs/hot-records.md, "Rules").
+ * hot_policy.h - the rules by which mode `cellar` finds records hot, lets them cool down, and takes turns at them
+ * (docs/hot-records.md, "Rules").
  *
- * INV-HOT-1 is what makes them free: no rule, and no difference between the rules of two compute nodes, can make a result wrong. Only HOT_RULE_LOCKS and
- * HOT_RULE_NODES are to be the same on all of them, or they queue at different locks for one record and meet each other's tags.
+ * INV-HOT-1 is what makes them free: no rule, and no difference between the rules of two compute nodes, can make a
+ * result wrong. Only HOT_RULE_LOCKS and HOT_RULE_NODES are to be the same on all of them, or they queue at different
+ * locks for one record and meet each other's tags.
  */
 #pragma once
 

@@ -81,7 +81,9 @@ static void tender_asks(struct lockservice_worker *own)
 static void tender_main(struct coro *co, void *arg)
 {
     struct lockservice_worker *own = arg;
-    /* What has much to look after comes to no end by itself: what it waits for may be left to a worker that has gone. */
+    /*
+     * What has much to look after comes to no end by itself: what it waits for may be left to a worker that has gone.
+     */
     while (!atomic_load(&own->service->abandons) || PLANT(twopl_tends_for_ever)) {
         own->tender_busy = true;
         uint64_t until_ns = lockmgr_tend(co, own->lockmgr);

@@ -31,7 +31,10 @@ struct lockservice_worker;
 struct node;
 struct txn_home;
 
-/* Calls lockservice_look if a lock is waited for so long that it matters. When to be called again; UINT64_MAX: when one is asked for. */
+/*
+ * Calls lockservice_look if a lock is waited for so long that it matters. When to be called again; UINT64_MAX: when
+ * one is asked for.
+ */
 typedef uint64_t (*lockservice_watch_fn)(struct coro *co, struct lockservice_worker *first);
 
 /* Of a compute node. */

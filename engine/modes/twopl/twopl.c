@@ -109,8 +109,8 @@ static inline bool keeps(const struct txn *txn)
 }
 
 /*
- * Were its locks released early, or may they have been taken? Then nothing that it has read counts. A node that has stopped counts as dead among its
- * own coordinators, too: they may have taken each other's locks.
+ * Were its locks released early, or may they have been taken? Then nothing that it has read counts. A node that has
+ * stopped counts as dead among its own coordinators, too: they may have taken each other's locks.
  */
 static bool is_lost(const struct txn *txn)
 {
@@ -139,7 +139,10 @@ static void leave(struct coro *co, struct txn *txn)
     counter_add(&txn->home->stats.round_trips, lockmgr_client_ops(set->client) - before);
 }
 
-/* What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet. False: too many. */
+/*
+ * What the block needs and the attempt does not hold. `learnt` beside it, of an attempt that holds nothing yet.
+ * False: too many.
+ */
 static bool gather(struct txn *txn)
 {
     const struct twopl *twopl = twopl_shared(txn->home);

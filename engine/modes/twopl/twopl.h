@@ -97,7 +97,10 @@ static inline struct twopl *twopl_shared(const struct txn_home *home) { return h
 
 /* Refuses with a clear line what this mode cannot run: locks that need a server or a switch. Nothing in other modes. */
 NODISCARD int twopl_check(const struct cellar_config *config, struct cellar_error *error);
-/* Does a lock of that algorithm, run without a server, survive the death of its holder, however late operations are executed? */
+/*
+ * Does a lock of that algorithm, run without a server, survive the death of its holder, however late operations are
+ * executed?
+ */
 bool twopl_recovers(const char *algorithm);
 /* How many bytes of each area of a pool are for locks; 0 in other modes. */
 uint64_t twopl_table_bytes(const struct cellar_config *config, uint64_t area_bytes);

@@ -1,6 +1,6 @@
 /*
- * twopl_worker.c - locks of mode `2pl` in a compute node: which can be run, and their lock service, whose watcher has all compute nodes watched
- * while a lock is waited for long.
+ * twopl_worker.c - locks of mode `2pl` in a compute node: which can be run, and their lock service, whose watcher has
+ * all compute nodes watched while a lock is waited for long.
  */
 #include "twopl.h"
 
