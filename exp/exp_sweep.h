@@ -35,11 +35,14 @@ struct exp_sweep_series {
     const char *length; /* NULL, or instead of the sweep's, unless --quick: of what comes to its rate slowly */
 };
 
+#define EXP_STEP_QUICK 1u /* also with --quick; tables of steps write it as `true` */
+/* A rule of its own, no point of the grid that a best one is looked for in (exp_sweep_rules.c). */
+#define EXP_STEP_APART 2u
+
 struct exp_sweep_step {
     double x;
     const char *arguments;
-    bool quick; /* also with --quick */
-    bool apart; /* a rule of its own, no point of the grid that a best one is looked for in (exp_sweep_rules.c) */
+    unsigned flags; /* EXP_STEP_... */
 };
 
 struct exp_sweep {

@@ -22,7 +22,7 @@ static void add_lines(const struct exp_sweep_plan *plan, const struct exp_sweep_
     for (uint32_t i = 0; i < plan->point_count; i++) {
         const struct exp_sweep_point *point = &plan->points[i];
         double x = point->step->x, low = 0, high = 0;
-        if (point->sweep != chart->sweep || point->seed > 1 || point->step->apart) continue;
+        if (point->sweep != chart->sweep || point->seed > 1 || (point->step->flags & EXP_STEP_APART)) continue;
         double y = exp_sweep_mean(plan, chart->sweep, point->series->name, x, chart->metric, &low, &high);
         struct exp_svg_series *series = exp_svg_series(svg, point->series->name);
         if ((svg->log_x && x <= 0) || (svg->log_y && low <= 0)) continue;
@@ -190,7 +190,7 @@ static void table_row(const struct exp_sweep_plan *plan, const struct exp_sweep_
 void exp_sweep_table(const struct exp_sweep_plan *plan, const struct exp_sweep_chart *chart, bool markdown, FILE *out)
 {
     for (const struct exp_sweep_step *step = chart->sweep->steps; step->arguments; step++) {
-        if (plan->exp->quick && !step->quick) continue;
+        if (plan->exp->quick && !(step->flags & EXP_STEP_QUICK)) continue;
         table_head(plan, chart, chart->sweep->names[step - chart->sweep->steps], markdown, out);
         for (uint32_t row = 0; row < chart->count; row++) table_row(plan, chart, step->x, row, markdown, out);
         fputs(markdown ? "" : "</table></div>\n", out);

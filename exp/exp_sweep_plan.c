@@ -107,7 +107,7 @@ static int plan_one(struct exp_sweep_plan *plan, const struct exp_sweep *sweep, 
     const struct exp_sweep_step *step = sweep->steps;
     for (; series->name; series++)
         if (plan->family->product && !strcmp(series->name, plan->family->product)) chosen = series;
-    while (step->arguments && !step->quick) step++;
+    while (step->arguments && !(step->flags & EXP_STEP_QUICK)) step++;
     return plan_point(plan, sweep, chosen, step->arguments ? step : sweep->steps, 1, error);
 }
 
@@ -121,7 +121,8 @@ static int plan_sweep(struct exp_sweep_plan *plan, const struct exp_sweep *sweep
     for (const struct exp_sweep_series *series = all; series->name; series++) {
         must(series - all < EXP_SVG_SERIES); /* else no chart could be drawn, when all has been measured */
         for (const struct exp_sweep_step *step = sweep->steps; step->arguments && code == 0; step++)
-            for (uint32_t seed = 1; (!plan->exp->quick || step->quick) && seed <= seeds && code == 0; seed++)
+            for (uint32_t seed = 1; (!plan->exp->quick || (step->flags & EXP_STEP_QUICK)) && seed <= seeds && code == 0;
+                 seed++)
                 code = plan_point(plan, sweep, series, step, seed, error);
     }
     return code;

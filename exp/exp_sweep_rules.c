@@ -19,7 +19,7 @@ double exp_sweep_best_x(const struct exp_sweep_plan *plan, const struct exp_swee
         double jain = exp_sweep_mean(plan, claim->sweep, series, step->x, plan->family->fairness, NULL, NULL);
         if (rule == EXP_SWEEP_FAIR_BEST && jain < EXP_SWEEP_FAIR) continue;
         if (rule == EXP_SWEEP_USUAL && step->x != claim->x) continue;
-        if (step->apart != (rule == EXP_SWEEP_APART) || value <= best) continue;
+        if (!(step->flags & EXP_STEP_APART) == (rule == EXP_SWEEP_APART) || value <= best) continue;
         best = value;
         best_x = step->x;
     }

@@ -18,12 +18,9 @@ static const struct exp_sweep_series compared[] = {{"crest", "--cc crest", NULL}
 /* x: the cap in us. 1: no waits to speak of, and dropped after ten attempts, as the prototypes do. */
 #define CAPS                                                                                                           \
     {                                                                                                                  \
-        {1, "--backoff-cap-ns 1000 --attempts-max 10", true, true}, {64, "--backoff-cap-ns 64000", false, false},      \
-            {256, "--backoff-cap-ns 256000", true, false}, {USUAL_US, "", true, false},                                \
-            {4096, "--backoff-cap-ns 4096000", false, false},                                                          \
-        {                                                                                                              \
-            16384, "--backoff-cap-ns 16384000", false, false                                                           \
-        }                                                                                                              \
+        {1, "--backoff-cap-ns 1000 --attempts-max 10", EXP_STEP_QUICK | EXP_STEP_APART},                               \
+            {64, "--backoff-cap-ns 64000", false}, {256, "--backoff-cap-ns 256000", true}, {USUAL_US, "", true},       \
+            {4096, "--backoff-cap-ns 4096000", false}, {16384, "--backoff-cap-ns 16384000", false},                    \
     }
 #define RULES(text, workload, what)                                                                                    \
     EXP_TXN_SWEEP(text, .first = workload, .arguments = what " " EXP_TXN_CLUSTER, .steps = CAPS, .series = compared,   \
@@ -121,7 +118,7 @@ static void write_grid(const struct exp_sweep_plan *plan, uint32_t workload, con
     double best = exp_sweep_best_x(plan, &claim, series->name, EXP_SWEEP_BEST_OF_GRID);
     fprintf(out, "%s%s: %s", form->row, workloads[workload].name, series->name);
     for (const struct exp_sweep_step *step = sweep->steps; step->arguments; step++) {
-        if (plan->exp->quick && !step->quick) continue;
+        if (plan->exp->quick && !(step->flags & EXP_STEP_QUICK)) continue;
         fprintf(out, "%s%s%.0f%s (%.2f)", form->cell, step->x == best ? form->bold : "",
                 exp_sweep_mean(plan, sweep, series->name, step->x, EXP_TXN_TPS, NULL, NULL),
                 step->x == best ? form->bold_end : "",
@@ -157,8 +154,8 @@ static void add(const struct exp_sweep_plan *plan, bool markdown, FILE *out)
     fputs(form->end, out);
     count = 0;
     for (const struct exp_sweep_step *step = tpcc.steps; step->arguments; step++) {
-        if (plan->exp->quick && !step->quick) continue;
-        snprintf(texts[count], sizeof texts[count], step->apart ? "ten tries" : "%g us", step->x);
+        if (plan->exp->quick && !(step->flags & EXP_STEP_QUICK)) continue;
+        snprintf(texts[count], sizeof texts[count], (step->flags & EXP_STEP_APART) ? "ten tries" : "%g us", step->x);
         names[count] = texts[count];
         count++;
     }

@@ -54,12 +54,13 @@ void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched)
     atomic_store_explicit(active, now - 1, memory_order_release);
 }
 
+/* `sched` NULL: without a step between any two. */
 static uint32_t active_sum(struct gate *gate, struct sched *sched)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < gate->worker_count; i++) {
         sum += atomic_load(&gate->workers[i].active);
-        fabric_preempt(sched->ep);
+        if (sched) fabric_preempt(sched->ep);
     }
     return sum;
 }
@@ -102,7 +103,9 @@ int gate_bulk_enter(struct gate *gate, unsigned kind, struct sched *sched)
     unsigned others = kind == GATE_WALK ? GATE_WALK - GATE_LOAD : ~(GATE_WALK - 1);
     unsigned was =
         atomic_fetch_add(&gate->closed, kind); /* before it looks for attempts, which look here when they are counted */
-    fabric_preempt(sched->ep);
+    /* A load is of one row, and there may be a million: steps between them are steps enough. */
+    if (kind == GATE_LOAD) sched = NULL;
+    if (sched) fabric_preempt(sched->ep);
     bool attempts = active_sum(gate, sched) > 0 || atomic_load(&gate->waiting) > 0 || (was & GATE_SETTLING);
     if (!(was & others) && (!attempts || PLANT(walk_beside_attempts))) return 0;
     gate_bulk_leave(gate, kind);

@@ -138,10 +138,12 @@ static inline void member_six(struct api *api, bool lives)
     const struct members_state state = {
         .state = lives ? LAYOUT_MEMBER_LIVE : LAYOUT_MEMBER_FREE, .incarnation = 1, .recoverer = -1};
     uint64_t word = LAYOUT_MEMBERS_OFFSET + 6 * sizeof(struct member_wire) + offsetof(struct member_wire, word);
-    uint64_t epoch = offsetof(struct superblock_wire, epoch);
+    const struct fabric_addr epoch = fabric_addr_of(0, offsetof(struct superblock_wire, epoch));
+    uint64_t now;
     catalog->cn_count = lives ? 7 : api->db->fabric->cn_count;
     api_poke_word(api, fabric_addr_of(0, word), members_word(&state), UINT64_MAX);
-    api_op(api, fabric_op_faa(fabric_addr_of(0, epoch), (uint64_t *)(void *)api->local, 1));
+    api_peek(api, epoch, &now, sizeof now);
+    api_poke_word(api, epoch, now + 1, UINT64_MAX);
 }
 
 /* Locks record 5 for compute node 6, or frees it. */

@@ -14,10 +14,11 @@
 enum { RATE, JAIN };
 
 static const struct exp_sweep_series both[] = {{"a", "", NULL}, {"b", "", NULL}, {NULL, NULL, NULL}};
-static const struct exp_sweep sweep = {.name = "s",
-                                       .series = both,
-                                       .seeds = 2,
-                                       .steps = {{1, "", true, true}, {64, "", true, false}, {1024, "", true, false}}};
+static const struct exp_sweep sweep = {
+    .name = "s",
+    .series = both,
+    .seeds = 2,
+    .steps = {{1, "", EXP_STEP_QUICK | EXP_STEP_APART}, {64, "", true}, {1024, "", true}}};
 static const struct exp_sweep_family family = {.name = "f", .fairness = JAIN};
 
 /* Of seed 1; seed 2 has 2 more. By step: the rate, and Jain's index. */
