@@ -298,7 +298,7 @@ void plants_run_crash(const struct plants_search *search, uint64_t seed, struct 
         sim_scenarios_variants[prng_below(&prng, sim_scenarios_variants_quick)].options;
     if (search->template) options = template.variant->options;
     struct plants_dying dying = {.at = prng_below(&prng, 30),
-                                 .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 150) : UINT64_MAX,
+                                 .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 250) : UINT64_MAX,
                                  .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
     dying.client_cns = plants_client_cns(scenario, &options);
     options.spares = 2;
