@@ -167,7 +167,7 @@ static int fence_cn(struct fabric_shm *shm, const struct fabric_control *control
         return err_set(error, CELLAR_ERR_INVALID, "there is no compute node %u; there may be %u", cn,
                        shm->fabric.cn_count);
     bool own = !shm->attached || cn - shm->cn_first < shm->cns;
-    if (own && !fabric_fence_concerns(control->life, shm->life)) return 0;
+    if (own && !fabric_fence_concerns(control->life, __atomic_load_n(&shm->life, __ATOMIC_SEQ_CST))) return 0;
     if (own)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "compute node %u is threads of this very process and cannot be fenced "
@@ -191,7 +191,7 @@ static int shm_control(struct fabric *fabric, struct fabric_control *control, st
         return 0;
     case FABRIC_CN_LIFE:
         if (shm->attached) return fabric_shm_life(shm, control->life, error);
-        shm->life = control->life;
+        __atomic_store_n(&shm->life, control->life, __ATOMIC_SEQ_CST);
         return 0;
     case FABRIC_CN_EVICT:
         return fence_cn(shm, control, error);
@@ -318,8 +318,8 @@ static bool take_event(struct fabric_shm_ep *sep)
 }
 
 /*
- * INV-FABRIC-6. Says that it sleeps, then looks once more: a thread that comes later sees `sleeping` and rings. Only then is the helm lent: what a borrower leaves
- * to be done it rings for, too.
+ * INV-FABRIC-6. Says that it sleeps, then looks once more: a thread that comes later sees `sleeping` and rings. Only
+ * then is the helm lent: what a borrower leaves to be done it rings for, too, unless this thread waits for the helm.
  */
 static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
 {
@@ -331,6 +331,8 @@ static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
         if (lends) fabric_helm_lend(&sep->ep);
         fabric_shm_futex_wait(&sep->mailbox->doorbell, seen, timeout_ns);
         if (lends) fabric_helm_take(&sep->ep);
+        /* Whatever ended the sleep: a borrower that this thread waited for rings no bell for what it left to be done. */
+        event = lends;
     }
     __atomic_store_n(&sep->mailbox->sleeping, 0, __ATOMIC_SEQ_CST);
     return event;

@@ -290,8 +290,11 @@ bool fabric_shm_hung_up(const struct fabric_shm *shm, uint32_t node)
 static int reattach(struct fabric_shm *shm, uint32_t node, struct cellar_error *error)
 {
     const char *path = shm->socket_paths[node];
-    struct fabric_shm_message_wire message = {
-        .kind = FABRIC_SHM_ATTACH, .cn = shm->cn_first, .cns = shm->cns, .opening = shm->opening, .life = shm->life};
+    struct fabric_shm_message_wire message = {.kind = FABRIC_SHM_ATTACH,
+                                              .cn = shm->cn_first,
+                                              .cns = shm->cns,
+                                              .opening = shm->opening,
+                                              .life = __atomic_load_n(&shm->life, __ATOMIC_SEQ_CST)};
     struct fabric_shm_mapping region;
     int socket_fd, fds[FABRIC_SHM_WIRE_FDS] = {-1, -1};
     int code = connect_to(path, &socket_fd, error);
@@ -356,7 +359,7 @@ int fabric_shm_life(struct fabric_shm *shm, uint64_t life, struct cellar_error *
 
     for (uint32_t i = 0; i < shm->fabric.mn_count; i++)
         told += ask_apart(shm->socket_paths[i], message, FABRIC_SHM_LIVING, &asked, &why) == 0;
-    shm->life = life;
+    __atomic_store_n(&shm->life, life, __ATOMIC_SEQ_CST); /* nodes of one process may join at once */
     return told > 0 ? 0 : err_set(error, why.code, "%s", why.text);
 }
 
