@@ -7,6 +7,7 @@
 #include "history_snapshot.h"
 #include "history_touched.h"
 #include "layout.h"
+#include "pwrite_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,10 +55,9 @@ static int head_write(const struct history_journal *journal, const struct histor
         head->tables[head->table_count] = like->tables[head->table_count];
         head->table_count++;
     }
-    errno = 0;
-    ssize_t written = pwrite(journal->file, head, PAGE, 0);
+    int code = pwrite_all(journal->file, head, PAGE, 0);
     free(head);
-    return written == PAGE ? 0 : errno ? errno : EIO;
+    return code;
 }
 
 int history_journal_name(const char *path, char journal[HISTORY_JOURNAL_PATH_BYTES], struct cellar_error *error)

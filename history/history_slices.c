@@ -4,6 +4,8 @@
  */
 #include "history_slices.h"
 
+#include "pwrite_all.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,12 +95,7 @@ static int piece_flush(struct history_slices *slices, struct stream *stream)
         stream->pieces = larger;
         stream->piece_capacity = room;
     }
-    for (uint32_t done = 0; done < BUFFER_BYTES;) {
-        ssize_t written = pwrite(slices->file, stream->buffer + done, BUFFER_BYTES - done, (off_t)(slices->end + done));
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return -CELLAR_ERR_SYSTEM;
-        done += (uint32_t)written;
-    }
+    if (pwrite_all(slices->file, stream->buffer, BUFFER_BYTES, (off_t)slices->end)) return -CELLAR_ERR_SYSTEM;
     stream->pieces[stream->piece_count++] = slices->end;
     slices->end += BUFFER_BYTES;
     stream->bytes += BUFFER_BYTES;
