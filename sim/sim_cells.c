@@ -301,7 +301,10 @@ static void draw_access(const struct cells *cells, struct prng *prng, struct cel
     txn->accesses[txn->count++] = access;
 }
 
-/* Looks for a key and inserts it, in the next block, if it is absent. */
+/*
+ * Looks for a key and inserts it, in the next block, if it is absent. A third of them are upserts: a record that is
+ * there is updated.
+ */
 static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, struct cells_txn *txn)
 {
     struct cells_access look = {.kind = CELLS_READ, .optional = true, .block = txn->count > 0};
@@ -309,6 +312,10 @@ static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, 
     look.key = draw_key(cells, prng);
     look.read = prng_below(prng, 3) == 0 ? 0 : draw_cells(&cells->tables[look.table], prng);
     if (cells_taken(cells, txn, look.table, look.key)) return;
+    if (look.read && (look.key + look.table + txn->count) % 3 == 0) {
+        look.kind = CELLS_UPDATE;
+        look.write = look.read;
+    }
     struct cells_access insert = {
         .kind = CELLS_INSERT, .table = look.table, .key = look.key, .block = true, .if_absent = true};
     txn->accesses[txn->count++] = look;

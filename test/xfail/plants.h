@@ -61,6 +61,7 @@ struct plants_search {
         uint32_t lease_us;        /* 0: losses are told */
         uint32_t steps_max;       /* of a bug that lets a run go on without end: of one phase */
         bool timely;              /* by the schedule `time` */
+        bool words;               /* by the schedule `random`, on a fabric that is not line-atomic */
         bool en_small, crest;     /* crest: that mode; else one of the others */
         bool cellar, motor, ford; /* likewise */
         const char *twopl;        /* likewise, and its lock */

@@ -24,9 +24,10 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     uint32_t fixed = SIM_FIXED_WORKLOAD | SIM_FIXED_EN | FIX(cns, SIM_FIXED_CNS) | FIX(threads, SIM_FIXED_THREADS) |
                      FIX(coros, SIM_FIXED_COROS) | FIX(mns, SIM_FIXED_MNS) | FIX(replicas, SIM_FIXED_REPLICAS) |
                      FIX(txns, SIM_FIXED_TXNS) | (shape->faults ? (uint32_t)SIM_FIXED_FAULTS : 0) |
-                     (shape->timely ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE | SIM_FIXED_REOPEN;
+                     (shape->timely || shape->words ? (uint32_t)SIM_FIXED_SCHEDULE : 0) | SIM_FIXED_LEASE |
+                     SIM_FIXED_REOPEN;
     plan->reopen = (enum sim_reopen)shape->reopen;
-    plan->schedule = SIM_SCHEDULE_TIME;
+    plan->schedule = shape->words ? SIM_SCHEDULE_RANDOM : SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
     plan->workload = "cells";
     plan->cc = shape->cellar  ? CELLAR_CC_CELLAR
@@ -40,6 +41,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->en_small = shape->en_small;
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);
+    if (shape->words) plan->words = true;
     FIX(keys, 0);
     FIX(cells, 0);
     FIX(cell_bytes, 0);

@@ -42,6 +42,7 @@ static const struct plants_search searches[] = {
      .method = PLANTS_CLUSTER,
      .shape = {.ford = true,
                .faults = "cn_crash=0.02",
+               .words = true,
                .cns = 3,
                .threads = 1,
                .coros = 1,
