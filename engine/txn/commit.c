@@ -388,7 +388,8 @@ int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struc
     *ts = rc == 0 ? txn_ts_choose(txn) : 0;
     if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);
-    if (rc == 0 && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
+    /* One that ends here for lack of space was validated like any other: what it read is known by now. */
+    if (rc != -CELLAR_ERR_RETRY && observer && txn->home->mode->shares) observer->serialized(observer->arg, txn);
     if (rc || *ts == 0) return rc;
     if (observer) observer->logging(observer->arg, txn, *ts);
     txn->home->ts_last = *ts; /* at once: while this one waits for its log, others of the worker choose theirs */
