@@ -302,8 +302,8 @@ static void draw_access(const struct cells *cells, struct prng *prng, struct cel
 }
 
 /*
- * Looks for a key and inserts it, in the next block, if it is absent. A third of them are upserts: a record that is
- * there is updated.
+ * Looks for a key and inserts it, in the next block, if it is absent. Where the plan has upserts, a third of them
+ * update a record that is there.
  */
 static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, struct cells_txn *txn)
 {
@@ -312,7 +312,7 @@ static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, 
     look.key = draw_key(cells, prng);
     look.read = prng_below(prng, 3) == 0 ? 0 : draw_cells(&cells->tables[look.table], prng);
     if (cells_taken(cells, txn, look.table, look.key)) return;
-    if (look.read && (look.key + look.table + txn->count) % 3 == 0) {
+    if (cells->load.plan->upserts && look.read && (look.key + look.table + txn->count) % 3 == 0) {
         look.kind = CELLS_UPDATE;
         look.write = look.read;
     }

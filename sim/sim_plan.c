@@ -18,6 +18,7 @@
 #define STREAM_RIVALS 0x726976ull
 #define STREAM_LOCKS 0x6c6f636bull
 #define STREAM_REOPEN 0x72656f70ull
+#define STREAM_UPSERTS 0x75707365ull
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define TWOPL_ONE_IN 3   /* of them */
 #define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
@@ -217,6 +218,14 @@ static void draw_reopen(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     if (!(fixed & SIM_FIXED_REOPEN)) plan->reopen = reopen;
 }
 
+/* Likewise; in half of the runs. */
+static void draw_upserts(struct sim_plan *plan, uint64_t seed)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_UPSERTS);
+    plan->upserts = prng_below(&prng, 2);
+}
+
 /* Half of the runs. Under `pct` time means too little: whoever is not chosen for long would be suspected by all. */
 static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
@@ -326,6 +335,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     plan->refill_ns = DRAW(&prng, refills_us) * 1000;
     draw_lock(plan, seed, fixed);
     draw_reopen(plan, seed, fixed);
+    draw_upserts(plan, seed);
 }
 
 /* ---- judging ---- */

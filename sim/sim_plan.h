@@ -57,6 +57,7 @@ struct sim_plan {
         cell_bytes;        /* workload cells: hot records of each table; cells, and bytes of the widest */
     uint32_t accesses_max; /* of a transaction */
     double theta;          /* workload cells: skew, a multiple of 1/4 */
+    bool upserts;          /* workload cells: some of what inserts a key if absent updates it if present */
     /* faults */
     struct fabric_sim_faults faults;
     bool refill;            /* somebody brings a fresh memory node for a lost one, */

@@ -41,6 +41,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->en_small = shape->en_small;
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);
+    plan->upserts = false;
     if (shape->words) plan->words = true;
     FIX(keys, 0);
     FIX(cells, 0);
