@@ -94,33 +94,37 @@ static int end(struct bulk *bulk, int rc, struct cellar_error *error)
     return rc;
 }
 
-#define BULK(session, kind_, table_, call)                                                                             \
-    do {                                                                                                               \
-        struct bulk bulk = {.kind = (kind_), .table = (table_)};                                                       \
-        int rc_ = begin(&bulk, (session), error);                                                                      \
-        struct loader *loader = bulk.worker->loader;                                                                   \
-        return rc_ ? rc_ : end(&bulk, (call), error);                                                                  \
-    } while (0)
-
 int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
-    BULK(session, GATE_LOAD, table, loader_load(session->co, loader, table, key, row, error));
+    struct bulk bulk = {.kind = GATE_LOAD, .table = table};
+    int rc = begin(&bulk, session, error);
+    if (rc) return rc;
+    return end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
 int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
                 struct cellar_error *error)
 {
-    BULK(session, GATE_WALK, table, loader_scan(session->co, loader, table, fn, arg, error));
+    struct bulk bulk = {.kind = GATE_WALK, .table = table};
+    int rc = begin(&bulk, session, error);
+    if (rc) return rc;
+    return end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
 
 int cellar_audit(struct cellar_session *session, struct cellar_error *error)
 {
-    BULK(session, GATE_WALK, NULL, loader_audit(session->co, loader, error));
+    struct bulk bulk = {.kind = GATE_WALK};
+    int rc = begin(&bulk, session, error);
+    if (rc) return rc;
+    return end(&bulk, loader_audit(bulk.co, bulk.worker->loader, error), error);
 }
 
 int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
-    BULK(session, GATE_WALK, table, loader_space(session->co, loader, table, space, error));
+    struct bulk bulk = {.kind = GATE_WALK, .table = table};
+    int rc = begin(&bulk, session, error);
+    if (rc) return rc;
+    return end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);
 }
