@@ -1,9 +1,14 @@
 /*
  * fabric_shm.c - the embedded backend: opening, endpoints, threads, sleeping and waking. Operations: fabric_shm_exec.c.
+ *
+ * INV-FABRIC-6: a worker's thread never sleeps while there is something for it to do. It says that it sleeps, then
+ *               looks once more; a thread with news brings it, then looks for the sleeper. And when it has slept with
+ *               its helm lent it looks again, whatever woke it.
  */
 #include "fabric_shm_internal.h"
 #include "fabric_shm_word.h"
 #include "must.h"
+#include "plant.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -320,6 +325,7 @@ static bool take_event(struct fabric_shm_ep *sep)
 /*
  * INV-FABRIC-6. Says that it sleeps, then looks once more: a thread that comes later sees `sleeping` and rings. Only
  * then is the helm lent: what a borrower leaves to be done it rings for, too, unless this thread waits for the helm.
+ * So this thread, when it had lent it, tells its caller to look, whatever ended its sleep.
  */
 static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
 {
@@ -331,8 +337,7 @@ static bool sleep_until_event(struct fabric_shm_ep *sep, uint64_t timeout_ns)
         if (lends) fabric_helm_lend(&sep->ep);
         fabric_shm_futex_wait(&sep->mailbox->doorbell, seen, timeout_ns);
         if (lends) fabric_helm_take(&sep->ep);
-        /* Whatever ended the sleep: a borrower that this thread waited for rings no bell for what it left to be done. */
-        event = lends;
+        event = lends && !PLANT(shm_lent_sleeps_on);
     }
     __atomic_store_n(&sep->mailbox->sleeping, 0, __ATOMIC_SEQ_CST);
     return event;
