@@ -1,5 +1,5 @@
 /*
- * coro.c - the switch between a coroutine and whoever resumed it.
+ * coro.c - the switch between a coroutine and its resumer.
  *
  * One word, `sp`, holds the stack pointer of the side that is not running; a switch exchanges it with the machine's and
  * saves only what a call preserves. The floating-point control words are not switched: they belong to the thread, and

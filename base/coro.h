@@ -17,12 +17,12 @@ typedef void (*coro_fn)(struct coro *co, void *arg);
 struct coro *coro_new(size_t stack_bytes, coro_fn fn, void *arg);
 /* Runs co until it yields or ends. co must be neither running nor done. */
 void coro_resume(struct coro *co);
-/* Returns to whoever resumed co; only from within co. */
+/* Returns to the caller of coro_resume(co); only from within co. */
 void coro_yield(struct coro *co);
 /*
- * Returns to whoever resumed co, from within co or any coroutine that runs inside it: one that co has resumed, or
- * that such a one has. All of them stand still until co is resumed again, which goes on here. Those inside count as
- * running meanwhile: only co may be resumed, and none of them freed.
+ * Returns to the caller of coro_resume(co), from within co or any coroutine that runs inside it: one that co has
+ * resumed, or that such a one has. All of them stand still until co is resumed again, which goes on here. Those
+ * inside count as running meanwhile: only co may be resumed, and none of them freed.
  */
 void coro_yield_nested(struct coro *co);
 /* fn has returned. */

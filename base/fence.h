@@ -1,5 +1,5 @@
 /*
- * fence.h - a full fence: what this thread did before it is seen by all before anything behind it is read.
+ * fence.h - a full fence: what this thread did before it is seen by all before anything after it is read.
  *
  * ThreadSanitizer knows no fences: it gets an atomic on a word that the calling thread keeps for this.
  */

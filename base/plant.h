@@ -39,7 +39,7 @@
     X(twopl_lost_locks_kept, "mode 2pl: locks of a lost memory node are not begun anew")                               \
     X(twopl_waits_unhurried, "mode 2pl: a waiter for a lock goes on waiting while all others stand still")             \
     X(twopl_tends_for_ever,                                                                                            \
-      "mode 2pl: a worker that leaves looks after tickets of those who gave up until they are done")                   \
+      "mode 2pl: a worker that leaves looks after tickets of waiters that gave up until they are done")                \
     X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
     X(shm_lent_sleeps_on, "a worker that is handed its lent helm sleeps on if no bell was rung")                       \
     X(agent_unanswered_waits, "a compute node that reaches no memory node any more stands still until one answers")    \
@@ -157,7 +157,7 @@
     X(motor_bar_overlaps, "a tuple stays when its old values are overwritten")                                         \
     X(motor_bar_unlooked, "old values count although their record is locked")                                          \
     X(motor_absence_unversioned, "a reader takes a key for absent that was deleted since its snapshot")                \
-    X(motor_absence_misled, "a reader takes a key for absent whose record was deleted behind its bucket's READ")       \
+    X(motor_absence_misled, "a reader takes a key for absent whose record was deleted after its bucket's READ")        \
     X(recover_versions_kept, "a record that is redone keeps the tuples that its primary has")                          \
     X(failover_clock_kept, "the clock of a backup goes on where it is")                                                \
     /* mode cellar: hot records */                                                                                     \
@@ -311,8 +311,7 @@
     X(failover_tags_asked, "redo asks for tags that went with the primary")                                            \
     X(failover_fresh_unwritten, "a fresh node is not written while it is being filled")                                \
     X(failover_copy_once, "what was copied to a fresh node is not compared")                                           \
-    X(agent_copy_trusted,                                                                                              \
-      "a compute node that has led half a change goes by a copy of the configuration that is behind")                  \
+    X(agent_copy_trusted, "a compute node that has led half a change goes by an old copy of the configuration")        \
     X(agent_suspects_on, "a compute node that is refused as dead asks for ever which others are lost")                 \
     X(failover_fillers_two, "a fresh node is copied by one while another compares it")                                 \
     X(failover_filler_named, "a compute node that gives up filling a fresh node stays named as the filler")            \

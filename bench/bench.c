@@ -124,7 +124,7 @@ static int load(struct run *run, struct cellar_error *error)
 
 static double per_second(uint64_t count, double seconds) { return seconds > 0 ? (double)count / seconds : 0; }
 
-/* With the tables full, and nobody running. */
+/* With the tables full, and no client running. */
 static int begin_recording(struct run *run, struct cellar_error *error)
 {
     uint64_t number = 0;
@@ -252,7 +252,7 @@ static void note_lost(struct run *run)
         if (run->processes.lost[i]) outcome->lost[outcome->lost_count++] = i;
 }
 
-/* Waits until the judge, or who becomes it, has judged. */
+/* Waits until the judge, or the process that becomes it, has judged. */
 static int await_verdict(struct run *run, bool again, enum processes_stage *verdict, struct cellar_error *error)
 {
     struct processes *processes = &run->processes;

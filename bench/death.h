@@ -1,7 +1,7 @@
 /*
  * death.h - a compute node or a memory node that dies in the middle of a simulated run (--kill-cn, --kill-mn), and
- * what is to be seen to before the pool can be judged. Who lives finds out by itself: leases (docs/recovery.md),
- * agents (docs/failover.md).
+ * what is to be seen to before the pool can be judged. The survivors find out by themselves: leases
+ * (docs/recovery.md), agents (docs/failover.md).
  */
 #pragma once
 
@@ -21,5 +21,5 @@ struct death {
  * --kill-cn and --kill-mn.
  */
 void death_prepare(struct death *death, const struct settings *settings, struct fabric *fabric, struct driver *driver);
-/* After the run: recovers what nobody has met. */
+/* After the run: recovers the dead that no transaction has met. */
 NODISCARD int death_settle(struct death *death, struct cellar_error *error);

@@ -48,7 +48,7 @@ void driver_free(struct driver *driver)
     driver->clients = NULL;
 }
 
-/* ---- failures: the first one counts, and ends the run for everybody ---- */
+/* ---- failures: the first one counts, and ends the run for all ---- */
 
 static int fail(struct driver *driver, int code, const struct cellar_error *error)
 {

@@ -49,8 +49,10 @@ struct driver {
     int (*leave)(void *arg, struct cellar_session *session, const struct workload_client *client);
     void *leave_arg;
     uint64_t leave_every_ns;
-    /* Once, that long after the window's begin, by a session of another compute node than strike_cn; that one's sessions end when they
-       fail from then on, and their clients are lost. NULL: never */
+    /*
+     * Once, that long after the window's begin, by a session of another compute node than strike_cn; that one's
+     * sessions end when they fail from then on, and their clients are lost. NULL: never
+     */
     void (*strike)(void *arg);
     void *strike_arg;
     uint64_t strike_ns;
@@ -68,7 +70,7 @@ struct driver {
     uint32_t begun;               /* 1 once a session's window has begun */
     struct cellar_stats baseline; /* the engine's counters when the first one did */
     uint64_t loaded_rows;
-    uint32_t failed; /* whoever sets it to 1 owns *error */
+    uint32_t failed; /* the session that sets it to 1 owns *error */
     int failure;
     struct cellar_error error;
 };

@@ -261,8 +261,8 @@ static bool dead(struct processes *processes, uint32_t of, bool working, bool kn
 }
 
 /*
- * One that is waited for in vain, and will be for ever. Whoever ends in order is DONE before it leaves, which is
- * looked at once more. One that nobody has heard of yet, and that left nothing behind, was refused or has yet to be
+ * One that is waited for in vain, and will be for ever. A process that ends in order is DONE before it leaves, which
+ * is looked at once more. One that has not told its stage yet, and that left nothing, was refused or has yet to be
  * started.
  */
 static bool lose(struct processes *processes, uint32_t of, bool working, struct look_args *args)
@@ -286,7 +286,7 @@ static int gone(const struct processes *processes, uint32_t of, struct cellar_er
                    processes->count);
 }
 
-/* Nobody can take its place: what it has told the others of itself stays in the pool. */
+/* No other process can take its place: what it has told the others of itself stays in the pool. */
 static int died(const struct processes *processes, uint32_t of, enum processes_stage stage, struct cellar_error *error)
 {
     return err_set(error, CELLAR_ERR_CANCELLED, "process %u of %u died%s; start all %u again, on fresh memory nodes",
@@ -316,8 +316,8 @@ static int others_gone(struct processes *processes, struct cellar_error *error)
 }
 
 /*
- * Until that one has reached the stage, or, if it is asked after, is found dead. Whoever is not there has yet to be
- * started.
+ * Until that one has reached the stage, or, if it is asked after, is found dead. A process that is not there has yet
+ * to be started.
  */
 static int await_one(struct processes *processes, uint32_t of, enum processes_stage stage, bool interruptible,
                      uint64_t end_ns, enum processes_stage *reached, struct cellar_error *error)

@@ -3,8 +3,8 @@
  * judges after, with what the clients of all have counted; in between all run at once.
  *
  * They meet in two tables of the pool itself. Each process has a row that names its options and the stage it has
- * reached; and each leaves its clients there for whoever judges. Nobody replaces a process that dies: the others give
- * up after a while, or, if they are to survive, go on without it, and the first one that is left judges.
+ * reached; and each leaves its clients there for the process that judges. A process that dies is not replaced: the
+ * others give up after a while, or, if they are to survive, go on without it, and the first one that is left judges.
  */
 #pragma once
 
@@ -50,11 +50,12 @@ NODISCARD int processes_open(struct processes *processes, struct cellar *db, str
 /* Tells the others. */
 NODISCARD int processes_arrive(struct processes *processes, enum processes_stage stage, struct cellar_error *error);
 /*
- * Waits until `first` and the processes behind it, `count` of them, have reached the stage; *reached (may be NULL):
+ * Waits until `first` and the processes after it, `count` of them, have reached the stage; *reached (may be NULL):
  * by `first`. One that has not come yet is waited for. One that was there and dies (its memory nodes tell, with
  * leases or without) ends the wait with CANCELLED; but when they are to survive, it is recovered and counts as lost
  * from DONE on, its stage stays what it was. An error when one of them is GONE, after patience_ns (0: no limit; else
- * who is not to survive asks after nobody, but keeps that time), or after an interrupt if interruptible.
+ * a process that is not to survive asks after no other, but keeps that time), or after an interrupt if
+ * interruptible.
  */
 NODISCARD int processes_await(struct processes *processes, uint32_t first, uint32_t count, enum processes_stage stage,
                               bool interruptible, uint64_t patience_ns, enum processes_stage *reached,

@@ -16,8 +16,8 @@ struct recording {
     struct watch *watch;
     struct history_recorder *recorder; /* NULL: nothing is recorded */
     struct history history;
-    char journal
-        [HISTORY_JOURNAL_PATH_BYTES]; /* what is recorded stays there when the process dies, or fails; "" when it is of no use */
+    /* what is recorded stays there when the process dies, or fails; "" when it is of no use */
+    char journal[HISTORY_JOURNAL_PATH_BYTES];
     struct outcome_history *outcome; /* filled in */
     uint64_t run;                    /* of several processes: the number of their run */
 };

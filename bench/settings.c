@@ -42,7 +42,7 @@ static int process_parse(struct settings *settings, struct cellar_error *error)
 {
     struct shared_options_process process;
     if (!settings->process_text && settings->survive)
-        return err_set(error, CELLAR_ERR_INVALID, "--survive needs --process: there is nobody to survive");
+        return err_set(error, CELLAR_ERR_INVALID, "--survive needs --process: there is no other process to survive");
     int code = shared_options_process(settings->process_text, settings->db.memnodes, settings->db.cns, FABRIC_CNS_MAX,
                                       &process, error);
     if (code) return code;

@@ -44,7 +44,10 @@ struct bank {
     int cents, transfer_count; /* columns */
 };
 
-/* ---- two procedures: each may run several times for one call, so all they do is in `args` and in the transaction ---- */
+/*
+ * ---- two procedures: each may run several times for one call, so all they do is in `args` and in the transaction
+ * ----
+ */
 
 struct open_args {
     const struct bank *bank;

@@ -227,7 +227,7 @@ static struct fabric_op stream_op(struct exp_load_client *client, const struct e
         return fabric_op_read(addr, client->buffer, plan->size_bytes);
     case FABRIC_WRITE:
         return fabric_op_write(addr, client->buffer, plan->size_bytes);
-    case FABRIC_CAS: /* compares with what the one before found: matches every other time, where nobody interferes */
+    case FABRIC_CAS: /* compares with what the one before found: matches every other time, where no client interferes */
         return fabric_op_cas(addr, word, *word, *word + 1);
     default:
         return fabric_op_faa(addr, word, 1);

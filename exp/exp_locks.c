@@ -9,7 +9,7 @@
 #define ARGUMENTS_MAX 64
 #define BUSY_CLIENTS 64        /* more do not make a run slower: the NIC has enough to do */
 #define OPENING_NS 50          /* of a run's length, for each lock: what opening and reading them back costs */
-#define LONG_LEASE_NS 20000000 /* who lost a lock waits for so long: hardly anybody is busy then */
+#define LONG_LEASE_NS 20000000 /* a client that lost a lock waits for so long: few are busy then */
 #define LONG_LEASE_CLIENTS 4
 #define WEIGHT_PER_S 4e9
 

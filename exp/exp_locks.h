@@ -18,7 +18,8 @@ enum exp_locks_metric {
     EXP_LOCKS_RELEASE_US,
     EXP_LOCKS_HOT_P50_US, /* of acquiring the hottest lock */
     EXP_LOCKS_HOT_P99_US,
-    EXP_LOCKS_VERBS, /* DecLock's count: half of all FAAs, and every other operation of an acquire, the prefetch excepted */
+    /* DecLock's count: half of all FAAs, and every other operation of an acquire, the prefetch excepted */
+    EXP_LOCKS_VERBS,
     EXP_LOCKS_RETRIES,   /* an acquire */
     EXP_LOCKS_REFETCHES, /* READs beyond the first of a release, a release */
     EXP_LOCKS_ATOMICS,   /* a pair of acquire and release, as the NIC counts */
@@ -44,7 +45,7 @@ enum exp_locks_metric {
     EXP_LOCKS_GRANTS,       /* M locks/s */
     EXP_LOCKS_FIRST_TENANT, /* share of rounds, in per cent */
     EXP_LOCKS_ABORTED,      /* rounds that found a lock lost, or were left by their client, in per cent */
-    EXP_LOCKS_KEPT,         /* of goodput, in per cent, behind the loss of a compute node or a switch */
+    EXP_LOCKS_KEPT,         /* of goodput, in per cent, after the loss of a compute node or a switch */
     EXP_LOCKS_LOWEST,       /* of goodput, in per cent, in a hundredth of the window, when the switch fails */
     EXP_LOCKS_STILL_MS,     /* in which goodput was below half of what it had been */
     EXP_LOCKS_METRICS

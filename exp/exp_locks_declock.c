@@ -240,7 +240,10 @@ static const struct exp_sweep large_objects = {.name = "declock-17-large",
                                                          {128, "--cns 4 --threads 16 --clients 128", false},
                                                          {256, "--cns 8 --threads 16 --clients 256", true}}};
 
-/* ---- Fig. 18: x is how much longer a message between compute nodes takes than half a round trip to the memory node (1.7 us) ---- */
+/*
+ * ---- Fig. 18: x is how much longer a message between compute nodes takes than half a round trip to the memory node
+ * (1.7 us) ----
+ */
 
 /* In a window of 4 ms goodput is 1.4 to 2.5 M with the seed. */
 #define PEERS_QUICK "--warmup 0.02 --seconds 0.02"

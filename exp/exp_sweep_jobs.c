@@ -119,7 +119,7 @@ static int await_all(struct jobs *jobs, struct cellar_error *error)
     return code;
 }
 
-/* Points whose line nobody else's is, by falling weight; each sum of weights is the progress' whole. */
+/* Points whose line no other point has, by falling weight; each sum of weights is the progress' whole. */
 static void put_in_order(struct jobs *jobs)
 {
     struct exp_sweep_plan *plan = jobs->plan;

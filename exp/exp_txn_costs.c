@@ -1,10 +1,10 @@
-/* exp_txn_costs.c - Tables 1 and 2: space in memory nodes, and verbs of a transaction that meets nobody. */
+/* exp_txn_costs.c - Tables 1 and 2: space in memory nodes, and verbs of a transaction that meets no other. */
 #include "exp_txn.h"
 
 #define ALONE EXP_TXN_FABRIC " --cns 1 --threads 2"
 #define SHORT "--warmup 0.04 --seconds 0.004" /* until a worker has met all addresses */
 
-/* What one transaction costs that meets nobody; few records, so that their addresses are known. */
+/* What one transaction costs that meets no other; few records, so that their addresses are known. */
 #define FEW "ycsb --records 2000 --theta 0"
 static const struct exp_sweep costs = {.name = "costs",
                                        .arguments = ALONE,

@@ -1,6 +1,6 @@
 /*
- * exp_txn_policies.c - mode cellar's rules compared (docs/hot-records.md): what is hot, how long turns take, who
- * queues when. Each series changes what its name says and leaves the rest as usual; crest is what has no hot records
+ * exp_txn_policies.c - mode cellar's rules compared (docs/hot-records.md): what is hot, how long turns take, which
+ * attempts queue. Each series changes what its name says and leaves the rest as usual; crest is what has no hot records
  * at all.
  */
 #include "exp_txn.h"

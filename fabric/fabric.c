@@ -66,10 +66,10 @@ bool fabric_recv(struct fabric_ep *ep, struct fabric_message *message)
 /* ---- the helm ---- */
 
 /*
- * INV-FABRIC-10. A helm that the worker's thread waits for is handed to it: else threads that borrow it in turn could keep it away for good. And
- * whatever came for the worker while its helm was borrowed is seen by the thread that gives it back, or wakes the
- * worker's thread: a wake counts `rung` and then looks at the helm, the borrower gives the helm back and then looks
- * at `rung`.
+ * INV-FABRIC-10. A helm that the worker's thread waits for is handed to it: else threads that borrow it in turn could
+ * keep it away for good. And whatever came for the worker while its helm was borrowed is seen by the thread that
+ * gives it back, or wakes the worker's thread: a wake counts `rung` and then looks at the helm, the borrower gives
+ * the helm back and then looks at `rung`.
  */
 void fabric_helm_take(struct fabric_ep *ep)
 {

@@ -202,16 +202,28 @@ enum fabric_control_kind {
     FABRIC_ENDPOINT_OPEN,  /* cn, worker -> ep */
     FABRIC_ENDPOINT_CLOSE, /* ep: nothing of it may be pending */
     FABRIC_REGISTER_LOCAL, /* base, bytes: local memory that operations may name */
-    FABRIC_FORGET_LOCAL, /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
+    /* base, bytes, as they were registered: no operation names them any more, and they may be freed */
+    FABRIC_FORGET_LOCAL,
     FABRIC_CN_LIFE, /* cn, life: that CN of this process is this life from now on; said before others can hear of it */
-    FABRIC_CN_EVICT, /* cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if it
-                            lives. A later life, and a process that has not said yet which one it is, is not concerned; 0: each is */
+    /*
+     * cn, life: from its return on no operation of that CN's lives up to this one is executed; only_dead: EXISTS if
+     * it lives. A later life, and a process that has not said yet which one it is, is not concerned; 0: each is
+     */
+    FABRIC_CN_EVICT,
     FABRIC_NODE_KILL, /* node: from its return on the node answers nothing */
-    FABRIC_NODE_GONE, /* cn, node: a question. EXISTS: the node is there, as far as cn knows; 0: it is gone, and answers nothing any more */
-    FABRIC_NODE_LEAVE, /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
-    FABRIC_NODE_REPLACE, /* node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH if it was
-                            written to, as far as a lost one of this backend can be there again */
-    FABRIC_SYNC,         /* flush the pool file, if there is one */
+    /*
+     * cn, node: a question. EXISTS: the node is there, as far as cn knows; 0: it is gone, and answers nothing any
+     * more
+     */
+    FABRIC_NODE_GONE,
+    /* cn, node: others know that the node is lost: from its return on nothing of that CN reaches it, either */
+    FABRIC_NODE_LEAVE,
+    /*
+     * node: it was lost, and a fresh one, all zero, is in its place; UNREACHABLE: none is there yet; blank: MISMATCH
+     * if it was written to, as far as a lost one of this backend can be there again
+     */
+    FABRIC_NODE_REPLACE,
+    FABRIC_SYNC, /* flush the pool file, if there is one */
 };
 struct fabric_control {
     enum fabric_control_kind kind;
@@ -231,11 +243,16 @@ struct fabric_ops {
     int (*control)(struct fabric *fabric, struct fabric_control *control, struct cellar_error *error);
     /* Starts fn(arg), the main loop of the worker that owns ep: a thread in shm, a coroutine in sim. */
     int (*spawn)(struct fabric *fabric, struct fabric_ep *ep, fabric_worker_fn fn, void *arg);
-    /* From outside any worker: blocks until the count in *word, which is brought down by fabric_done, is 0; -DEADLINE after timeout_ns
-       (UINT64_MAX: never). sim runs the cluster meanwhile, and returns -INDETERMINATE if nothing is left to happen. */
+    /*
+     * From outside any worker: blocks until the count in *word, which is brought down by fabric_done, is 0; -DEADLINE
+     * after timeout_ns (UINT64_MAX: never). sim runs the cluster meanwhile, and returns -INDETERMINATE if nothing is
+     * left to happen.
+     */
     int (*wait)(struct fabric *fabric, uint32_t *word, uint64_t timeout_ns);
-    /* From any thread: makes ep's idle() return, now or at its next call (NULL: none's). Wakes the threads that wait for `word` (NULL: none),
-       of which nothing but its place is used, nor of the fabric: both may be gone. */
+    /*
+     * From any thread: makes ep's idle() return, now or at its next call (NULL: none's). Wakes the threads that wait
+     * for `word` (NULL: none), of which nothing but its place is used, nor of the fabric: both may be gone.
+     */
     void (*wake)(struct fabric *fabric, struct fabric_ep *ep, uint32_t *word);
     void (*post)(struct fabric_ep *ep, struct fabric_op *ops, uint32_t count, struct fabric_wait *wait);
     /*

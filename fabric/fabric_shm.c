@@ -123,8 +123,8 @@ static void close_endpoint(struct fabric_shm *shm, struct fabric_shm_ep *sep)
 /* ---- nodes ---- */
 
 /*
- * INV-FABRIC-4. A post reads a node's limit after it has made its sequence odd; membarrier makes sure that either it sees the limit of 0
- * or we see the odd sequence, and wait for it to change.
+ * INV-FABRIC-4. A post reads a node's limit after it has made its sequence odd; membarrier makes sure that either it
+ * sees the limit of 0 or we see the odd sequence, and wait for it to change.
  */
 void fabric_shm_node_stop(struct fabric_shm *shm, uint32_t node)
 {

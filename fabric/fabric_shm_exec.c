@@ -189,9 +189,9 @@ static inline void copy_to(unsigned char *remote, const unsigned char *local, ui
 /* ---- order ---- */
 
 /*
- * INV-FABRIC-2. *unseen: a WRITE of this batch, or what an atomic of it has written, may still be in the store buffer. An atomic of x86 is a full fence;
- * elsewhere it is ordered among the other operations of this thread, but not ahead of whatever this thread reads
- * without them.
+ * INV-FABRIC-2. *unseen: a WRITE of this batch, or what an atomic of it has written, may still be in the store
+ * buffer. An atomic of x86 is a full fence; elsewhere it is ordered among the other operations of this thread, but
+ * not ahead of whatever this thread reads without them.
  */
 #if defined(__x86_64__)
 #define ATOMICS_ARE_FENCES true
@@ -210,8 +210,9 @@ static inline void atomic_done(bool *unseen, int code) { *unseen = !ATOMICS_ARE_
 /* ---- atomics ---- */
 
 /*
- * INV-FABRIC-3. Tries again while only bits outside compare_mask have changed; each such failure is another operation's success.
- * INV-FABRIC-2. A refusal is no atomic but a load, and holds only if no WRITE before it was unseen.
+ * INV-FABRIC-3. Tries again while only bits outside compare_mask have changed; each such failure is another
+ * operation's success. INV-FABRIC-2. A refusal is no atomic but a load, and holds only if no WRITE before it was
+ * unseen.
  */
 static inline uint64_t masked_cas(struct fabric_shm_ep *sep, uint64_t *word, const struct fabric_op *op, bool *unseen)
 {

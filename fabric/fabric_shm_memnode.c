@@ -268,9 +268,9 @@ static void begin_life(struct memnode *memnode, struct connection *connection,
 }
 
 /*
- * INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings are gone. INV-FABRIC-12: an
- * index is given away only when the process that had it is gone, so a later life's owner need not be killed for an
- * earlier one.
+ * INV-FABRIC-7. To fence is to kill and to wait: from then on the process executes nothing, and its memory mappings
+ * are gone. INV-FABRIC-12: an index is given away only when the process that had it is gone, so a later life's owner
+ * need not be killed for an earlier one.
  */
 static void fence(struct memnode *memnode, struct connection *connection, const struct fabric_shm_message_wire *request)
 {

@@ -6,7 +6,8 @@
  *   ATTACH cn, cns, opening        ->
  *                                  <-  ATTACHED shape, with the descriptors of its segments; or REFUSED code, text
  *   (the connection stays open: its hang-up tells either side that the other is gone)
- *   MAILBOXES, with a descriptor   ->  the mailbox segment that this pool's compute nodes use: to be handed out from now on
+ *   MAILBOXES, with a descriptor   ->  the mailbox segment that this pool's compute nodes use: to be handed out from
+ *                                      now on
  *   DETACH                         ->  before an orderly hang-up
  *   LIFE cn, cns, life             ->  on a connection of its own: which life its indexes are from now on
  *                                  <-  LIVING; or REFUSED code, text

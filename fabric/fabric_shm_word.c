@@ -18,8 +18,8 @@ static void sleep_on(uint32_t *word, uint32_t seen, uint64_t left_ns)
 }
 
 /*
- * INV-FABRIC-6. FABRIC_WAITED is set in the count that is slept on, so a thread that brings that down either finds it, or the kernel finds another
- * count. No spinning: the thread that it waits for may need this very processor.
+ * INV-FABRIC-6. FABRIC_WAITED is set in the count that is slept on, so a thread that brings that down either finds
+ * it, or the kernel finds another count. No spinning: the thread that it waits for may need this very processor.
  */
 int fabric_shm_word_wait(uint32_t *word, uint64_t timeout_ns)
 {

@@ -2,7 +2,8 @@
  * fabric_sim_inject.h - faults as they come: one stream of random numbers for each kind, asked once for each
  * operation that is about to execute (preempt: at each point of preemption), while armed.
  *
- *     operation about to execute -> each kind with a rate draws -> fault n of its kind: victim and length from (seed, kind, n)
+ *     operation about to execute -> each kind with a rate draws
+ *                                -> fault n of its kind: victim and length from (seed, kind, n)
  *                                -> acts (fabric_sim_inject_begin), or was dropped -> log
  *
  * What is in force lies here: lost compute nodes, pauses, clocks, blocked ways. fabric_sim_stall.h keeps operations

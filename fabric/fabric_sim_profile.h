@@ -6,7 +6,8 @@
  * of CPU, which is charged to the posting thread once. docs/nic-model.md has the drawing and the comparison with
  * published figures.
  *
- *     memory node: arrive -> rx FIFO -> one of `units` -> slot table (512 slots, slot = (address >> 3) % 512) -> tx -> wire
+ *     memory node: arrive -> rx FIFO -> one of `units` -> slot table -> tx -> wire
+ *                  (512 slots, slot = (address >> 3) % 512)
  *
  * A unit is held while its atomic waits for a busy slot: that head-of-line blocking is what lets one hot word slow
  * down all others.

@@ -2,7 +2,7 @@
  * fabric_switch.h - a programmable switch between the nodes: packets run through a match-action pipeline whose
  * registers a program reads and changes. It knows no lock; it holds programs to what such hardware can do.
  *
- *     SEND to the switch's endpoint ──> pass: stage 0 .. 11, register arrays ──┬──> SENDs, at most two (the packet and its mirror)
+ *     SEND to the switch's endpoint ──> pass: stage 0 .. 11, register arrays ──┬──> SENDs, at most two (packet, mirror)
  *                                         ^                                    ├──> recirculated: one more pass, later
  *                                         └────────────────────────────────────┤
  *     control plane (slow): peek, poke, send <─────────────────────────────────┴──── punted

@@ -309,7 +309,7 @@ static int await_answer(struct fabric_verbs_cm *cm, const struct fabric_verbs_ta
     if (ours) return got == RDMA_CM_EVENT_REJECTED;
     if (got == RDMA_CM_EVENT_REJECTED)
         return err_set(error, CELLAR_ERR_UNREACHABLE,
-                       "nobody of this pool listens at %s; start cellar memnode there first", target->text);
+                       "no memory node of this pool listens at %s; start cellar memnode there first", target->text);
     return err_set(error, CELLAR_ERR_UNREACHABLE, "%s cannot be reached over RDMA: %s", target->text,
                    rdma_event_str(got));
 }

@@ -35,8 +35,9 @@ void sched_ready(struct sched *sched, struct sched_task *task);
 /* Lets every other ready task run first. */
 void sched_yield_task(struct coro *co, struct sched *sched, struct sched_task *task);
 /*
- * INV-SCHED-1. What takes long, and others wait for, yields now and then, but not more of the time than a half: as long as it has run for less than the others did when
- * it last let them, it goes on. So its end does not depend on how long they keep the worker at a time.
+ * INV-SCHED-1. What takes long, and others wait for, yields now and then, but not more of the time than a half: as
+ * long as it has run for less than the others did when it last let them, it goes on. So its end does not depend on
+ * how long they keep the worker at a time.
  */
 struct sched_share {
     uint64_t begin_ns;  /* when it was last resumed; 0: not yet */

@@ -21,12 +21,17 @@
 #define HISTORY_PARTS_MAX 256
 
 enum history_kind {
-    HISTORY_READ, /* version: the one read; digest: of the value. Cell HISTORY_PRESENCE: found present; version as in ABSENT */
+    /* version: the one read; digest: of the value. Cell HISTORY_PRESENCE: found present; version as in ABSENT */
+    HISTORY_READ,
     HISTORY_WRITE,  /* version: the one written; over: the one below it; digest: of the value */
     HISTORY_ABSENT, /* cell HISTORY_PRESENCE; version: of the bucket chain */
     HISTORY_INSERT, /* cell HISTORY_PRESENCE; version: EN 0 and the TS. Its cells follow as WRITEs */
     HISTORY_DELETE, /* likewise; its cells follow as WRITEs with digest 0 */
-    HISTORY_RANGE, /* cell HISTORY_PRESENCE; key to `over`: no key between them was there, but those that it read; version as in ABSENT */
+    /*
+     * cell HISTORY_PRESENCE; key to `over`: no key between them was there, but those that it read; version as in
+     * ABSENT
+     */
+    HISTORY_RANGE,
 };
 
 struct history_access {
@@ -74,7 +79,8 @@ struct history {
     struct history_final *finals;
     uint64_t final_count, final_capacity;
     bool has_final; /* finals were read, and are complete */
-    bool final_all; /* they are of every item that is not as it was loaded, whoever wrote it */
+    /* they are of every item that is not as it was loaded, also of those that no transaction here wrote */
+    bool final_all;
     struct history_final *loaded;
     uint64_t loaded_count, loaded_capacity;
     bool has_loaded; /* what is not among these was not there */

@@ -129,7 +129,7 @@ static int walk_slices(struct check *check)
 
 /* ---- real time ---- */
 
-/* Nobody knows when an indeterminate transaction had its effect, but that it was not before it began. */
+/* When an indeterminate transaction had its effect is unknown, but not before it began. */
 static int times_make(struct check *check)
 {
     uint32_t count = check->items.txn_count;

@@ -160,7 +160,7 @@ static int cycle_of_items(struct history_search *search, const struct history_cy
 struct realtime {
     const struct history_graph *graph;
     const struct history_graph_times *times;
-    uint32_t *sorted; /* nodes, each behind all that its edges lead to */
+    uint32_t *sorted; /* nodes, each after all that its edges lead to */
     uint64_t *reach[2];
 };
 

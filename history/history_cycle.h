@@ -27,7 +27,7 @@ void history_cycle_components_free(struct history_cycle_components *components);
 struct history_search {
     const struct history_graph *graph;
     uint32_t first_kinds, kinds; /* of the first edge, and of the others */
-    bool one_rw;                 /* at most one of them rw: nodes then have two states, before and behind it */
+    bool one_rw;                 /* at most one of them rw: nodes then have two states, before and after it */
     /* Either: back to the start, inside its component, going down in `order` (or NULL) */
     const struct history_cycle_components *components, *order;
     /* or: to a transaction that ended before the start began. reach[state]: the earliest end that can be reached */

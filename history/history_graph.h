@@ -34,7 +34,7 @@ struct history_graph_cycle {
 /* When each node's transaction began and ended. */
 struct history_graph_times {
     const uint64_t *begin_ns;
-    const uint64_t *end_ns; /* plus the error of clocks; UINT64_MAX: nobody knows */
+    const uint64_t *end_ns; /* plus the error of clocks; UINT64_MAX: unknown */
 };
 
 void history_graph_add(struct history_graph *graph, enum history_edge kind, uint32_t from, uint32_t to);

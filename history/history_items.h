@@ -19,15 +19,15 @@ enum history_edge { HISTORY_WW, HISTORY_WR, HISTORY_RW, HISTORY_REALTIME };
 /* How a transaction takes part. */
 enum history_part {
     HISTORY_VOID,     /* aborted: neither reads nor writes count */
-    HISTORY_LEFT_OUT, /* indeterminate, and nobody saw a version of it */
-    HISTORY_SEEN,     /* indeterminate, and somebody did */
+    HISTORY_LEFT_OUT, /* indeterminate, and no transaction saw a version of it */
+    HISTORY_SEEN,     /* indeterminate, and one did */
     HISTORY_READS,    /* failed: what it read counts */
     HISTORY_CERTAIN,
 };
 
 /*
- * In the order of visits of one version: who wrote it, who meant to, who read it. What was loaded comes first, at TS
- * 0.
+ * In the order of visits of one version: its writer, those that meant to write it, its readers. What was loaded comes
+ * first, at TS 0.
  */
 enum history_role { HISTORY_LOADED, HISTORY_WRITES, HISTORY_MEANT, HISTORY_READING, HISTORY_AT_REST };
 
@@ -76,7 +76,7 @@ struct history_items {
 /* The worst that can be said of one item, without a cycle; the first of them is what a verdict names. */
 enum history_finding_kind {
     HISTORY_FOUND_TWICE,          /* a and b wrote the same version */
-    HISTORY_FOUND_UNWRITTEN,      /* a read what nobody wrote; b: what it should have seen */
+    HISTORY_FOUND_UNWRITTEN,      /* a read what no transaction wrote; b: what it should have seen */
     HISTORY_FOUND_FAILED,         /* a read what b, which failed, wrote */
     HISTORY_FOUND_VALUE,          /* a read other bytes than b wrote, or read */
     HISTORY_FOUND_OWN,            /* a read what its own transaction wrote, b */
@@ -102,10 +102,10 @@ struct history_finding {
     uint32_t a, b; /* entries, or HISTORY_NONE; of HISTORY_FOUND_OVERLAP ranks */
 };
 
-/* Who wants to know. */
+/* What is told of edges and findings. */
 struct history_sink {
     void *arg;
-    /* An edge from one visit's transaction to another one's; never to itself. NULL: nobody */
+    /* An edge from one visit's transaction to another one's; never to itself. NULL: edges are not wanted */
     void (*edge)(void *arg, enum history_edge kind, const struct history_visit *from, const struct history_visit *to);
     void (*finding)(void *arg, const struct history_finding *finding);
 };

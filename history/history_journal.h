@@ -44,8 +44,8 @@ NODISCARD int history_journal_open(const char *path, const struct history *like,
 struct history_chunk *history_journal_chunk(struct history_journal *journal, enum history_chunk_kind kind,
                                             uint64_t bytes, const struct history_chunk *last);
 /*
- * That much of the chunk is whole: for who reads it when this process is dead, who sees this thread's stores in their
- * order.
+ * That much of the chunk is whole: for the process that reads it when this one is dead, which sees this thread's
+ * stores in their order.
  */
 static inline void history_journal_used(struct history_chunk *chunk, uint64_t used)
 {

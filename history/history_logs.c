@@ -15,7 +15,7 @@ struct logged_txn {
     uint32_t cn, coordinator;
     uint64_t ts;
     uint32_t txn;      /* in the history */
-    bool seen;         /* indeterminate: somebody met a version of it */
+    bool seen;         /* indeterminate: another transaction, or the pool, shows a version of it */
     uint64_t replicas; /* that have its entry: a bit each */
 };
 
@@ -32,7 +32,8 @@ struct logged_version {
     uint64_t key, version;
     uint32_t table_id, logged;
     uint16_t cell;
-    bool taken; /* somebody else committed the same one: then he who meant it had no effect, or nobody can tell */
+    /* another transaction committed the same one: then the one that meant it had no effect, or it cannot be told */
+    bool taken;
 };
 
 struct logs {
@@ -51,7 +52,7 @@ struct logs {
 
 #define LOGS_ERROR(logs, ...) err_set((logs)->error, CELLAR_ERR_CORRUPT, __VA_ARGS__)
 #define TEXT(number) ((unsigned long long)(number))
-/* Who a transaction is, for messages. */
+/* The name of a transaction, for messages. */
 #define WHO "transaction %llu (compute node %u, coordinator %u, TS %llu)"
 #define WHO_ARGS(logs, logged)                                                                                         \
     TEXT((logs)->history->txns[(logged)->txn].id), (logged)->cn, (logged)->coordinator, TEXT((logged)->ts)
@@ -238,7 +239,9 @@ static int entry_seen(void *arg, const struct loader_log *at, const struct log_e
             entry->cn, entry->coordinator, at->cn, at->coordinator);
     const struct logged_txn *end = logs->txns + logs->txn_count;
     struct logged_txn *logged = bsearch(&key, logs->txns, logs->txn_count, sizeof key, txn_compare);
-    /* An attempt that ended behind its log entry has left it there: nothing was changed, so nobody will ask it. */
+    /*
+     * An attempt that ended after its log entry has left it there: nothing was changed, so no recoverer will need it.
+     */
     if (!logged && mode_of(logs->db->config.cc)->undo) return entry_keep(logs, at, entry);
     if (!logged)
         return LOGS_ERROR(logs,
@@ -373,14 +376,14 @@ static void versions_take(struct logs *logs)
     }
 }
 
-/* Transaction `by` (UINT64_MAX: the pool) met that version: whoever meant to write it did. */
+/* Transaction `by` (UINT64_MAX: the pool) met that version: the transaction that meant to write it did. */
 static void version_met(struct logs *logs, uint32_t table_id, uint64_t key, uint16_t cell, uint64_t version,
                         uint64_t by)
 {
     const struct logged_version *found = version_find(logs, table_id, key, cell, version);
 
     if (!found || found->taken) return;
-    /* Two that meant the same version: nobody can tell whose it is, so neither is held to it. */
+    /* Two that meant the same version: it cannot be told whose it is, so neither is held to it. */
     if (found > logs->versions && version_compare(found - 1, found) == 0) return;
     if (found + 1 < logs->versions + logs->version_count && version_compare(found, found + 1) == 0) return;
     if (logs->txns[found->logged].txn != by) logs->txns[found->logged].seen = true;
@@ -392,7 +395,7 @@ static void versions_meet(struct logs *logs)
 
     if (!logs->version_count) return;
     versions_take(logs);
-    /* In mode ford what the pool shows of a node that nobody has recovered may yet be undone. */
+    /* In mode ford what the pool shows of a node that is not recovered may yet be undone. */
     bool decided = history->has_final || !mode_of(logs->db->config.cc)->undo;
     for (uint64_t i = 0; decided && i < history->final_count; i++) {
         const struct history_final *final = &history->finals[i];

@@ -9,10 +9,11 @@
  *                 half
  *     durability  the newest entry of a coordinator, when its transaction committed, is on all replicas; and whatever
  *                 entry of a committed transaction is on one of them is on all
- *     write-ahead no version of an indeterminate transaction is in the pool, or was read or overwritten, unless its entry is on all replicas
+ *     write-ahead no version of an indeterminate transaction is in the pool, or was read or overwritten, unless its
+ *                 entry is on all replicas
  *
  * A ring keeps only its newest entry for sure, so older ones may be missing. Replicas on memory nodes that do not
- * answer are passed over; behind an indeterminate transaction a coordinator's older entries may be half overwritten.
+ * answer are passed over; after an indeterminate transaction a coordinator's older entries may be half overwritten.
  */
 #pragma once
 

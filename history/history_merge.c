@@ -1,6 +1,6 @@
 /*
- * history_merge.c - puts the parts of a history behind one another: who belongs together, transactions by end, states
- * of the pool once each.
+ * history_merge.c - puts the parts of a history together: which belong to one run, transactions by end, states of the
+ * pool once each.
  */
 #include "history_merge.h"
 

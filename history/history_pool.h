@@ -15,9 +15,9 @@ struct history_pool_since {
 /*
  * Walks the primary replica of all records on that coordinator and adds, for every record that a transaction read or
  * wrote: its presence, when that was read, inserted or deleted, or it is not there; and version and digest of each
- * cell read or written, when it is there. With `since` (else NULL) also every item that is not as it was, whoever
- * changed it, and sets final_all. Sets has_final. Replicas that are not equal are the audit's business
- * (cellar_audit).
+ * cell read or written, when it is there. With `since` (else NULL) also every item that is not as it was, be the
+ * transaction that changed it recorded or not, and sets final_all. Sets has_final. Replicas that are not equal are the
+ * audit's business (cellar_audit).
  */
 NODISCARD int history_pool_read(struct cellar *db, uint32_t coordinator, struct history *history,
                                 const struct history_pool_since *since, struct cellar_error *error);

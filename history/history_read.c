@@ -1,7 +1,7 @@
 /*
- * history_read.c - a history out of a file. Whoever wrote it may have been mistaken, cut short, or somebody else:
- * types and ranges of all fields are checked, their meaning is history_check's business. Fields that are not known
- * are passed over, so that later versions of the format can add some.
+ * history_read.c - a history out of a file. Its writer may have been mistaken, cut short, or another program: types
+ * and ranges of all fields are checked, their meaning is history_check's business. Fields that are not known are
+ * passed over, so that later versions of the format can add some.
  */
 #include "history_file.h"
 #include "history_journal.h"
@@ -469,11 +469,11 @@ static int object_read(struct reader *reader, const json_t *object, uint64_t che
     if (reader->stage == STAGE_END) return refuse(reader, "something follows the end");
     if (json_object_get(object, "txn")) {
         if (reader->stage <= STAGE_TXNS) return txn_read(reader, object);
-        return refuse(reader, "a transaction behind \"final\"");
+        return refuse(reader, "a transaction after \"final\"");
     }
     if (json_object_get(object, "loaded")) {
         if (reader->stage == STAGE_LOADED) return states_read(reader, object, false);
-        return refuse(reader, "\"loaded\" behind a transaction");
+        return refuse(reader, "\"loaded\" after a transaction");
     }
     if (json_object_get(object, "final")) return states_read(reader, object, true);
     if (json_object_get(object, "end")) return end_read(reader, object, checksum);
@@ -583,7 +583,7 @@ static int lines_read(struct reader *reader)
     return ids_check(reader);
 }
 
-/* Who asks for the history of a run that has died may not know where to look. */
+/* A user who asks for the history of a run that has died may not know where to look. */
 static int not_opened(const char *path, int code, struct cellar_error *error)
 {
     char journal[HISTORY_JOURNAL_PATH_BYTES];

@@ -2,7 +2,8 @@
  * history_recorder.c - takes down what each attempt reads and writes, and keeps it when the attempt ends with a
  * meaning.
  *
- *     begun -> fetched: READ, ABSENT as the images have them -> logging: WRITE, INSERT, DELETE over the base versions -> ended: kept
+ *     begun -> fetched: READ, ABSENT as the images have them
+ *           -> logging: WRITE, INSERT, DELETE over the base versions -> ended: kept
  *
  * Reads are taken down when they are fetched, because the procedure changes images afterwards; where versions are
  * known later (mode crest) they are filled in then; writes before they are logged, because the apply replaces the
@@ -274,7 +275,7 @@ static void keep(struct history_recorder *recorder, struct lane *lane, enum hist
         atomic_fetch_add_explicit(&recorder->count, 1, memory_order_relaxed);
 }
 
-/* Before the log has it: who finds the journal of a process that died knows what may have been done. */
+/* Before the log has it: the journal of a process that died shows what may have been done. */
 static void logging(void *arg, const struct txn *txn, uint64_t ts)
 {
     struct history_recorder *recorder = arg;
@@ -332,8 +333,8 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     struct lane *lane = lane_of(recorder, txn);
 
     /*
-     * Fenced while it logged: the node is lost, and nobody knows whether its last WRITE ran. Stopped: nor whether all
-     * was applied.
+     * Fenced while it logged: the node is lost, and it is unknown whether its last WRITE ran. Stopped: nor is it known
+     * whether all was applied.
      */
     bool stopped = atomic_load_explicit(&txn->home->gate->failed, memory_order_relaxed);
     bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));

@@ -25,8 +25,8 @@ typedef uint64_t (*history_clock_fn)(const struct fabric_ep *ep);
 
 /*
  * Takes down what is there (the database must be at rest, and its workload loaded). `txns_max` bounds memory: once so
- * many transactions were seen, history_recorder_full says so, and whoever runs must end the run. What still ends
- * until then is recorded too: a history with holes would be worth nothing. `file` NULL: in memory alone.
+ * many transactions were seen, history_recorder_full says so, and the caller must end the run. What still ends until
+ * then is recorded too: a history with holes would be worth nothing. `file` NULL: in memory alone.
  */
 NODISCARD int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t txns_max,
                                     const struct history_recorder_file *file, struct history_recorder **out,

@@ -86,8 +86,8 @@ static enum history_kind write_kind(const struct scan *scan, const struct histor
 }
 
 /*
- * Who meant to write this version: of several the one that began last, for it cannot have found an earlier one's
- * effect.
+ * The transaction that meant to write this version: of several the one that began last, for it cannot have found an
+ * earlier one's effect.
  */
 static const struct history_visit *who_meant(const struct scan *scan, uint64_t version)
 {
@@ -114,7 +114,7 @@ static bool excused(const struct scan *scan, enum history_finding_kind kind, con
                     const struct history_visit *b)
 {
     if (!scan->items->history->torn) return false;
-    if (kind == HISTORY_FOUND_OVER) /* but what was there and is lost nobody could overwrite any more */
+    if (kind == HISTORY_FOUND_OVER) /* but no later transaction could overwrite what was there and is lost */
         return !b || layout_version_ts(access_of(scan, a)->over) > history_visit_ts(b);
     return kind == HISTORY_FOUND_UNWRITTEN || kind == HISTORY_FOUND_ABSENT || kind == HISTORY_FOUND_PRESENT;
 }
@@ -149,8 +149,8 @@ static bool count_in(struct scan *scan, const struct history_visit *visit)
 }
 
 /*
- * Somebody saw this version of the cell: its writer takes part, and the one whose version that one overwrote, and so
- * on.
+ * A transaction saw this version of the cell: its writer takes part, and the one whose version that one overwrote,
+ * and so on.
  */
 static bool seen(struct scan *scan, uint64_t version)
 {
@@ -254,7 +254,7 @@ static void cell_over(struct scan *scan, const struct history_visit *writer, enu
     if (!seen(scan, access->over)) found(scan, HISTORY_FOUND_OVER, writer, scan->below ? scan->below : loaded->witness);
 }
 
-/* Who meant to overwrite what was loaded, and had locked it, shows at least that the record was there. */
+/* A transaction that meant to overwrite what was loaded, and had locked it, shows that the record was there. */
 static void cell_meant(struct scan *scan, const struct history_visit *writer, const struct loaded *loaded)
 {
     uint64_t over = access_of(scan, writer)->over;
@@ -265,7 +265,7 @@ static void cell_meant(struct scan *scan, const struct history_visit *writer, co
         scan->loaded = writer;
 }
 
-/* A version: behind the one below it, and behind all who read that. */
+/* A version: after the one below it, and after all that read that one. */
 static void item_write(struct scan *scan, const struct history_visit *writer)
 {
     if (scan->below) edge(scan, HISTORY_WW, scan->below, writer);
@@ -286,7 +286,7 @@ static const struct history_visit *version_below(const struct scan *scan, const 
     return NULL;
 }
 
-/* With nodes lost, was somebody perhaps interrupted while he wrote over this? Then its bytes are anybody's guess. */
+/* With nodes lost, was a writer perhaps interrupted while it wrote over this? Then its bytes can be anything. */
 static bool interrupted(const struct scan *scan, uint64_t version)
 {
     if (scan->items->settled) return false;
@@ -363,7 +363,7 @@ static struct loaded loaded_find(struct scan *scan)
 }
 
 /*
- * Did somebody mean to delete the record whose last version this is? If several did, none is counted in
+ * Did a transaction mean to delete the record whose last version this is? If several did, none is counted in
  * (presence_explained).
  */
 static bool perhaps_deleted(const struct scan *scan)
@@ -452,8 +452,8 @@ static uint32_t explanations(const struct scan *scan, const struct history_visit
 }
 
 /*
- * Against what is known, somebody found the record so. Where several may be the reason nobody knows which: then none
- * is counted in.
+ * Against what is known, a reader found the record so. Where several transactions may be the reason it cannot be told
+ * which is: then none is counted in.
  */
 static bool presence_explained(struct scan *scan, const struct history_visit *visit, enum presence found_so)
 {
@@ -465,7 +465,7 @@ static bool presence_explained(struct scan *scan, const struct history_visit *vi
     return count > 0;
 }
 
-/* Somebody found the record so. */
+/* A reader found the record so. */
 static void presence_found(struct scan *scan, const struct history_visit *visit, struct presence_walk *walk,
                            enum presence found_so)
 {

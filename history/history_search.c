@@ -34,7 +34,7 @@ bool history_search_done(const struct history_search *search)
     return search->cycle->count == 2 || search->steps >= search->steps_max;
 }
 
-/* A state is a node, and whether an rw lies behind. */
+/* A state is a node, and whether an rw led to it. */
 static uint32_t state_node(uint32_t state) { return state >> 1; }
 
 static bool is_target(const struct history_search *search, uint32_t start, uint32_t node)

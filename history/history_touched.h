@@ -11,7 +11,7 @@ struct history_touched_record {
     uint32_t table_id;
     uint32_t cells; /* read or written */
     bool presence;  /* so was its presence */
-    bool found;     /* live in the pool: whoever walks that notes it */
+    bool found;     /* live in the pool: the walk of the pool notes it */
 };
 
 /* All zero is empty. */

@@ -48,7 +48,7 @@ static int turn_compare(const void *left, const void *right)
 }
 
 /*
- * Nobody knows when an indeterminate one ended: its coordinator may have died, and another one of that number have
+ * When an indeterminate one ended is unknown: its coordinator may have died, and another one of that number have
  * come.
  */
 int history_txns_turns(const struct history_items *items, const struct history_sink *sink)

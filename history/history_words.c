@@ -267,7 +267,7 @@ static void finding_of_write(const struct history_words *words, const struct his
     version(a->over, at);
     if (finding->kind == HISTORY_FOUND_TWICE) {
         line(words, "%s", first);
-        line(words, "%s: the same timestamp, so that nobody can tell which is the later one",
+        line(words, "%s: the same timestamp, so that it cannot be told which is the later one",
              did(words, finding->b, second));
     } else if (finding->kind == HISTORY_FOUND_TS) {
         line(words, "%s, but its own timestamp is %" PRIu64, first,
@@ -340,7 +340,8 @@ static void finding_of_final(const struct history_words *words, const struct his
         read = is_read(words, finding->b);
         did(words, finding->b, last);
     }
-    const char *before = read ? "nobody changed it, and it was another thing" : "the last to change it was another";
+    const char *before =
+        read ? "no transaction changed it, and it was another thing" : "the last to change it was another";
     if (finding->kind == HISTORY_FOUND_FINAL_MISSING || !final)
         line(words, "%s is not in the pool at rest, but should be", thing);
     else if (finding->kind == HISTORY_FOUND_FINAL_PRESENCE)

@@ -1,7 +1,8 @@
 /*
  * locks.h - closed-loop clients of the lock layer, on either fabric: what `cellar bench lock` measures and checks.
  *
- *     plan -> fabric -> a lock manager for each compute node (and server) -> workers -> clients: lock, use the objects, unlock; again
+ *     plan -> fabric -> a lock manager for each compute node (and server) -> workers
+ *          -> clients: lock, use the objects, unlock; again
  *          -> all drain -> the locks' bytes are audited -> result
  *
  * What clients count, they count within the window, for themselves; sums are made when all have ended.
@@ -55,7 +56,7 @@ struct locks_plan {
     /* the first switch loses its registers switch_fail_ns into the window, and is away for switch_down_ns */
     bool switch_fails;
     uint64_t switch_fail_ns, switch_down_ns;
-    bool loses_server; /* sim: the lock server is gone for good lose_ns into the window; nobody is told */
+    bool loses_server; /* sim: the lock server is gone for good lose_ns into the window; no client is told */
     uint64_t lose_ns;
     /*
      * Several processes: this one is number `process`, and has lock.cn_count / processes of the compute nodes. Else 0
@@ -77,7 +78,7 @@ struct locks_tally {
     uint64_t rounds, acquires;     /* in the window; a round is all locks of one transaction */
     uint64_t lost;                 /* releases that found the lock lost: a lease had run out */
     uint64_t aborted;              /* rounds that found a lock lost, or whose client has left its locks */
-    uint64_t inversions, ordered;  /* grants behind a later caller's; of how many */
+    uint64_t inversions, ordered;  /* grants after a later caller's; of how many */
     uint64_t violations;           /* grants beside a holder */
     uint64_t before, after;        /* rounds before a compute node died, and from when all knew of it */
     uint64_t slices[LOCKS_SLICES]; /* rounds of each part of the window, when one dies */
@@ -118,8 +119,8 @@ double locks_jain(const uint64_t *counts, uint32_t count);
 struct locks_state {
     _Atomic uint32_t held; /* readers, and LOCKS_EXCLUSIVE for each writer */
     /*
-     * By a client that has failed, or was too late to release it: if nobody has wanted it since, it is not idle at
-     * the end.
+     * By a client that has failed, or was too late to release it: if no client has wanted it since, it is not idle
+     * at the end.
      */
     _Atomic uint32_t left;
 };
@@ -228,10 +229,10 @@ void locks_begin_window(struct locks_worker *worker);
 void locks_work(struct coro *co, struct locks_client *client);
 /* One lock, exclusively, and back. False: the client has failed. */
 bool locks_take_once(struct coro *co, struct locks_client *client, uint64_t lock);
-/* The client's hold number `hold` counts as nobody's from now on. */
+/* The client's hold number `hold` counts no more from now on. */
 void locks_forget_grant(struct locks_client *client, uint32_t hold);
 
-/* (locks_death.c) Without plan->kills nobody is gone, and nothing happens. */
+/* (locks_death.c) Without plan->kills no client dies, and nothing happens. */
 NODISCARD int locks_death_check(const struct locks_plan *plan, struct cellar_error *error);
 void locks_death_configure(struct locks_run *run);
 NODISCARD int locks_death_start(struct locks_run *run, struct cellar_error *error);

@@ -1,9 +1,9 @@
 /*
- * locks_death.c - a compute node that dies in the middle of a simulated run: who kills it, who is told when, and who
- * takes its locks at the end, so that the audit finds all locks idle.
+ * locks_death.c - a compute node that dies in the middle of a simulated run: how it is killed, when the others are
+ * told, and which client takes its locks at the end, so that the audit finds all locks idle.
  *
- *     window: ... kill_ns: the node is fenced, nothing of it executes any more ... + detect_ns: the view says so ... end: an heir takes
- *     each lock that one of its clients held or waited for, exclusively, and gives it back
+ *     window: ... kill_ns: the node is fenced, nothing of it executes any more ... + detect_ns: the view says so
+ *     ... end: an heir takes each lock that one of its clients held or waited for, exclusively, and gives it back
  */
 #include "fabric_sim.h"
 #include "fabric_sim_faults.h"
@@ -19,7 +19,7 @@ int locks_death_check(const struct locks_plan *plan, struct cellar_error *error)
                        plan->kill_cn, plan->lock.cn_count);
     if (plan->kill_ns == 0 || plan->kill_ns + plan->detect_ns >= plan->window_ns)
         return err_set(error, CELLAR_ERR_INVALID,
-                       "--kill-at and --detect must lie within the window, with time before and behind them");
+                       "--kill-at and --detect must lie within the window, with time before and after them");
     if (lockmgr_promises(&plan->lock) & LOCKMGR_RECOVERS) return 0;
     return err_set(error, CELLAR_ERR_INVALID, "--kill-cn: lock algorithm %s%s%s does not survive dead compute nodes",
                    plan->lock.algorithm, plan->lock.policy ? ", policy " : "",
@@ -38,7 +38,7 @@ static bool is_declared(void *arg, uint32_t cn)
     return run->death.declared && cn == run->plan->kill_cn;
 }
 
-/* Who is dead holds nothing any more, for the monitors. */
+/* A dead client holds nothing any more, for the monitors. */
 static void forget_grants(struct locks_run *run)
 {
     for (uint32_t i = 0; i < run->client_count; i++) {
@@ -97,7 +97,7 @@ int locks_death_start(struct locks_run *run, struct cellar_error *error)
     return code ? err_set(error, CELLAR_ERR_NOMEM, "no memory for the membership service") : 0;
 }
 
-/* Its clients stand still for ever, nobody waits for them. */
+/* Its clients stand still for ever, and the run does not wait for them. */
 void locks_death_leave(struct locks_worker *worker)
 {
     struct locks_run *run = worker->run;

@@ -1,4 +1,4 @@
-/* locks_fairness.c - who came to how much of the goodput: clients, compute nodes, tenants. */
+/* locks_fairness.c - how much of the goodput each came to: clients, compute nodes, tenants. */
 #include "locks.h"
 #include "must.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define POLL_NS 1000000
-#define PATIENCE_NS 10000000000 /* for who is behind the end of its window */
+#define PATIENCE_NS 10000000000 /* for a process that is late in ending its window */
 #define PROCESSES_MAX 64
 
 /* Words of the meeting. */
@@ -253,7 +253,7 @@ int locks_meeting_part(struct locks_run *run, struct locks_result *result, struc
     return code;
 }
 
-/* Who ends with an error takes the others with it. */
+/* A process that ends with an error takes the others with it. */
 void locks_meeting_close(struct locks_run *run, bool well)
 {
     struct locks_meeting *meeting = run->meeting;

@@ -2,8 +2,9 @@
  * locks_meeting.h - several `cellar bench lock` processes on the same memory node, run as one cluster: each has some
  * of the compute nodes, the last one the lock server, too. They meet in words at the end of the memory node:
  *
- *     joined: my plan's fingerprint ── all there, all alike ──> endpoints open ── all ready ──> run: each counts for itself
- *          -> my clients have ended ── everybody's ──> my workers have nothing left to do ── everybody's ──> counts told -> each audits all locks
+ *     joined: my plan's fingerprint ── all there, all alike ──> endpoints open ── all ready ──> run: each counts alone
+ *          -> my clients have ended ── so have all ──> my workers have nothing left to do ── nor any ──> counts told
+ *          -> each audits all locks
  *
  * In between the threads of a process do not look there: its main thread does, once in a while. Invariant:
  * INV-MEETING-1 a worker serves others until the clients of all processes have ended and all workers are quiet.

@@ -218,12 +218,12 @@ void locks_report_print(const struct locks_report *report, FILE *out)
         fprintf(out, "  memory NIC         %.1f %% of its units\n", 100 * result->nic_utilization);
     fprintf(
         out,
-        "  fairness           Jain %.4f of clients, %.4f of compute nodes; %.3f %% of grants behind a later caller's\n",
+        "  fairness           Jain %.4f of clients, %.4f of compute nodes; %.3f %% of grants after a later caller's\n",
         result->jain_clients, result->jain_cns, 100 * per(total->inversions, total->ordered));
     fprintf(out, "\n  %s exclusion: %" PRIu64 " grants beside a holder; %" PRIu64 " leases ran out\n",
             excluded(report) ? style.yes : style.no, total->violations, total->lost);
     fprintf(out, "  %s idle locks: %s\n", result->audit[0] ? style.no : style.yes,
-            result->audit[0] ? result->audit : "nobody holds one or waits");
+            result->audit[0] ? result->audit : "no client holds one or waits");
 }
 
 /* ---- for programs ---- */

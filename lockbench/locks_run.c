@@ -23,7 +23,7 @@
 #define SHM_RTT_NS 200                /* about: without delay, a post and its completion */
 #define VERBS_RTT_NS 4000             /* about: of a network card; what depends on it adapts */
 #define NUMBERED_STRIDE 8             /* from lock to lock, where they are numbers in a switch */
-#define SETTLE_SIM_NS 50000           /* messages behind the last release: some hops and passes; */
+#define SETTLE_SIM_NS 50000           /* messages after the last release: some hops and passes; */
 #define SETTLE_SHM_NS 20000000        /* ... threads that must get a processor */
 #define AUDIT_BYTES (256u << 10)
 #define RUN_BYTES_MAX (1ull << 40)
@@ -68,7 +68,10 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     }
     int code = lockmgr_check(lock, error);
     if (code) return code;
-    /* Threads lose their processor for milliseconds: whoever takes that for a death asks everybody, for nothing. */
+    /*
+     * Threads lose their processor for milliseconds: a waiter that takes that for a death asks all nodes, for
+     * nothing.
+     */
     if (!plan->sim && !lock->lease_ns && !(lockmgr_promises(lock) & LOCKMGR_LEASES)) lock->lease_ns = SHM_SUSPECT_NS;
     if (!plan->sim && !lock->lease_ns && lock->switches) lock->lease_ns = SHM_SWITCH_LEASE_NS;
     if (!plan->sim && !lock->silence_ns) lock->silence_ns = SHM_SILENCE_NS;
@@ -124,12 +127,12 @@ static bool receive(struct locks_worker *worker)
     return any;
 }
 
-/* All clients have ended, nobody has anything left to do for others, and what was under way to somebody has come. */
+/* All clients have ended, none has anything left to do for others, and all messages under way have come. */
 static bool leaves(struct locks_worker *worker)
 {
     struct locks_run *run = worker->run;
     if (atomic_load(&run->cut_off)) return true;
-    /* Messages to who is lost stay for ever. */
+    /* Messages to a node that is lost stay for ever. */
     if (atomic_load(&run->failed) && atomic_load(&run->active) == 0) return true;
     if (run->meeting ? !atomic_load(&run->all_ended) : atomic_load(&run->active) != 0) return false;
     if (!worker->quiet && lockmgr_quiet(worker->locks)) {

@@ -108,7 +108,7 @@ static const struct option_def defs[] = {
      .max = 1},
     {.name = "update-ratio",
      .argument = "R",
-     .help = "of those that are not shared: first for update, upgraded behind a READ",
+     .help = "of those that are not shared: first for update, upgraded after a READ",
      .fallback = "0",
      .kind = OPTION_REAL,
      .offset = AT(plan.update_ratio),
@@ -478,13 +478,13 @@ static int apply_time(struct locks_settings *settings, uint64_t given, struct ce
     if (plan->loses_server && (!plan->sim || !lockmgr_has_server(plan->lock.algorithm)))
         return err_set(error, CELLAR_ERR_INVALID, "--lose-server is for --fabric sim, and locks that have a server");
     if (plan->loses_server && !plan->ops && plan->lose_ns >= plan->window_ns)
-        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is behind the window's end");
+        return err_set(error, CELLAR_ERR_INVALID, "--lose-server is after the window's end");
     if (plan->kills && plan->loses_server)
         return err_set(error, CELLAR_ERR_INVALID, "--kill-cn and --lose-server exclude each other");
     plan->lock.silence_ns = (uint64_t)(settings->silence * 1e9);
     plan->switch_fail_ns = (uint64_t)(settings->fail_at * 1e9);
     if (plan->switch_fails && plan->switch_fail_ns >= plan->window_ns)
-        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is behind the window's end");
+        return err_set(error, CELLAR_ERR_INVALID, "--fail-switch is after the window's end");
     plan->switch_down_ns = given_is(given, "switch-down") ? (uint64_t)(settings->switch_down * 1e9) : DETECT_NS;
     plan->detect_ns = given_is(given, "detect") ? (uint64_t)(settings->detect * 1e9) : DETECT_NS;
     return 0;

@@ -1,7 +1,7 @@
 /*
  * locks_trace.h - which locks the transactions of a recorded history (docs/history.md) take by two-phase locking: one
  * for each record, exclusively where it was written or deleted, shared where it was read or found absent. Records
- * that a transaction inserted itself are nobody else's before it commits: no lock. Records are numbered, in the order
+ * that a transaction inserted itself no other one sees before it commits: no lock. Records are numbered, in the order
  * of tables and keys.
  */
 #pragma once

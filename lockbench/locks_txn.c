@@ -57,7 +57,7 @@ static uint64_t skewed(struct locks_client *client, uint64_t mask, uint64_t coun
     return (low | below(client, count)) % count;
 }
 
-/* Any customer of the district; with scans, behind the lock of the whole table, as there are no intention locks. */
+/* Any customer of the district; with scans, under the lock of the whole table, as there are no intention locks. */
 static uint64_t add_customer(struct locks_client *client, struct locks_txn *txn, uint64_t district,
                              enum lockmgr_mode mode)
 {

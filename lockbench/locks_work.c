@@ -65,7 +65,7 @@ static bool give_reason(struct locks_client *client, int code)
     return false;
 }
 
-/* Of who holds the lock: in plain memory, or where several processes see it. Returns what was there. */
+/* Of the holders of the lock: in plain memory, or where several processes see it. Returns what was there. */
 static uint32_t count_holder(struct coro *co, struct locks_client *client, uint64_t lock, uint32_t addend)
 {
     struct locks_run *run = client->worker->run;
@@ -153,7 +153,7 @@ static bool use(struct coro *co, struct locks_client *client, uint64_t lock, boo
     return give_reason(client, op.status);
 }
 
-/* What was locked for update is read, and becomes exclusive when nobody else reads it any more. */
+/* What was locked for update is read, and becomes exclusive when no other client reads it any more. */
 static bool upgrade(struct coro *co, struct locks_client *client, uint32_t at)
 {
     struct lockmgr_hold *hold = &client->holds[at];
@@ -187,7 +187,7 @@ static void think(struct coro *co, struct locks_client *client, const struct loc
     sleep_for(co, client, txn->scan ? plan->scan_ns : plan->think_ns);
 }
 
-/* DecLock's critical section: so many accesses, one behind the other. */
+/* DecLock's critical section: so many accesses, one after the other. */
 static bool use_object(struct coro *co, struct locks_client *client, const struct locks_txn *txn)
 {
     if (txn->locks[0].mode == LOCKMGR_UPDATE && !upgrade(co, client, 0)) return false;

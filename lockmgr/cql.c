@@ -126,7 +126,7 @@ static struct cql_successors behind_writer(const struct cql *cql, struct cql_suc
             break;
         }
     }
-    next.next = next.count ? CQL_NOTIFY : CQL_NOBODY;
+    next.next = next.count ? CQL_NOTIFY : CQL_NONE;
     return next;
 }
 
@@ -140,7 +140,7 @@ static struct cql_successors behind_reader(const struct cql *cql, struct cql_suc
     struct cql_entry entry;
     if (writers == 0) return next;
     if (look_up(cql, entries, next.first, &entry) == VALID) {
-        next.next = entry.exclusive ? CQL_NOTIFY : CQL_NOBODY;
+        next.next = entry.exclusive ? CQL_NOTIFY : CQL_NONE;
         next.count = 1;
         return next;
     }
@@ -169,7 +169,7 @@ struct cql_successors cql_successors(const struct cql *cql, uint64_t word, enum 
                                      const uint64_t *entries)
 {
     struct cql_header header = cql_header_of(cql, word);
-    struct cql_successors next = {.next = CQL_NOBODY, .first = header.head + 1};
+    struct cql_successors next = {.next = CQL_NONE, .first = header.head + 1};
     if (header.size <= 1) return next;
     uint32_t waiting = header.size - 1 < cql->capacity ? header.size - 1 : cql->capacity;
     next = mode == LOCKMGR_EXCLUSIVE ? behind_writer(cql, next, waiting, entries)

@@ -4,7 +4,8 @@
  *
  *     word 0       header    63 ........ qhead | qsize | wcnt | generation 8 | resetter 8 ...... 0
  *     word 1       reset     deaths that the last reset knew of (lockmgr_view); written by resetters only
- *     word 2 ...   entries   63 . unused 7 | exclusive 1 | stamp 16 | client 24 | version 16 ... 0      one for each of `capacity` slots
+ *     word 2 ...   entries   63 . unused 7 | exclusive 1 | stamp 16 | client 24 | version 16 ... 0
+ *                            one for each of `capacity` slots
  *
  *   qhead       index of the first in the queue; counts on for ever, on top, so that nothing it carries out reaches
  *               another field
@@ -88,7 +89,7 @@ enum cql_entered {
 enum cql_entered cql_entered(const struct cql *cql, uint64_t word, enum lockmgr_mode mode, struct cql_ticket *ticket);
 
 enum cql_next {
-    CQL_NOBODY,  /* there is none to notify, or others will */
+    CQL_NONE,    /* there is none to notify, or others will */
     CQL_NOTIFY,  /* those of [first, first + count) */
     CQL_REFETCH, /* entries are missing: READ them again */
     CQL_LOST     /* an entry was overwritten that was needed */

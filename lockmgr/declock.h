@@ -4,14 +4,14 @@
  * draws it.
  *
  *     slot (spin lock) ──> record: one lock that this CN has to do with; its resets
- *                            └──> seat: a place in the remote queue, and the local queue for it. `declock`: one for the CN;
- *                                 `declock-flat`: one for each client
+ *                            └──> seat: a place in the remote queue, and the local queue for it. `declock`: one for
+ *                                 the CN; `declock-flat`: one for each client
  *
  * A seat's state is about its place:
  *
- *     IDLE ──agent──> BUSY (FAA, WRITE of the entry) ──> WAITING ──grant──> HELD ──last holder──> BUSY (FAA + READ, notify) ──> IDLE
- *       ^                └─────── resetting ──────────────┴── reset signal: to IDLE                                            │
- *       └──────────────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+ *     IDLE ─agent─> BUSY: FAA, WRITE of the entry ─> WAITING ─grant─> HELD ─last holder─> BUSY: FAA + READ, notify
+ *       ^                └──────── resetting ─────────┴─ reset signal: to IDLE                             │
+ *       └──────────────────────────────────────────────────────────────────────────────────────────────────┘
  *
  * The *agent* is the hold that brings the seat to HELD; a local waiter becomes agent when there is none.
  *
@@ -43,7 +43,8 @@
 #define DECLOCK_TRIES_MAX 100 /* of an operation that was not executed */
 
 enum declock_policy {
-    DECLOCK_TS_PF, /* phase-fair: readers that wait in the CN are granted together, and have their turn after a writer */
+    /* phase-fair: readers that wait in the CN are granted together, and have their turn after a writer */
+    DECLOCK_TS_PF,
     DECLOCK_TS_TF, /* task-fair by timestamps */
     DECLOCK_REMOTE_PREFER,
     DECLOCK_LOCAL_PREFER,
@@ -212,8 +213,8 @@ bool declock_void(const struct declock_seat *seat);
 /* The BUSY seat's agent enters the queue: the seat is WAITING, HELD, or IDLE again (0: look, and try again). */
 NODISCARD int declock_place_enter(struct coro *co, struct lockmgr_hold *hold, uint64_t deadline_ns);
 /*
- * The BUSY seat's place is given up, and the next one notified; then it is IDLE. next: of the CN, for whom the same
- * operation takes a new place; then the seat is WAITING or HELD, with an agent. alone: no waiter was known.
+ * The BUSY seat's place is given up, and the next one notified; then it is IDLE. next: a waiter of the CN, for which
+ * the same operation takes a new place; then the seat is WAITING or HELD, with an agent. alone: no waiter was known.
  */
 NODISCARD int declock_place_leave(struct coro *co, struct lockmgr_client *client, struct declock_seat *seat,
                                   const struct declock_waiter *next, bool alone);

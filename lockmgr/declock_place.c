@@ -364,7 +364,7 @@ static int leave(struct coro *co, struct leaving *leaving, enum left *left)
     if (header.generation != leaving->generation) return -CELLAR_ERR_FENCED;
     if (header.resetter) return 0;
     if (leaving->next.any) enter_next(leaving);
-    struct cql_successors next = {.next = header.size <= 1 ? CQL_NOBODY : CQL_REFETCH};
+    struct cql_successors next = {.next = header.size <= 1 ? CQL_NONE : CQL_REFETCH};
     if (next.next == CQL_REFETCH && fetched) next = cql_successors(cql, leaving->old, leaving->mode, entries);
     /* The entry first: a client may look for it that must be found here. */
     if (next.next == CQL_REFETCH && leaving->entry_due) {

@@ -2,8 +2,8 @@
  * declock_reset.c - when the queue of a lock cannot go on (ring full, versions at their end, a dead node in it), a
  * client empties it:
  *
- *     leader   CAS: its name into the header ──> signals to all CNs ──> all have acknowledged ──> WRITE entries ──> CAS: header cleared,
- *              generation + 1
+ *     leader   CAS: its name into the header ──> signals to all CNs ──> all have acknowledged ──> WRITE entries
+ *              ──> CAS: header cleared, generation + 1
  *     others   a newcomer finds a resetter, has no place, polls the header; a waiter is aborted; a holder goes on
  *              until it releases, without an operation. A CN acknowledges when all that is done (INV-DECLOCK-2)
  *
@@ -130,8 +130,8 @@ void declock_reset_answer_all(struct coro *co, struct lockmgr_client *client)
 }
 
 /*
- * INV-DECLOCK-11. The tender leads what an earlier life of this CN has begun; of what this one leads already nothing is new. Without room for another record
- * nothing happens, and the waiter asks again.
+ * INV-DECLOCK-11. The tender leads what an earlier life of this CN has begun; of what this one leads already nothing
+ * is new. Without room for another record nothing happens, and the waiter asks again.
  */
 static void inherit(struct lockmgr_worker *worker, const struct lockmgr_message_wire *wire)
 {

@@ -3,7 +3,7 @@
  * counter of tickets taken and one of tickets done:
  *
  *     field, plain   [63:48] nX done   [47:32] nS done   [31:16] mX taken   [15:0] mS taken
- *     update         [59:50] nX   [49:40] nS   [39:30] nU   [29:20] mX   [19:10] mS   [9:0] mU          (the paper's section 5.2)
+ *     update         [59:50] nX   [49:40] nS   [39:30] nU   [29:20] mX   [19:10] mS   [9:0] mU   (section 5.2)
  *
  * One FAA takes a ticket and shows (tX, tS, tU) = (mX, mS, mU) before it:
  *     X: exclusive   its turn is there when nX = tX, nU = tU and nS = tS: all before it are done

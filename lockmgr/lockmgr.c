@@ -131,7 +131,7 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
                        config->cn_count, config->workers_per_cn, config->clients_per_worker, FABRIC_CNS_MAX);
     if (config->lease_ns && config->lease_ns < config->rtt_ns)
         return err_set(error, CELLAR_ERR_INVALID,
-                       "a lease of %llu ns is shorter than a round trip of %llu ns: nobody could renew it",
+                       "a lease of %llu ns is shorter than a round trip of %llu ns: no client could renew it",
                        (unsigned long long)config->lease_ns, (unsigned long long)config->rtt_ns);
     if (config->silence_ns && lockmgr_ask_again_ns(config) < config->rtt_ns)
         return err_set(error, CELLAR_ERR_INVALID,
@@ -203,7 +203,7 @@ int lockmgr_open(const struct lockmgr_config *config, struct fabric *fabric, uin
     if (code) return code;
     if (algorithm_of(config->algorithm)->wide && !fabric->wide_atomics)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
-                       "lock algorithm %s needs atomics on 16 bytes, which nobody executes on this %s fabric; "
+                       "lock algorithm %s needs atomics on 16 bytes, which no memory node of this %s fabric executes; "
                        "take another one (cellar list)",
                        config->algorithm, fabric->ops->name);
     bool serves = config->server_workers && cn == config->server_cn;

@@ -8,8 +8,8 @@
  * a *hold*.
  *
  *     client ── acquire ──> algorithm ──> fabric: atomics and READs of the lock's bytes
- *       ^                      ^  └─────> SEND to another client's worker ──> its loop ──> lockmgr_deliver ──> algorithm ──> signal
- *       └──────── granted ─────┘
+ *       ^                      ^  └─────> SEND to another client's worker ──> its loop ──> lockmgr_deliver
+ *       └──────── granted ─────┘                                               ──> algorithm ──> signal
  *
  * Invariants, whatever the algorithm:
  *   INV-LOCKMGR-1  never an exclusive holder beside another holder, unless a holder's lease ran out by every

@@ -2,10 +2,11 @@
  * lockmgr_halt.c - all locks of all compute nodes end together, and begin anew: no lock manager may remember anything
  * of the old ones, nor be told of them.
  *
- *     era of the lock manager    2n ── halt ──> 2n + 1 ── resume ──> 2n + 2          even: locks are granted; odd: all stands still
- *     era of a worker            2n ── rest ──> 2n + 1 ── begin ───> 2n + 2          it follows, in its own thread, one step at a time
+ *     era of the lock manager   2n ── halt ──> 2n + 1 ── resume ──> 2n + 2   even: locks are granted; odd: none
+ *     era of a worker           2n ── rest ──> 2n + 1 ── begin ───> 2n + 2   it follows, in its own thread
  *
- *     halt:    no operation is posted, no message heeded, all waits are over ──> calls end ──> no letter is under way ──> all is forgotten: it rests
+ *     halt:    no operation is posted, no message heeded, all waits are over ──> calls end ──> no letter is under way
+ *              ──> all is forgotten: it rests
  *     resume:  (all have rested, all locks are zero) ──> a worker's inbox is emptied of what is older ──> it begins
  *
  * A worker takes part where its era is the lock manager's, and even. The lock manager rests when all its workers are

@@ -288,7 +288,7 @@ static int check(const struct lockmgr_config *config, struct cellar_error *error
 
 const struct lockmgr_algorithm lockmgr_algorithm_netchain = {
     .name = "netchain",
-    .about = "a register in a chain of programmable switches; who does not get it tries again (NetChain)",
+    .about = "a register in a chain of programmable switches; a client that does not get it tries again (NetChain)",
     .promises = LOCKMGR_TIMEOUTS | LOCKMGR_RECOVERS,
     .lock_bytes = lock_bytes,
     .acquire = acquire,

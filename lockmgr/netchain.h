@@ -65,7 +65,8 @@ enum netchain_kind {
     NETCHAIN_WHICH,  /* a worker asks for */
     NETCHAIN_VIEW,   /* ... this */
     NETCHAIN_REPORT, /* the controller asks for the first hold after (words[1] client, lock): */
-    NETCHAIN_HOLD, /* ... words[1] client, words[2] holder, of that lock; words[3], words[4]: client and lock of the question */
+    /* ... words[1] client, words[2] holder, of that lock; words[3], words[4]: client and lock of the question */
+    NETCHAIN_HOLD,
     NETCHAIN_END,  /* ... there is none after words[3], words[4] */
     NETCHAIN_QUERY /* does that worker still know of holder words[1]? else it takes it back */
 };

@@ -2,15 +2,16 @@
  * netlock.h - what the files of NetLock share: packets as messages, options, the lock server's state. docs/locks.md
  * draws the whole.
  *
- *     client ── ACQUIRE ──> switch ── not in its table, or overflowed ──> lock server        netlock.c, netlock_node.c, netlock_server.c
+ *     netlock.c             netlock_node.c                                netlock_server.c
+ *     client ── ACQUIRE ──> switch ── not in its table, or overflowed ──> lock server
  *       ^                     │  <──────────── PUSH (q2 -> q1) ───────────────┘ │
  *       └────── GRANT ────────┴─────────────────────────── GRANT ───────────────┘
  * A lock is granted by exactly one of the switch and the server's worker that looks after it, which hands it over and
  * gets it back:
  *
- *     OWNED ─ PREPARE ─> PAUSING ─ PREPARED ─> DRAINING ─ no holder: INSTALL ────> INSTALLING ─ INSTALLED ─> AWAY
- *       ^                                                                                                     │ its slots are for others
- *       └────────────────── REMOVED: no holder and no waiter ──── CLOSING <── CLOSE ─ SETTLING <──────────────┘
+ *     OWNED ─ PREPARE ─> PAUSING ─ PREPARED ─> DRAINING ─ no holder: INSTALL ─> INSTALLING ─ INSTALLED ─> AWAY
+ *       ^                                                                       its slots are for others ─┤
+ *       └──────────────── REMOVED: no holder and no waiter ──── CLOSING <── CLOSE ─ SETTLING <────────────┘
  *
  * INV-NETLOCK-6  the server grants in OWNED and PAUSING only, the switch from INSTALL to REMOVED only
  * INV-NETLOCK-7  a switch that has lost its registers grants nothing of its last life: the server takes all locks

@@ -87,8 +87,8 @@ static void pass_over_tail(struct lockmgr_worker *worker, struct netlock_lock *l
     struct netlock_queue *queue = &lock->over[priority];
     uint64_t sent = lock->sent[priority];
     if ((queue->last ? queue->last->seq : lock->returned[priority]) >= sent) return;
-    struct netlock_packet nobody = {.priority = (uint8_t)priority};
-    struct netlock_request *request = netlock_request_new(worker, &nobody);
+    struct netlock_packet placeholder = {.priority = (uint8_t)priority};
+    struct netlock_request *request = netlock_request_new(worker, &placeholder);
     request->seq = sent;
     insert(queue, request);
 }

@@ -322,14 +322,14 @@ static uint32_t most_urgent(const struct pass *pass, uint32_t end)
     return found;
 }
 
-/* Looks at slot `at`, the first of that queue; nobody_holds: then it is to be granted. */
-static void slot_judge(struct pass *pass, uint32_t priority, uint64_t at, bool nobody_holds)
+/* Looks at slot `at`, the first of that queue; unheld: then it is to be granted. */
+static void slot_judge(struct pass *pass, uint32_t priority, uint64_t at, bool unheld)
 {
     uint64_t what = *touch(pass, NETLOCK_WHAT, 0, netlock_lower(at)), state = what & NETLOCK_STATE;
     bool exclusive = what & NETLOCK_EXCLUSIVE;
     struct netlock_packet *next = NULL;
     if (state == NETLOCK_DONE) next = emit_again(pass, NETLOCK_RETIRE, priority, NETLOCK_POP);
-    if (state == NETLOCK_WAITS && nobody_holds) next = emit_again(pass, NETLOCK_TAKE, priority, 0);
+    if (state == NETLOCK_WAITS && unheld) next = emit_again(pass, NETLOCK_TAKE, priority, 0);
     if (!next) return;
     next->seq = at;
     next->mode = exclusive ? LOCKMGR_EXCLUSIVE : LOCKMGR_SHARED;
@@ -357,12 +357,12 @@ static void retire(struct pass *pass)
     *exclusives -= pops && exclusive;
     uint64_t *holders = touch_own(pass, NETLOCK_HOLDERS, 0);
     if (packet->tag & NETLOCK_LEAVE) *holders = exclusive ? 0 : *holders - 1;
-    bool nobody_holds = *holders == 0;
+    bool unheld = *holders == 0;
     if (telling) tell_room(pass, i, returned, *touch_own(pass, NETLOCK_SENT, i));
-    if (PLANT(netlock_last_reader_missed) && !exclusive) nobody_holds = false;
+    if (PLANT(netlock_last_reader_missed) && !exclusive) unheld = false;
     uint32_t best = most_urgent(pass, priorities);
-    if (!nobody_holds) best = pops && used(*room) ? i : priorities;
-    if (best < priorities) slot_judge(pass, best, pass->head[best], nobody_holds);
+    if (!unheld) best = pops && used(*room) ? i : priorities;
+    if (best < priorities) slot_judge(pass, best, pass->head[best], unheld);
 }
 
 /* A shared holder was counted that is none. */

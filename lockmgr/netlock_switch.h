@@ -3,12 +3,12 @@
  * its paper). No fabric: a node of one runs it (netlock_node.c), and test/unit/test_netlock_switch.c holds it to a
  * plain queue.
  *
- *     packet ──> match lock ──> bounds ──> head ──> room ──> exclusives ──> holders ──> tail ──> slot ──> grant, forward, room
- *                   ^                                                                             │
- *                   └───────────────────────────── recirculated: one more pass ───────────────────┘
+ *     packet ─> match lock ─> bounds ─> head ─> room ─> exclusives ─> holders ─> tail ─> slot ─> grant, forward, room
+ *                  ^                                                                      │
+ *                  └───────────────────────── recirculated: one more pass ────────────────┘
  *
- * In one pass a packet touches each array once at most, in the order of the stages, and at one index: who owns the
- * registers refuses all else (fabric_switch.h). Between two passes of one packet others go through. All slots are one
+ * In one pass a packet touches each array once at most, in the order of the stages, and at one index: the
+ * registers refuse all else (fabric_switch.h). Between two passes of one packet others go through. All slots are one
  * array; each lock owns a region of it for each priority, used as a ring:
  *
  *     slots   ... | left  done  head>held  held  waits  <tail  free  right | ...         q1; q2 is at the lock server

@@ -2,7 +2,7 @@
  * rpc.h - locks kept by a server: a queue for each lock in its memory, messages to and from it (DSLR's baseline
  * "Traditional"; with the policy `try` ShiftLock's "RPC").
  *
- *     client ── ACQUIRE ──> server: grant, queue or refuse ── GRANT | REFUSED ──> client ── RELEASE ──> server: the next ones
+ *     client ── ACQUIRE ──> server: grant, queue or refuse ── GRANT | REFUSED ──> client ── RELEASE ──> server: next
  *
  * A request is named by its client and a ticket, which counts that client's calls: messages may come late and twice.
  * What a worker sends arrives in order (fabric.h, rule 1), so nothing asks for a lock after its own RELEASE; a

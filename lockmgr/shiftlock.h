@@ -50,7 +50,11 @@ enum shiftlock_kind {
     SHIFTLOCK_HANDOVER,  /* the lock is yours */
     SHIFTLOCK_DRAIN,     /* the lock is yours once so many readers have released it */
     SHIFTLOCK_RECOVER,   /* to the server: nothing moves */
-    SHIFTLOCK_FREEZE, /* from the server: no client of yours takes this lock any more, in eras up to that one; tell me when none holds it */
+    /*
+     * from the server: no client of yours takes this lock any more, in eras up to that one; tell me when none holds
+     * it
+     */
+    SHIFTLOCK_FREEZE,
     SHIFTLOCK_FROZEN, /* to the server: so it is */
     SHIFTLOCK_THAW,   /* from the server: that is the era now, begin again */
 };

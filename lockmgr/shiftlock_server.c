@@ -2,7 +2,7 @@
  * shiftlock_server.c - ShiftLock's server: resets a lock that stands still (section 3.6), once for each era, after
  * every living worker has let go of it (shiftlock_recovery.c says why).
  *
- *     waiter ── RECOVER: nothing moves ──> server ── FREEZE ──> every worker ── FROZEN: none of mine holds it ──> server
+ *     waiter ── RECOVER: nothing moves ──> server ── FREEZE ──> every worker ── FROZEN: no holder here ──> server
  *     server: CAS of the whole entry to { era + 1, none } ── THAW ──> every worker: begin again
  *
  * A request of an era that is over, or that has seen other words than are there now, is void: another client has

@@ -189,7 +189,7 @@ static void on_verbs_status(void *arg, const struct fabric_verbs_memnode_status 
     metrics_set(memnode->metrics, METRICS_UPTIME_S, (memnode->watch->now_ns() - memnode->start_ns) / 1000000000);
 }
 
-/* A daemon's journal shows who came and went, too. */
+/* A daemon's journal shows which compute nodes came and went, too. */
 static void log_line(void *arg, enum cellar_log_level level, const char *text)
 {
     const struct memnode *memnode = arg;

@@ -40,7 +40,7 @@ static const struct option_def defs[] = {
     {.group = "By whom",
      .name = "cn",
      .argument = "I",
-     .help = "a compute node's index that nobody uses: this command attaches as that one",
+     .help = "a compute node's index that is not in use: this command attaches as that one",
      .kind = OPTION_COUNT,
      .offset = AT(cn),
      .min = 0,
@@ -76,7 +76,7 @@ static int parse(int count, char *const *arguments, struct replace *replace, str
     if (!options_given(&options, given, "mn"))
         return err_set(error, CELLAR_ERR_INVALID, "name the memory node that was lost: --mn I");
     if (!options_given(&options, given, "cn"))
-        return err_set(error, CELLAR_ERR_INVALID, "name a compute node's index that nobody uses: --cn I");
+        return err_set(error, CELLAR_ERR_INVALID, "name a compute node's index that is not in use: --cn I");
     for (const char *p = replace->memnodes; *p; p++) paths += *p == ',';
     if (replace->mn >= paths)
         return err_set(error, CELLAR_ERR_INVALID, "memory node %u is unknown: --memnodes names %u, numbered from 0",

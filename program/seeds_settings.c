@@ -284,7 +284,7 @@ static uint32_t fixed_by(const struct seeds_settings *settings, uint64_t given)
     return fixed;
 }
 
-/* Files are opened when all is over: whoever misspelt a name should not have to wait for that. */
+/* Files are opened when all is over: a user who misspelt a name should not have to wait for that. */
 static int files_check(const struct seeds_settings *settings, struct cellar_error *error)
 {
     const char *const paths[] = {settings->json, settings->trace_hashes};

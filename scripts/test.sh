@@ -31,7 +31,7 @@ all) ;;
     ;;
 esac
 
-# Without these, verbs.guest is skipped: there may be no network here, or nobody who may install.
+# Without these, verbs.guest is skipped: there may be no network here, or no right to install.
 bash scripts/install-deps.sh guest || echo "no packages for guests: verbs.guest will be skipped"
 bash scripts/install-deps.sh browser || echo "no browser: cli.exp_page will be skipped"
 

@@ -42,7 +42,7 @@ struct cells_txn {
     struct cells_access accesses[SIM_ACCESSES_MAX];
     uint32_t count;
     bool user_abort;
-    bool writes_last; /* all of them behind the last block, whichever block has fetched the record */
+    bool writes_last; /* all of them after the last block, whichever block has fetched the record */
 };
 
 struct cells_table {
@@ -164,7 +164,7 @@ static int take_reads(struct cellar_txn *txn, struct cells_call *call, uint32_t 
         call->digest = mix(call->digest, id);
         if (!value_sound(value, table->columns[cell].bytes, access->table, access->key, cell))
             snprintf(call->complaint, sizeof call->complaint,
-                     "table %s, key %u, cell %u: a value that nobody wrote so, beginning with %#llx", table->name,
+                     "table %s, key %u, cell %u: a value that no client wrote so, beginning with %#llx", table->name,
                      access->key, cell, (unsigned long long)id);
     }
     return 0;
@@ -496,7 +496,7 @@ static int scan_row(void *arg, uint64_t key, const void *row)
         if (value_sound((const uint8_t *)row + table->columns[cell].offset, table->columns[cell].bytes, cells->scanning,
                         number, cell))
             continue;
-        sim_load_complain(&cells->load, "table %s, key %u, cell %u is left with a value that nobody wrote so",
+        sim_load_complain(&cells->load, "table %s, key %u, cell %u is left with a value that no client wrote so",
                           table->name, number, cell);
         return -CELLAR_ERR_CORRUPT;
     }

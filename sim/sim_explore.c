@@ -17,7 +17,7 @@ struct choice {
 struct sim_explore {
     struct choice *path; /* [0, fixed): to be replayed; [fixed, depth): found by this run */
     uint64_t fixed, depth, capacity;
-    /* NULL: candidate 0 behind the prefix; else at random, every `stride`-th choice or so is a preemption */
+    /* NULL: candidate 0 after the prefix; else at random, every `stride`-th choice or so is a preemption */
     struct prng *prng;
     uint64_t stride;
     uint32_t preemptions_left;

@@ -1,12 +1,12 @@
 /*
  * sim_failover.h - what a simulated world does about lost memory nodes: agents of the compute nodes find out and let
- * backups take over (agent.h); after a while somebody brings a fresh node, and a client asks for it to be filled.
+ * backups take over (agent.h); after a while an operator brings a fresh node, and a client asks for it to be filled.
  */
 #pragma once
 
 #include "sim_state.h"
 
-/* Is that memory node lost, and nobody has taken over? */
+/* Is that memory node lost, and no backup has taken over? */
 bool sim_failover_missing(const struct sim_state *state, uint32_t mn);
 /* Before a client's transaction: brings a fresh node when it is time, and asks for it to be filled. */
 void sim_failover_step(struct sim_state *state, struct coordinator *coordinator);

@@ -3,12 +3,13 @@
  *
  * The rule about losses, in one place. A crashed or fenced compute node, and one that stopped of itself because it
  * cannot know what became of its log, is recovered by one that is there (sim_recover.h); what it was told last is
- * void, and its transactions had their effect or not. Nobody can recover it when none is left, or when a memory node
+ * void, and its transactions had their effect or not. It cannot be recovered when none is left, or when a memory node
  * is lost, which takes its part of the pool with it. So:
  *
- *     nobody lost, or all recovered
- *                          every call of who is there ends with a conclusion once all is healed (progress); the history must explain the
- *                          pool exactly; audit and logs must hold, and the workload's own check where every client was told the truth
+ *     none lost, or all recovered
+ *                          every call of a node that is there ends with a conclusion once all is healed (progress);
+ *                          the history must explain the pool exactly; audit and logs must hold, and the workload's
+ *                          own check where every client was told the truth
  *     a compute node left  calls of the others end, by their deadline if they wait for a lock that it left; no other
  *                          locks may be left (sim_judge_locks.h); the history must be serializable as far as it is
  *                          known; in mode crest the pool may lack any of its commits, which are in its log alone; in
@@ -142,7 +143,7 @@ void sim_judge_call(struct sim_state *state, uint32_t txn, uint32_t cn, int code
     sim_judge_complain(state->report, slow ? "progress" : "outcome",
                        "transaction %u on compute node %u ended after %u attempts with: %s%s", txn, cn, attempts,
                        cellar_error_text(code),
-                       slow ? "; but all faults had ended, and nobody was lost whom it could have waited for"
+                       slow ? "; but all faults had ended, and no node was lost that it could have waited for"
                             : ", which no transaction here may");
 }
 
@@ -222,7 +223,7 @@ static uint32_t survivor_of(const struct sim_state *state)
     return cn;
 }
 
-/* By a compute node that is still there; without one nobody can read the logs. */
+/* By a compute node that is still there; without one the logs cannot be read. */
 static int judge_logs(struct sim_state *state)
 {
     const struct sim_plan *plan = state->plan;
@@ -239,8 +240,8 @@ static int judge_logs(struct sim_state *state)
 /* ---- at rest: compute nodes, and the pool ---- */
 
 /*
- * A record that nobody uses is in no cache (INV-LOCAL-5): whoever has ended, with whatever outcome, has left all that
- * it used.
+ * A record that no transaction uses is in no cache (INV-LOCAL-5): one that has ended, with whatever outcome, has left
+ * all that it used.
  */
 void sim_judge_caches(struct sim_state *state)
 {

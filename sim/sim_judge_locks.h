@@ -2,8 +2,8 @@
  * sim_judge_locks.h - whose locks are left when all is at rest, where some compute nodes are lost.
  *
  * A lost node's locks stay until it is recovered, and calls of the others that want one end by their deadline: that
- * is excused. But a node that is there leaves none behind; and where no lock of a lost node stands, nobody had a
- * reason to wait.
+ * is excused. But a node that is there leaves none; and where no lock of a lost node stands, no call had a reason to
+ * wait.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ struct sim_load_ops {
     /* Runs one transaction; returns its code. */
     int (*next)(struct sim_load *load, struct cellar_session *session, uint32_t index,
                 const struct cellar_call_options *options, struct cellar_result *result);
-    /* By one session, at rest, with nobody lost: 0, or CORRUPT with a verdict in words. */
+    /* By one session, at rest, with no node lost: 0, or CORRUPT with a verdict in words. */
     int (*check)(struct sim_load *load, struct cellar_session *session, char verdict[SIM_LOAD_VERDICT_BYTES]);
     void (*close)(struct sim_load *load);
 };

@@ -25,7 +25,7 @@ static const struct history_final *final_of(const struct history *history, const
     return NULL;
 }
 
-/* Did somebody else write that version, too, or mean to? */
+/* Did another transaction write that version, too, or mean to? */
 static bool ambiguous(const struct history *history, const struct history_txn *txn, const struct history_access *write)
 {
     for (uint64_t i = 0; i < history->txn_count; i++) {

@@ -82,7 +82,7 @@ static uint32_t nodes_nameable(uint32_t cells)
     return (1u << bits) - 1;
 }
 
-/* Sizes of the workload; the records of cells are so few that everybody meets everybody. */
+/* Sizes of the workload; the records of cells are so few that all clients meet. */
 static void draw_load(struct sim_plan *plan, struct prng *prng)
 {
     static const uint32_t keys[] = {1, 2, 3, 4, 6, 8, 12, 20, 40}, hot_keys[] = {1, 2, 2, 3, 4, 6, 12, 40};
@@ -172,7 +172,7 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
 
 /* ---- faults ---- */
 
-/* Those after which somebody is missing for good. */
+/* Those after which a node is missing for good. */
 static bool loses_node(enum fabric_sim_fault_kind kind)
 {
     return kind == FABRIC_SIM_FAULT_cn_crash || kind == FABRIC_SIM_FAULT_cn_suspect ||
@@ -180,8 +180,8 @@ static bool loses_node(enum fabric_sim_fault_kind kind)
 }
 
 /*
- * Half of the kinds, each at a rate of its own; in half of the runs nobody is lost, and so nothing is hidden from the
- * checkers.
+ * Half of the kinds, each at a rate of its own; in half of the runs no node is lost, and so nothing is hidden from
+ * the checkers.
  */
 static void draw_faults(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
@@ -226,7 +226,7 @@ static void draw_upserts(struct sim_plan *plan, uint64_t seed)
     plan->upserts = prng_below(&prng, 2);
 }
 
-/* Half of the runs. Under `pct` time means too little: whoever is not chosen for long would be suspected by all. */
+/* Half of the runs. Under `pct` time means too little: a node that is not chosen for long would be suspected by all. */
 static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
     static const uint32_t leases_us[] = {100, 500, 2000, 2000, 10000};
@@ -251,9 +251,10 @@ static bool clocks_trusted(const struct sim_plan *plan) { return strcmp(plan->lo
 
 /*
  * Mode 2pl: what can be survived depends on the lock. All locks of a memory node are lost with it, which only its
- * backups are told of. Whoever cannot tell whether he holds a lock stops, and leaves it locked: of a lock that does
- * not survive its holder nobody may lose a reply, or be suspected. DecLock's waiters reset a dead one's lock, and
- * wait until he is recovered: by leases, since clients who are told of a loss recover between their transactions.
+ * backups are told of. A holder that cannot tell whether it holds a lock stops, and leaves it locked: where a lock
+ * does not survive its holder no client may lose a reply, or be suspected. DecLock's waiters reset a dead holder's
+ * lock, and wait until that is recovered: by leases, since clients that are told of a loss recover between their
+ * transactions.
  */
 static bool outlived(const struct sim_plan *plan, uint32_t kind)
 {
@@ -281,8 +282,8 @@ static void draw_lock(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
         if (!(fixed & SIM_FIXED_FAULTS) && !outlived(plan, kind)) plan->faults.rate[kind] = 0;
     if (!(fixed & SIM_FIXED_LEASE) && !twopl_recovers(plan->lock)) plan->lease_ns = 0;
     /*
-     * By priorities a crowd that polls goes before who holds, for up to a millisecond at each of his steps: then no
-     * call ends in time, which tells nothing.
+     * By priorities a crowd that polls goes before the holder, for up to a millisecond at each of its steps: then
+     * no call ends in time, which tells nothing.
      */
     bool polls = strcmp(plan->lock, "dslr") == 0 || strcmp(plan->lock, "shiftlock") == 0;
     if (!(fixed & SIM_FIXED_SCHEDULE) && polls && plan->schedule == SIM_SCHEDULE_PCT)

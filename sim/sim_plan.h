@@ -2,7 +2,8 @@
  * sim_plan.h - one simulated run as data: cluster, workload, schedule and faults, all drawn from a seed, none of them
  * hidden.
  *
- *     seed + what the user fixed -> plan -> sim_run -> verdict -> (failed) sim_shrink -> smaller plan -> one line that replays it
+ *     seed + what the user fixed -> plan -> sim_run -> verdict -> (failed) sim_shrink -> smaller plan
+ *         -> one line that replays it
  *
  * Swarm testing: each seed draws which faults are on and how often, the shape of the cluster, skew, sizes, the
  * schedule; so that runs differ in kind and not just in luck. What the user names on the command line is fixed and
@@ -41,8 +42,8 @@ struct sim_plan {
     const char *lock; /* mode 2pl: the lock algorithm of records */
     /* the cluster */
     uint32_t cns, mns, threads, coros, replicas;
-    uint64_t pool_bytes,
-        log_bytes; /* a memory node's; a coordinator's. Small ones are drawn too: FULL must be an outcome, not a crash */
+    /* a memory node's; a coordinator's. Small ones are drawn too: FULL must be an outcome, not a crash */
+    uint64_t pool_bytes, log_bytes;
     const struct fabric_sim_profile *profile;
     bool torn, words; /* words: the fabric is not line-atomic */
     enum sim_schedule schedule;
@@ -50,7 +51,7 @@ struct sim_plan {
     /* another draw of times, ties and priorities, the transactions staying what they are (shrinking); 0: the seed's */
     uint32_t roll;
     bool en_small;     /* epoch numbers of 4 bits (test builds only) */
-    uint64_t lease_ns; /* compute nodes watch each other by leases; 0: they do not, and are told who is lost */
+    uint64_t lease_ns; /* compute nodes watch each other by leases; 0: they do not, and are told which is lost */
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
     uint32_t keys, tables, cells,
@@ -60,8 +61,8 @@ struct sim_plan {
     bool upserts;          /* workload cells: some of what inserts a key if absent updates it if present */
     /* faults */
     struct fabric_sim_faults faults;
-    bool refill;            /* somebody brings a fresh memory node for a lost one, */
-    uint64_t refill_ns;     /* so long after he has noticed */
+    bool refill;            /* an operator brings a fresh memory node for a lost one, */
+    uint64_t refill_ns;     /* so long after noticing */
     bool heal;              /* a healing phase follows, which requires progress */
     enum sim_reopen reopen; /* before it */
     uint32_t reopen_txn;    /* crashed: when the first client comes to its transaction of that index */

@@ -98,7 +98,7 @@ static uint32_t keys_inserted(const struct sim_scenario *scenario)
     return keys;
 }
 
-/* Absent is a key that somebody inserts, or that nobody does more than look for. */
+/* Absent is a key that a transaction inserts, or that none does more than look for. */
 static uint32_t loaded_for(const struct sim_scenario *scenario, enum start start)
 {
     uint32_t loaded = start == START_PRESENT ? (1u << SIM_SCENARIO_KEYS) - 1 : ~keys_inserted(scenario);

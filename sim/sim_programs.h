@@ -11,7 +11,7 @@
  *
  * and three of them in a ring of three cells or records (the second item of each is the first one of the next), or on
  * one item. Left out is what would be the same again: records have no presence per cell, and a bucket matters only to
- * who asks for presence.
+ * programs that ask for presence.
  */
 #pragma once
 

@@ -17,7 +17,7 @@ bool sim_recover_due(const struct sim_state *state)
     return any;
 }
 
-/* Somebody who is there is at it. */
+/* A node that is there is at it. */
 static bool taken(const struct sim_state *state, uint32_t cn)
 {
     uint32_t by = state->recoverers[cn];
@@ -43,7 +43,7 @@ void sim_recover_judge_stop(struct sim_state *state)
 }
 
 /*
- * With leases the time runs until somebody wanted what the lost one had locked, too, which may be never: there stops
+ * With leases the time runs until a client wanted what the lost one had locked, too, which may be never: there stops
  * are judged.
  */
 static void note(struct sim_state *state, uint32_t cn, uint64_t lost_ns, uint64_t now_ns)
@@ -76,7 +76,7 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
     int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
     /*
-     * Its own node is lost, somebody else is quicker, or a memory node does not answer: then it waits for another
+     * Its own node is lost, another one is quicker, or a memory node does not answer: then it waits for another
      * one.
      */
     if (code == 0 || code == -CELLAR_ERR_FENCED || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_UNREACHABLE)
@@ -88,7 +88,7 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
 
 void sim_recover_lost(struct sim_state *state, struct coro *co, struct coordinator *coordinator)
 {
-    /* Who recovers must read all logs and write all replicas: with a memory node lost he waits for its failover. */
+    /* A recoverer must read all logs and write all replicas: with a memory node lost it waits for its failover. */
     if (sim_judge_mn_lost(state)) return;
     for (uint32_t cn = 0; cn < state->plan->cns; cn++)
         if (cn != coordinator->worker->cn && due(state, cn) && !taken(state, cn))

@@ -2,7 +2,8 @@
  * sim_reopen.h - between the phases of a run its pool is closed, or left by all compute nodes at once, and opened
  * again: what the next phase, and the judge, meet is what an opening made of it.
  *
- *     clients end -> (closed) close, and seal  -> open: compare, count up the incarnation, find the space -> clients go on -> judge
+ *     clients end -> (closed) close, and seal  -> open: compare, count up the incarnation, find the space
+ *                                              -> clients go on -> judge
  *     clients run -> (crashed) all compute nodes crash -> open: examine, recover
  *
  * The history goes on over it: what was committed before is there after.

@@ -16,18 +16,18 @@
 #include <string.h>
 
 /*
- * Virtual time that a call may take. While there are faults a call that meets a lock of somebody who stands still
- * should give up soon; once all is healed it has as long as nobody but a livelock would need. Where somebody is lost
- * for good his locks stay, and whoever wants one tries in vain until his deadline: a thousand round trips are enough
- * to tell him from those who get on (sim_judge.c asks whose locks they are).
+ * Virtual time that a call may take. While there are faults a call that meets a lock of a node that stands still
+ * should give up soon; once all is healed it has as long as only a livelock would need. Where a compute node is lost
+ * for good its locks stay, and a call that wants one tries in vain until its deadline: a thousand round trips are
+ * enough to tell it from those that get on (sim_judge.c asks whose locks they are).
  */
 #define CALL_NS 5000000
 #define HEALED_CALL_NS 5000000000
 #define BEREFT_CALL_NS 20000000
 #define STEPS_MAX 60000000 /* of one phase */
 /*
- * Where words may be torn each word of a READ is a step, not each line: who reads logs through a long partition takes
- * so many more.
+ * Where words may be torn each word of a READ is a step, not each line: a recoverer that reads logs through a long
+ * partition takes so many more.
  */
 #define STEPS_WORDS 8
 #define TXNS_RECORDED_MAX (1ull << 32)
@@ -66,7 +66,8 @@ static uint64_t backoff_cap_ns(const struct sim_plan *plan)
 }
 
 /*
- * Its list of this phase, one after the other; less what was left out. Whoever learns that his node is lost gives up.
+ * Its list of this phase, one after the other; less what was left out. A client that learns that its node is lost
+ * gives up.
  */
 static int run_client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
@@ -128,7 +129,7 @@ static int run_phase(struct sim_state *state, db_fn client)
         free(requests);
         return 0;
     }
-    state->hung = true; /* the requests too stay with whoever hangs */
+    state->hung = true; /* the requests too stay with the clients that hang */
     sim_judge_hang(state, pending);
     return 0;
 }
@@ -241,7 +242,7 @@ static int fill(struct sim_state *state)
     return code ? code : record(state);
 }
 
-/* Until nobody is left who could be recovered: a recoverer may itself have stopped meanwhile. */
+/* Until no node is left that can be recovered: a recoverer may itself have stopped meanwhile. */
 static int recover_phase(struct sim_state *state)
 {
     int code = 0;
@@ -292,7 +293,7 @@ static void read_counts(struct sim_state *state)
     state->report->virtual_ns = fabric_sim_now_ns(state->fabric);
 }
 
-/* Whoever hangs keeps what he uses; only the fabric can go, and with it the workers. */
+/* A client that hangs keeps what it uses; only the fabric can go, and with it the workers. */
 static void close_all(struct sim_state *state)
 {
     if (!state->hung) {

@@ -1,8 +1,9 @@
 /*
  * sim_run.h - runs one plan in a simulated cluster of its own, and judges it.
  *
- *     load -> arm faults -> clients run, and recover who is lost -> heal -> recover -> (reopen) -> clients must make progress -> close clients
- *          -> history (serializable, strictly), final = replay, pool audit (tags, EN, index, replicas), logs, the workload's own invariants
+ *     load -> arm faults -> clients run, and recover lost nodes -> heal -> recover -> (reopen)
+ *          -> clients must make progress -> close clients -> history (serializable, strictly), final = replay,
+ *             pool audit (tags, EN, index, replicas), logs, the workload's own invariants
  */
 #pragma once
 
@@ -25,7 +26,7 @@ struct sim_report {
     uint32_t failovers;   /* of memory nodes, */
     uint32_t replaced;    /* and fresh ones brought */
     uint32_t reopened;    /* pools closed, or left, and opened again */
-    uint64_t halt_ns;     /* the longest time, virtual, that everybody stood still for one of these */
+    uint64_t halt_ns;     /* the longest time, virtual, that all stood still for one of these */
     uint64_t recovery_ns; /* the longest time, virtual, from a loss to the end of its recovery */
     uint64_t stop_ns;     /* the longest time, virtual, that a client of a survivor had no conclusion after a loss */
     uint32_t suspected;   /* compute nodes declared dead that no fault had touched */

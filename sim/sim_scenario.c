@@ -37,7 +37,7 @@ struct lab {
     uint32_t client_count, txn_count;
     uint32_t clients_left, others_left; /* others: not of the crowd */
     bool recovered[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES];
-    bool recovering[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES]; /* that one recovers somebody */
+    bool recovering[SIM_SCENARIO_CLIENTS + SIM_SCENARIO_SPARES]; /* that one recovers another */
     struct fabric *fabric;
     struct cellar *db;
     const struct cellar_table *table;
@@ -227,7 +227,7 @@ static bool is_lost(const struct lab *lab, uint32_t cn)
     return fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX || atomic_load(&lab->db->nodes[cn].gate.failed);
 }
 
-/* Who recovers somebody may still die of it: at the last operations, when the dead one is free already. */
+/* A recoverer may still die of its work: at the last operations, when the dead one is free already. */
 static bool any_unrecovered(const struct lab *lab)
 {
     for (uint32_t cn = 0; cn < lab->db->config.cns; cn++)
@@ -337,13 +337,13 @@ static void refill(struct lab *lab, struct coro *co, struct coordinator *coordin
         if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node)
             fabric_sim_mn_replace(lab->fabric, node);
         else
-            halt_suspect(halt, node); /* perhaps nobody has gone there since */
+            halt_suspect(halt, node); /* perhaps no transaction has gone there since */
     } else if (halt->now.state != CONFIGURATION_STEADY) {
         lab->report->refilled += db_replace(co, coordinator, (uint32_t)halt->now.away, &error) == 0;
     }
 }
 
-/* Looks after the others until all clients have ended and nobody is left to be recovered. */
+/* Looks after the others until all clients have ended and none is left to be recovered. */
 static int run_spare(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct lab *lab = arg;
@@ -479,7 +479,7 @@ static int ask_fates(struct coro *co, struct coordinator *coordinator, void *arg
         int code = db_outcome(co, coordinator, outcome->name, &outcome->fate, &lab->error);
         if (code) return code;
         if (outcome->fate == CELLAR_FATE_UNKNOWN)
-            return err_set(&lab->error, CELLAR_ERR_CORRUPT, "nobody knows what became of transaction %u", txn);
+            return err_set(&lab->error, CELLAR_ERR_CORRUPT, "the outcome of transaction %u is unknown", txn);
     }
     return 0;
 }
@@ -539,7 +539,7 @@ static const char *judge(struct lab *lab)
     lab->report->stopped = any_unrecovered(lab);
     if (lab->report->verdict[0]) return lab->report->verdict;
     if (lab->report->stopped && !lab->options->spares) return NULL;
-    if (lab->report->stopped) return fail(lab, "nobody is left to recover the others");
+    if (lab->report->stopped) return fail(lab, "no compute node is left to recover the others");
     for (uint32_t txn = 0; txn < lab->txn_count; txn++) {
         if (lab->report->outcomes[txn].code == -CELLAR_ERR_DEADLINE)
             return fail(lab, "transaction %u tries for ever", txn);

@@ -63,7 +63,7 @@ struct sim_scenario_options {
     bool ends_only;      /* the faults are past mending without recovery: judge only that all calls end */
     bool warm;           /* each client has read all loaded records before: addresses are known */
     bool history;        /* a second judge: what the engine did is recorded, and history_check.h must say the same */
-    uint32_t spares;     /* further compute nodes, without clients, that recover whoever is lost; 0: nobody does */
+    uint32_t spares;     /* further compute nodes, without clients, that recover the lost ones; 0: none does */
     bool refill;         /* with spares and backups: the first spare one replaces whichever memory node is lost */
     uint64_t suspect_ns; /* then the first spare one takes node 0 for dead, and recovers it; 0: never */
     bool crowd;          /* clients of node 0 repeat their transactions until all others have ended; with ends_only */
@@ -92,7 +92,7 @@ struct sim_scenario_report {
     uint64_t ops;              /* that faults were asked for */
     uint64_t elapsed_ns;
     uint32_t refilled;    /* memory nodes that were replaced */
-    uint64_t halt_ns;     /* the longest time that everybody stood still for one */
+    uint64_t halt_ns;     /* the longest time that all stood still for one */
     uint32_t recovered;   /* compute nodes that were lost, and recovered */
     uint64_t recovery_ns; /* from the first loss to the end of the last recovery */
     bool stopped;      /* a compute node gave up, and only recovery can tell what is in the pool: nothing was judged */

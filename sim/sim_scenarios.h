@@ -16,8 +16,8 @@ struct sim_scenarios_variant {
 };
 extern const struct sim_scenarios_variant sim_scenarios_variants[];
 extern const uint32_t sim_scenarios_variant_count, sim_scenarios_variants_quick;
-extern const uint32_t
-    sim_scenarios_rivals; /* of the variants, the last ones: of modes that stand beside the engine's own (docs/rivals.md) */
+/* of the variants, the last ones: of modes that stand beside the engine's own (docs/rivals.md) */
+extern const uint32_t sim_scenarios_rivals;
 /* The same in mode crest; for tests in which compute nodes die. */
 extern const struct sim_scenarios_variant sim_scenarios_crest[];
 extern const uint32_t sim_scenarios_crest_count, sim_scenarios_crest_quick;

@@ -1,4 +1,4 @@
-/* sim_schedule.c - who goes on: by priority, or by time with preemptions. */
+/* sim_schedule.c - which worker goes on: by priority, or by time with preemptions. */
 #include "sim_schedule.h"
 
 #include "must.h"

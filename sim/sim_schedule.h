@@ -9,7 +9,7 @@
  *
  * Virtual time follows what is chosen. Not enabled, unless nothing else is: a worker that only sleeps or polls,
  * before its time; and anything that is more than `horizon_ns` ahead (a paused node, a cut connection). So backoffs
- * end. So that nobody starves, what has waited for `patience_ns` of virtual time goes first; and behind `steps_max`
+ * end. So that no flow starves, what has waited for `patience_ns` of virtual time goes first; and after `steps_max`
  * choices time decides.
  */
 #pragma once

@@ -44,9 +44,9 @@ struct sim_state {
     bool healing;
     bool recovered[FABRIC_CNS_MAX]; /* compute nodes that were lost, and of which nothing is left */
     uint64_t recovered_ns[FABRIC_CNS_MAX];
-    uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + who is at it; 0: nobody */
+    uint32_t recoverers[FABRIC_CNS_MAX]; /* 1 + the node that is at it; 0: none */
     bool healed;                         /* no faults any more */
-    uint64_t missed_ns;   /* since when a memory node's place is empty; 0: it is not, or nobody has looked */
+    uint64_t missed_ns;   /* since when a memory node's place is empty; 0: it is not, or no client has looked */
     uint32_t filler;      /* 1 + the compute node that was asked last to fill a fresh memory node */
     uint32_t vain_calls;  /* ended by their deadline in the healing phase, of clients whose compute node is there */
     bool crashed;         /* all compute nodes, to be opened again */
@@ -81,7 +81,7 @@ NODISCARD int sim_judge(struct sim_state *state);
 /* Notes the first complaint of all. */
 void sim_judge_complain(struct sim_report *report, const char *checker, const char *format, ...) CELLAR_PRINTF(3, 4);
 /*
- * A call of a client had a conclusion, or its phase ended: how long it was without one, if somebody was lost
+ * A call of a client had a conclusion, or its phase ended: how long it was without one, if a node was lost
  * meanwhile.
  */
 void sim_judge_stop(struct sim_state *state, struct sim_client *client, uint64_t now_ns);
@@ -90,7 +90,7 @@ bool sim_judge_concluded(const struct sim_state *state, int code);
 /* Has this compute node crashed, been fenced, or stopped of itself? */
 bool sim_judge_cn_lost(const struct sim_state *state, uint32_t cn);
 bool sim_judge_mn_lost(const struct sim_state *state);
-/* Is anybody missing: a compute node, so and not recovered, or a memory node? */
+/* Is a node missing: a compute node, so and not recovered, or a memory node? */
 bool sim_judge_any_lost(const struct sim_state *state);
 
 /* ---- sim_outcome.c ---- */

@@ -12,7 +12,7 @@ static int row_seen(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-/* Locks of who was lost, and what a lost memory node leaves behind, are met by right. */
+/* Locks of a lost compute node, and what a lost memory node leaves, are met by right. */
 static bool may_be_damaged(const struct sim_state *state)
 {
     bool any = sim_judge_any_lost(state);

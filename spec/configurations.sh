@@ -140,7 +140,7 @@ for rule in failover_unawaited failover_undrained failover_dead_unredone failove
     check quick fails failover 0 0 $rule
 done
 check full fails failover 0 0 failover_tags_asked
-# not needed for safety: the entry is on the backup; the stop behind the copying is enough
+# not needed for safety: the entry is on the backup; the stop after the copying is enough
 check full holds failover 0 0 failover_log_short
 check full holds failover 0 0 failover_joining_unawaited
 
@@ -165,7 +165,7 @@ check quick fails dslr 16 2 lockmgr_dslr_taken_back_blindly
 # not needed for safety: leases make up for slots that stay out
 check full holds dslr 8 1 lockmgr_dslr_slots_kept
 
-# ShiftLock: handover, readers let in, give-ups, resets that ask everybody; template: the scenario, then the rounds of client 0
+# ShiftLock: handover, readers let in, give-ups, resets that ask all clients; template: the scenario, then the rounds of client 0
 for template in 1 2 4; do
     check quick holds shiftlock $template 1 -
 done

@@ -1,6 +1,6 @@
 /*
  * loader_sum.h - all that tells one state of a table from another: what a walk of a pool that others may change
- * compares, before and behind it.
+ * compares, before and after it.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 struct loader_sum {
     uint32_t own_first,
-        own_count; /* compute nodes of this process: their tags are met at rest only, and left to who audits */
+        own_count; /* compute nodes of this process: their tags are met at rest only: the audit's affair */
     uint64_t slots, hash;
 };
 

@@ -66,7 +66,7 @@ struct crowd {
 struct work {
     const struct crowd *crowd;
     bool writes, reversed;
-    uint64_t own; /* the first of the records that nobody else uses */
+    uint64_t own; /* the first of the records that no other client uses */
     uint64_t sum;
 };
 

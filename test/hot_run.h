@@ -1,7 +1,7 @@
 /*
  * hot_run.h - compute nodes that all want the same few records, in mode cellar, in virtual time without faults: what
- * they do is the same each time, so monitors may ask for more than safety. Who queues for hot records gets his turn,
- * meets no tag under a lock, and gives nothing up.
+ * they do is the same each time, so monitors may ask for more than safety. A client that queues for hot records gets
+ * its turn, meets no tag under a lock, and gives nothing up.
  */
 #pragma once
 
@@ -19,9 +19,9 @@ struct hot_run_plan {
     uint64_t alone_ns;    /* then node 0 goes on alone for so long, and the records cool down */
     double fairness;      /* Jain's index of what nodes have done, at least */
     uint32_t busy_max;    /* attempts that may fail on tags: those before the records were known to be hot */
-    uint32_t met_max;     /* tags met by who has the lock, likewise */
+    uint32_t met_max;     /* tags met under the lock, likewise */
     uint32_t invalid_max; /* attempts whose reads did not hold */
-    uint32_t cooled_max;  /* amid the crowd: of two locks that all take, the second one waits for nobody */
+    uint32_t cooled_max;  /* amid the crowd: of two locks that all take, no client waits for the second one */
 };
 
 struct hot_run_report {

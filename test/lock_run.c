@@ -12,13 +12,13 @@
 #define CLOCK 2048u         /* where compute nodes agree on a time */
 #define MEMBER (CLOCK + 64) /* of the one that comes late */
 #define LOOK_NS 20000       /* between two looks of the membership service */
-#define VIEW_NS 500000      /* so long others do not know by themselves who has come */
-#define SETTLE_NS 2000000   /* for what nobody waits for, behind the last release */
+#define VIEW_NS 500000      /* so long others do not know by themselves which node has come */
+#define SETTLE_NS 2000000   /* for what no client waits for, after the last release */
 #define QUIET_NS 100000000  /* ... and this long at most, if there is still something to do for others */
-#define PATIENCE_NS 100000  /* with a chooser: who spins must not stop the others for long */
+#define PATIENCE_NS 100000  /* with a chooser: a client that spins must not stop the others for long */
 #define STEPS_MAX 6000000
 #define STRAY_MAX_NS                                                                                                   \
-    256000 /* a packet's second copy: before the last round, or nobody comes who would undo what it did */
+    256000 /* a packet's second copy: before the last round, or no client comes that would undo what it did */
 
 /* ---- what the cluster knows of its nodes ---- */
 
@@ -106,7 +106,7 @@ static bool calls_end(struct lock_run_cluster *run, uint64_t now_ns)
     return true;
 }
 
-/* Declares nodes dead, some time after they were lost; lets time pass behind the last release. */
+/* Declares nodes dead, some time after they were lost; lets time pass after the last release. */
 static void service_main(void *arg)
 {
     struct lock_run_cluster *run = arg;
@@ -300,7 +300,7 @@ static bool await(struct lock_run_cluster *run, uint32_t *word, const char *what
                            fabric_sim_gave_up(run->fabric), what, waiting, lock);
 }
 
-/* For those who are still there, as far as anybody has noticed. */
+/* For the nodes that are still there, as far as has been noticed. */
 static bool next_phase(struct lock_run_cluster *run, const char *name)
 {
     run->phase++;
@@ -373,19 +373,17 @@ static void judge_order(struct lock_run_cluster *run)
     const struct lock_watch_counts *counts = &run->watch.counts;
     uint32_t promises = run->watch.promises;
     if (!lock_run_certain(run) || run->report->stats.resets) return; /* a reset, or a death, mixes the waiters anew */
-    /* Who only sends messages sends them again: nobody knows when the one that counts arrived. */
+    /* An algorithm of messages sends them again: when the one that counts arrived is unknown. */
     bool sends_again =
         lockmgr_lock_bytes(&run->config) == 0 && run->plan->faults.rate[FABRIC_SIM_FAULT_request_lost] > 0;
     if (sends_again || run->plan->loss_ppm || run->plan->fail_ppm) return;
     if (promises & LOCKMGR_TASK_FAIR && counts->overtaken)
-        lock_watch_fail(&run->watch, "order: somebody who waited was overtaken by %u that came later",
-                        counts->overtaken);
+        lock_watch_fail(&run->watch, "order: a waiter was overtaken by %u that came later", counts->overtaken);
     if (promises & LOCKMGR_PHASE_FAIR && counts->reader_by_writers > run->plan->phase_bound)
         lock_watch_fail(&run->watch, "order: a waiting reader was overtaken by %u writers that came later",
                         counts->reader_by_writers);
     if (promises & LOCKMGR_BOUNDED && counts->overtaken > run->plan->bound)
-        lock_watch_fail(&run->watch, "starvation: somebody who waited was overtaken by %u that came later",
-                        counts->overtaken);
+        lock_watch_fail(&run->watch, "starvation: a waiter was overtaken by %u that came later", counts->overtaken);
 }
 
 static void judge(struct lock_run_cluster *run)
@@ -398,13 +396,13 @@ static void judge(struct lock_run_cluster *run)
             if (run->workers[i].locks->clients[j].holds && !lock_run_cn_lost(run, run->workers[i].cn))
                 lock_watch_fail(&run->watch, "a hold is left behind");
     }
-    if (run->lost_ns != UINT64_MAX) { /* messages to who is lost stay, and nobody is there to ask what it kept */
+    if (run->lost_ns != UINT64_MAX) { /* messages to a lost node stay, and what it kept cannot be asked */
         report->granted_after = run->watch.counts.grants - run->granted_before;
         return;
     }
     if (!quiet(run)) lock_watch_fail(&run->watch, "progress: a worker never ceases to have something to do for others");
     judge_order(run);
-    if (run->report->cns_lost == run->plan->cns) return; /* nobody was there to take a dead one's lock */
+    if (run->report->cns_lost == run->plan->cns) return; /* no node was there to take a dead one's lock */
     audit(run);
     audit_workers(run);
 }

@@ -3,7 +3,8 @@
  * guard, unlocks. Monitors (lock_watch.h) hold the algorithm to its promises; faults and schedules follow from the
  * seed.
  *
- *     seed + algorithm -> plan -> cluster, faulty phase -> healed phase: all locks once more -> quiet -> bytes audited -> verdict
+ *     seed + algorithm -> plan -> cluster, faulty phase -> healed phase: all locks once more -> quiet
+ *         -> bytes audited -> verdict
  */
 #pragma once
 
@@ -44,12 +45,12 @@ struct lock_run_plan {
      */
     bool loses_server, loses_switch, tells_loss;
     uint64_t lose_ns, silence_ns;
-    uint32_t steps_max; /* events of the simulator; more: nobody gets on. 0: 6 million */
+    uint32_t steps_max; /* events of the simulator; more: no client gets on. 0: 6 million */
     enum sim_schedule schedule;
     uint32_t pct_depth;
     struct fabric_sim_faults faults; /* of the first phase */
     uint32_t phase_bound;            /* grants to others that may overtake: what PHASE_FAIR says of a reader, */
-    uint32_t bound;                  /* ... and BOUNDED of anybody */
+    uint32_t bound;                  /* ... and BOUNDED of any client */
 };
 
 struct lock_run_report {
@@ -71,8 +72,8 @@ void lock_run_server(const struct lock_run_plan *plan, struct lockmgr_config *co
  */
 bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char *policy, uint64_t seed);
 /*
- * Of an algorithm with a server or switches: one of these is lost for good, nobody else. Then each call ends, granted
- * or UNREACHABLE, within LOCK_RUN_SILENCES times silence_ns.
+ * Of an algorithm with a server or switches: one of these is lost for good, and nothing else. Then each call ends,
+ * granted or UNREACHABLE, within LOCK_RUN_SILENCES times silence_ns.
  */
 void lock_run_lose(struct lock_run_plan *plan);
 /*
@@ -81,7 +82,7 @@ void lock_run_lose(struct lock_run_plan *plan);
  */
 void lock_run_linger(struct lock_run_plan *plan);
 /*
- * ... by which the last compute node comes when the others are at work, who have taken it for dead so far, and go on
+ * ... by which the last compute node comes when the others are at work, which have taken it for dead so far, and go on
  * doing so until they look again.
  */
 void lock_run_join(struct lock_run_plan *plan);

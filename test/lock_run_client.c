@@ -30,7 +30,7 @@ static void access_word(struct coro *co, struct lock_run_client *client, uint32_
     if (fabric_await(co, &client->wait)) die(co, client);
 }
 
-/* Whoever breaks in changes the word between the READ and the WRITE, or between two READs. */
+/* A client that breaks in changes the word between the READ and the WRITE, or between two READs. */
 static void work(struct coro *co, struct lock_run_client *client, uint32_t lock, enum lockmgr_mode mode)
 {
     struct lock_run_cluster *run = client->run;
@@ -38,7 +38,7 @@ static void work(struct coro *co, struct lock_run_client *client, uint32_t lock,
     for (uint32_t i = 0; i < run->plan->cs_ops; i++) {
         access_word(co, client, lock, false);
         if (*client->word != run->values[lock] && lock_run_certain(run))
-            lock_watch_fail(&run->watch, "lost update: client %u found %llu behind lock %u, which is %llu",
+            lock_watch_fail(&run->watch, "lost update: client %u found %llu under lock %u, which is %llu",
                             client->number, (unsigned long long)*client->word, lock,
                             (unsigned long long)run->values[lock]);
         if (!write) continue;
@@ -165,7 +165,7 @@ static void one_round(struct coro *co, struct lock_run_client *client)
     if (think_ns) sched_sleep(co, &client->worker->sched, &client->task, think_ns);
 }
 
-/* Behind all faults each lock must be there for everybody. */
+/* After all faults each lock must be there for every client. */
 static void sweep(struct coro *co, struct lock_run_client *client)
 {
     for (uint32_t lock = 0; lock < client->run->plan->locks; lock++) {
@@ -227,7 +227,7 @@ static bool receive(struct lock_run_worker *worker)
     while (fabric_recv(worker->ep, &message)) {
         any = true;
         if (!lockmgr_deliver(worker->locks, &message))
-            lock_watch_fail(&worker->run->watch, "a message that is nobody's");
+            lock_watch_fail(&worker->run->watch, "a message that no lock awaits");
     }
     return any;
 }
@@ -261,7 +261,7 @@ void lock_run_worker_main(void *arg)
         if (!any) fabric_idle(worker->ep, sched_next_ns(&worker->sched));
     }
     worker->gone = true;
-    /* Of a lost node: its clients stand still for ever, nobody waits for them. */
+    /* Of a lost node: its clients stand still for ever, and the run does not wait for them. */
     for (uint32_t i = 0; i < worker->client_count && !run->stop; i++)
         run->left -= worker->clients[i].arrived < run->phase;
     run->running--;

@@ -57,7 +57,7 @@ struct lock_run_cluster {
     uint32_t worker_count;
     struct lock_run_client *clients;
     uint64_t *words;
-    uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as anybody can tell */
+    uint64_t values[LOCK_WATCH_LOCKS]; /* what each lock's word holds, as far as can be told */
     bool dead[LOCK_WATCH_CLIENTS];     /* by CN: what the view says */
     struct lock_run_view *views;       /* by CN, as managers */
     uint64_t joined_ns;                /* the one that comes late has; UINT64_MAX: not yet */
@@ -72,7 +72,7 @@ struct lock_run_cluster {
 
 /* (lock_run.c) */
 bool lock_run_cn_lost(const struct lock_run_cluster *run, uint32_t cn);
-/* Nobody's lease has run out, and nobody has died: what locks guard is as the last holder left it. */
+/* No lease has run out, and no client has died: what locks guard is as the last holder left it. */
 bool lock_run_certain(const struct lock_run_cluster *run);
 struct fabric_addr lock_run_addr(const struct lock_run_cluster *run, uint32_t lock);
 

@@ -127,7 +127,7 @@ static void draw_switch_faults(struct lock_run_plan *plan, uint32_t promises)
     plan->down_ns = 1000ull << prng_below(&prng, 9);
 }
 
-/* Rings that are too small, and versions that soon come to their end, for who makes that good. */
+/* Rings that are too small, and versions that soon come to their end, for algorithms that make that good. */
 static void draw_room(struct lock_run_plan *plan, struct prng *prng, uint32_t promises)
 {
     uint32_t clients = plan->cns * plan->workers * plan->clients, capacity = plan->capacity;
@@ -170,7 +170,7 @@ bool lock_run_draw(struct lock_run_plan *plan, const char *algorithm, const char
     return true;
 }
 
-/* Nobody dies of anything else. */
+/* No node dies of anything else. */
 static void spare_nodes(struct lock_run_plan *plan)
 {
     for (uint32_t i = 0; i < sizeof deadly; i++) plan->faults.rate[deadly[i]] = 0;
@@ -200,7 +200,7 @@ void lock_run_linger(struct lock_run_plan *plan)
     plan->cns = 2 + (uint32_t)prng_below(&prng, 2);
     plan->locks = 1 + (uint32_t)prng_below(&prng, 2);
     plan->capacity = 0;
-    plan->slots_max = 0; /* or dslr's last holder may forget its ticket, and nobody comes who would pass over it */
+    plan->slots_max = 0; /* or dslr's last holder may forget its ticket, and no waiter comes that would pass over it */
     plan->rounds = 4 + (uint32_t)prng_below(&prng, 4);
     plan->healed_rounds = 1;
     plan->cs_ops = 25u << prng_below(&prng, 4);
@@ -224,7 +224,7 @@ void lock_run_join(struct lock_run_plan *plan)
     plan->capacity = 0;
     plan->cs_ops = 4u << prng_below(&prng, 3);
     plan->join_ns = 4000ull << prng_below(&prng, 6);
-    plan->faults.cn_losses_max = plan->cns > 2 ? 1 : 0; /* somebody is there before */
+    plan->faults.cn_losses_max = plan->cns > 2 ? 1 : 0; /* another node is there before */
     plan->bound = 32 + plan->cns * plan->workers * plan->clients * 8;
 }
 
@@ -242,7 +242,7 @@ void lock_run_print(const struct lock_run_plan *plan, FILE *out)
                 plan->switches, plan->switch_slots, plan->loss_ppm, plan->twice_ppm, plan->fail_ppm);
     if (plan->loses_server || plan->loses_switch)
         fprintf(out, ", the %s lost after %llu ns, %s", plan->loses_server ? "server is" : "switches are",
-                (unsigned long long)plan->lose_ns, plan->tells_loss ? "which all are told" : "which nobody is told");
+                (unsigned long long)plan->lose_ns, plan->tells_loss ? "which all are told" : "which none is told");
     for (int kind = 0; kind < FABRIC_SIM_FAULT_KINDS; kind++)
         if (plan->faults.rate[kind] > 0)
             fprintf(out, ", %s=%.5f", fabric_sim_fault_name((enum fabric_sim_fault_kind)kind), plan->faults.rate[kind]);

@@ -73,7 +73,7 @@ bool lock_watch_is_late(const struct lock_watch *watch, uint32_t number, uint32_
     return hold && watch->promises & LOCKMGR_LEASES && now_ns - hold->since_ns > hold->slots * watch->lease_ns / 2;
 }
 
-/* INV-LOCKMGR-1: `number` has been granted the lock; nobody else may hold it, unless they cannot use it any more. */
+/* INV-LOCKMGR-1: `number` has been granted the lock; no other may hold it that can still use it. */
 static void exclude(struct lock_watch *watch, uint32_t number, uint32_t lock, enum lockmgr_mode mode, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < watch->client_count; i++) {
@@ -90,7 +90,7 @@ static void exclude(struct lock_watch *watch, uint32_t number, uint32_t lock, en
     }
 }
 
-/* Who waited before this one so much as called? */
+/* Which clients waited before this one so much as called? */
 static void count_overtaken(struct lock_watch *watch, const struct lock_watch_client *granted, uint32_t lock)
 {
     for (uint32_t i = 0; i < watch->client_count; i++) {

@@ -1,5 +1,5 @@
 /*
- * lock_watch.h - monitors beside the locks, in plain memory: who holds, who waits since when, who was overtaken. They
+ * lock_watch.h - monitors beside the locks, in plain memory: which clients hold, wait since when, were overtaken. They
  * see calls of the clients, and each operation of a client on a lock or message at the instant at which it executes.
  */
 #pragma once
@@ -32,12 +32,13 @@ struct lock_watch_hold {
 struct lock_watch_client {
     uint32_t cn;
     struct lock_watch_hold holds[LOCK_WATCH_HOLDS];
-    /* who waits */
+    /* a waiter */
     uint32_t wanted; /* LOCK_WATCH_LOCKS: nothing */
     enum lockmgr_mode mode;
-    bool timed;                      /* may give up: then who came later may be first */
-    uint64_t began, arrived;         /* events; arrived 0: not yet, as far as anybody can tell */
-    uint64_t left[LOCK_WATCH_LOCKS]; /* gave up, called for then: who comes again may find its old place. 0: did not */
+    bool timed;              /* may give up: then a later one may be first */
+    uint64_t began, arrived; /* events; arrived 0: not yet, as far as can be told */
+    uint64_t left
+        [LOCK_WATCH_LOCKS]; /* gave up, called for then: it may find its old place when it comes again. 0: did not */
     uint32_t by_writers, by_readers; /* has been overtaken */
     uint32_t slots;
 };
@@ -69,7 +70,7 @@ void lock_watch_slots(struct lock_watch *watch, uint32_t client, uint32_t slots)
 void lock_watch_upgrade(struct lock_watch *watch, uint32_t client, uint32_t lock, uint64_t now_ns);
 void lock_watch_op(struct lock_watch *watch, uint32_t client);
 void lock_watch_return(struct lock_watch *watch, uint32_t client, int code, uint64_t now_ns);
-/* It is about to release. False: somebody has taken the lock meanwhile, and was right to. */
+/* It is about to release. False: another client has taken the lock meanwhile, and was right to. */
 bool lock_watch_release(struct lock_watch *watch, uint32_t client, uint32_t lock);
 /* Does the client hold it, and for longer than a lease? */
 bool lock_watch_is_late(const struct lock_watch *watch, uint32_t client, uint32_t lock, uint64_t now_ns);

@@ -16,7 +16,7 @@
 #define LAST_OPS 600       /* that all work on once they are there again */
 #define FIRST_OPS_MAX 1200 /* before the first of them dies */
 #define GAP_DOUBLINGS 9
-#define CLAIM_OPS_MAX 4000 /* nobody wants what it has locked: they die all the same */
+#define CLAIM_OPS_MAX 4000 /* no transaction wants what it has locked: they die all the same */
 
 struct account {
     uint64_t cents, moves;
@@ -245,14 +245,14 @@ static bool come(struct lab *lab, uint32_t cn)
     return true;
 }
 
-/* Somebody there died though nobody killed it? */
+/* A node there died though the test did not kill it? */
 static bool all_well(struct lab *lab)
 {
     for (uint32_t cn = 0; cn < CNS; cn++) {
         struct fabric_control ask = {.kind = FABRIC_CN_EVICT, .cn = cn, .only_dead = true};
         if (lab->dead[cn] || lab->fabric->ops->control(lab->fabric, &ask, NULL) == -CELLAR_ERR_EXISTS) continue;
         if (!lab->verdict[0])
-            snprintf(lab->verdict, lab->verdict_bytes, "life %u of compute node %u was fenced, and nobody killed it",
+            snprintf(lab->verdict, lab->verdict_bytes, "life %u of compute node %u was fenced, and had not been killed",
                      lab->count[cn] - 1, cn);
         return false;
     }
@@ -318,7 +318,7 @@ static bool run(struct lab *lab)
     return true;
 }
 
-/* Whoever hangs keeps what he uses. */
+/* A client that hangs keeps what it uses. */
 static void end(struct lab *lab, bool whole)
 {
     for (uint32_t cn = 0; cn < CNS && whole; cn++)

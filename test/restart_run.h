@@ -19,7 +19,7 @@ enum restart_run_kind {
     RESTART_RUN_CN_DIES,
     RESTART_RUN_MN_DIES,
     RESTART_RUN_CN_COMES,
-    RESTART_RUN_CLAIMER_DIES /* whoever next claims compute node `which`, right behind that; and so do all others */
+    RESTART_RUN_CLAIMER_DIES /* the next claimer of compute node `which`, right after it; and so do all others */
 };
 
 struct restart_run_event {

@@ -235,7 +235,7 @@ static int next(struct workload_run *run, struct cellar_session *session, struct
     *type = chosen;
     client->running = (uint8_t)(chosen + 1);
     int code = cellar_exec(session, run->procs[chosen], &client->args, options, result);
-    /* Somebody's earlier run on this pool has used the key: the rows of this one get another tag. */
+    /* An earlier run on this pool has used the key: the rows of this one get another tag. */
     while (code == -CELLAR_ERR_EXISTS && chosen == TPCC_TYPE_PAYMENT) {
         client->history_tag = (uint32_t)prng_next(&base->prng);
         client->args.payment.history_key = next_history_key(client);
@@ -311,7 +311,7 @@ static int check(struct workload_run *run, struct cellar_session *session, struc
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct counts sum = {0};
-    uint64_t lost = 0; /* clients that died: what else they did nobody has counted */
+    uint64_t lost = 0; /* clients that died: what else they did was not counted */
     for (uint32_t i = 0; i < client_count; i++) {
         add_counts(&sum, (const struct tpcc_client *)clients[i]);
         if (clients[i]->lost) lost = UNCOUNTED_MAX;

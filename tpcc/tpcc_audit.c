@@ -128,7 +128,7 @@ void tpcc_audit_free(struct tpcc_audit *audit)
     free(audit);
 }
 
-/* ---- who a key belongs to: NULL, and a violation, when there is nobody ------------------------------- */
+/* ---- the row that a key belongs to: NULL, and a violation, when there is none -------------------------- */
 
 static struct warehouse_sums *warehouse_of(struct tpcc_audit *audit, uint32_t w_id)
 {

@@ -29,6 +29,6 @@ void tpcc_audit_free(struct tpcc_audit *audit);
 CELLAR_NODISCARD int tpcc_audit_begin(struct tpcc_audit *audit, enum tpcc_table table, struct cellar_error *error);
 /* One row of the table begun last. */
 void tpcc_audit_row(struct tpcc_audit *audit, uint64_t key, const void *row);
-/* All verdicts. `counts` is NULL when nobody counted since the load: those checks are then left out. */
+/* All verdicts. `counts` is NULL when no client has counted since the load: those checks are then left out. */
 void tpcc_audit_report(struct tpcc_audit *audit, const struct tpcc_audit_counts *counts,
                        struct workload_report *report);

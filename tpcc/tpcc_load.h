@@ -2,9 +2,9 @@
  * tpcc_load.h - the initial population (clause 4.3.3), in pieces of about ten thousand rows that sessions take as
  * they become free.
  *
- * Each piece draws from its own stream of random numbers, so the data depends on the seed alone and not on who loads
- * what. What two pieces must agree on (last names, line counts, which customer has which order) has streams of its
- * own and is drawn by both.
+ * Each piece draws from its own stream of random numbers, so the data depends on the seed alone and not on which
+ * session loads what. What two pieces must agree on (last names, line counts, which customer has which order) has
+ * streams of its own and is drawn by both.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
  * tpcc_schema.c - columns, their cells, and the sizes of the tables.
  *
  * Columns share a cell when they are written together or never. What different transactions write stays apart: W_YTD
- * and D_YTD (Payment) from the taxes (read by NewOrder) and D_NEXT_O_ID; the balance (Payment, Delivery) from who the
- * customer is; the carrier and the delivery date (Delivery) from what NewOrder wrote once. Cells that are never
+ * and D_YTD (Payment) from the taxes (read by NewOrder) and D_NEXT_O_ID; the balance (Payment, Delivery) from the
+ * customer's name; the carrier and the delivery date (Delivery) from what NewOrder wrote once. Cells that are never
  * written are grouped to fill lines: S_DIST_04 to S_DIST_10 are the 168 bytes that three lines hold, S_DIST_02 and 03
  * take one, and S_DIST_01 what is left of the line of the counts. A record of stock is thus seven lines, against
  * eight with two S_DIST_xx in each of five cells.

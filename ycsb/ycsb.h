@@ -2,7 +2,7 @@
  * ycsb.h - YCSB-T: transactions over a few random records of one table with four cells of 40 bytes.
  *
  * An update rewrites one random cell of each of its records, a read reads one. Each value describes itself: which
- * cell of which record it belongs to, who wrote it as his how many-th update, and how often the cell has been
+ * cell of which record it belongs to, which client wrote it as which of its updates, and how often the cell has been
  * written, under a checksum. So a scan can tell a misplaced or torn value, one of a transaction that never committed,
  * and (since an update adds one to the number it read) a lost update.
  *

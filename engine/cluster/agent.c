@@ -108,8 +108,8 @@ static bool passes(int rc)
 }
 
 /*
- * INV-FAILOVER-8. A change that could not be ended: each try moves the epoch, so it is tried less and less often, and said aloud; not at all where it
- * would fail again. False: this compute node has stopped, and another one may lead.
+ * INV-FAILOVER-8. A change that could not be ended: each try moves the epoch, so it is tried less and less often, and
+ * said aloud; not at all where it would fail again. False: this compute node has stopped, and another one may lead.
  */
 static bool retry(struct coro *co, struct agent *agent, struct sched_task *task, int rc,
                   const struct cellar_error *error)
@@ -187,9 +187,9 @@ static void stand_still(struct coro *co, struct agent *agent, struct sched_task 
 }
 
 /*
- * INV-FAILOVER-9. One is lost, and another one is, or is away: no failover stands in for it. Of two that are lost at once neither's change can be led to its end,
- * and none that has begun; where one is away already, calls that do not need the other one go on. True: this compute
- * node has stopped.
+ * INV-FAILOVER-9. One is lost, and another one is, or is away: no failover stands in for it. Of two that are lost at
+ * once neither's change can be led to its end, and none that has begun; where one is away already, calls that do not
+ * need the other one go on. True: this compute node has stopped.
  */
 static bool unmended(struct agent *agent)
 {

@@ -2,11 +2,13 @@
  * failover.h - a memory node is lost, and a fresh one takes its place (docs/failover.md). Led by one compute node,
  * while all stand still:
  *
- *     lost:     odd epoch -> all stand still -> words that only atomics touch are rebuilt on the backup -> dead compute nodes are redone
- *               -> lock words: no tags, DELETED from the flags -> even epoch: the backup is primary
+ *     lost:     odd epoch -> all stand still -> words that only atomics touch are rebuilt on the backup
+ *               -> dead compute nodes are redone -> lock words: no tags, DELETED from the flags
+ *               -> even epoch: the backup is primary
  *     fresh:    odd epoch -> all stand still -> even epoch: WRITEs reach the fresh node, too
- *     fill:     copied, then (all have stood still for a moment) compared, while the others run; odd epoch -> all stand still -> what differed is copied, words and lock words
- *               as above -> even epoch: the fresh node is primary of what is its own
+ *     fill:     copied, then (all have stood still for a moment) compared, while the others run
+ *               odd epoch -> all stand still -> what differed is copied, words and lock words as above
+ *               -> even epoch: the fresh node is primary of what is its own
  *
  * INV-FAILOVER-3: an odd epoch ends only when each compute node stood still in it, or is fenced; where tags change
  *                 their place, no dead one is left unredone.

@@ -30,8 +30,9 @@ static const struct member *member_of(const struct vigil *vigil) { return &vigil
 /* ---- the own lease ---- */
 
 /*
- * INV-VIGIL-1. The pulse shares its worker with client functions and procedures. One that keeps it for long is told of; one that keeps it for a lease is why others declare
- * this compute node dead, as they should: what it holds may be in the others' way.
+ * INV-VIGIL-1. The pulse shares its worker with client functions and procedures. One that keeps it for long is told
+ * of; one that keeps it for a lease is why others declare this compute node dead, as they should: what it holds may
+ * be in the others' way.
  */
 static void late_tell(const struct vigil *vigil, uint64_t due_ns)
 {

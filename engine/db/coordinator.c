@@ -7,8 +7,8 @@
 #include "must.h"
 
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
-#define TURN_NS                                                                                                        \
-    1000000 /* ... and the last of them begins no later in it than this: a client function may take its time between two */
+/* ... and the last of them begins no later in it than this: a client function may take its time between two */
+#define TURN_NS 1000000
 #define SAMPLE_EVERY 64          /* attempts between samples of phase times */
 #define BACKOFF_MIN_NS 1000      /* of the first retry, at random up to this; doubles with each further one */
 #define BACKOFF_ATTEMPTS_SLOW 8  /* from the cap on it doubles with each so many attempts only, */

@@ -73,7 +73,7 @@ static int refused(struct cellar_error *error, uint32_t node, int rc)
     const char *text = cellar_error_text(rc);
     if (rc == -CELLAR_ERR_NOT_FOUND) text = "it is not away; only one whose loss was noticed can be replaced";
     if (rc == -CELLAR_ERR_UNREACHABLE)
-        text = "nobody listens in its place; start a fresh one there first (cellar memnode)";
+        text = "no memory node listens in its place; start a fresh one there first (cellar memnode)";
     if (rc == -CELLAR_ERR_MISMATCH)
         text =
             "what is in its place is of another shape, or not blank: it may be the lost one, healed; end it and start "

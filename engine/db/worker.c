@@ -7,8 +7,8 @@
 #include "must.h"
 
 #define LEAVE_LOOK_NS 20000
-#define DRIVE_NS                                                                                                       \
-    20000 /* a thread from outside drives on so long, then leaves it to the worker's: some round trips, or a short backoff */
+/* a thread from outside drives on so long, then leaves it to the worker's: some round trips, or a short backoff */
+#define DRIVE_NS 20000
 
 /* ---- the queue ---- */
 

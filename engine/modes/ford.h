@@ -2,8 +2,9 @@
  * ford.h - mode `ford` (protocol.md section 7; docs/rivals.md): records are changed in place before the transaction
  * is decided, under their locks, and the log says what was there before.
  *
- *     fetch: CAS + READ of records to write, READ of the others ──> old values to the log ∥ check of the others ──> write all replicas:
- *     committed ──> unlock                                                     (ahead of the writes, where every node has the log)
+ *     fetch: CAS + READ of records to write, READ of the others ──> old values to the log ∥ check of the others
+ *         ──> write all replicas: committed ──> unlock
+ *     (where every memory node has the log, its entry goes ahead of the writes in their batch)
  *
  * INV-FORD-1: a byte of a replica is changed only after the log entry that tells what was there, on every node that
  *             could tell.

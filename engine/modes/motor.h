@@ -26,7 +26,7 @@ struct motor_object {
     uint32_t undo_cells; /* fetched, but newer than the snapshot */
     /* set in each round before they are used */
     bool again_before;
-    uint8_t *again; /* header and tuples, read once more behind the record; and before */
+    uint8_t *again; /* header and tuples, read once more after the record; and before */
 };
 
 #define MOTOR_OBJECT_ZEROED (offsetof(struct motor_object, again_before) - sizeof(struct cache_object))

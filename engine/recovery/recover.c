@@ -54,8 +54,9 @@ static bool is_gone(struct recover *run, uint32_t cn, uint64_t life)
 }
 
 /*
- * INV-RECOVER-6. The holder of the claim now is out of the way: 0; or alive: EXISTS. The holder of the claim of its own index is its next life, which opens
- * the pool: it is alive as long as the fabric knows it, and it was not silent for too long.
+ * INV-RECOVER-6. The holder of the claim now is out of the way: 0; or alive: EXISTS. The holder of the claim of its
+ * own index is its next life, which opens the pool: it is alive as long as the fabric knows it, and it was not silent
+ * for too long.
  */
 static int holder_pass(struct recover *run, const struct members_state *now)
 {

@@ -2,7 +2,8 @@
  * recover.h - recovery of a dead compute node by a coordinator of another one (docs/recovery.md, protocol.md section
  * 5).
  *
- *     claim -> fence -> read its log -> decide what counts -> redo in TS order -> REDONE -> clear its tags -> SCRUBBED -> FREE
+ *     claim -> fence -> read its log -> decide what counts -> redo in TS order -> REDONE -> clear its tags
+ *         -> SCRUBBED -> FREE
  *
  * INV-RECOVER-1: nothing of the dead node's log is believed, and nothing of its changed, before the fabric has fenced
  *                it.

@@ -45,9 +45,9 @@ static int ring_fill(struct recover *run, const struct recover_ring *ring)
 }
 
 /*
- * INV-RECOVER-3. The segment that the walk is at, from every replica: one that is away has another's bytes (fabric_route.h). A memory node that
- * refuses, but is not lost by the configuration, may be there again at the next operation, with an entry that no
- * other has, or without one that others have. So then nothing is decided.
+ * INV-RECOVER-3. The segment that the walk is at, from every replica: one that is away has another's bytes
+ * (fabric_route.h). A memory node that refuses, but is not lost by the configuration, may be there again at the next
+ * operation, with an entry that no other has, or without one that others have. So then nothing is decided.
  */
 static int segment_read(struct recover *run, const struct heap_walk *walk)
 {

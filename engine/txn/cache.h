@@ -88,7 +88,7 @@ struct cache_object {
 struct cache_versions {
     struct cache_object object;
     /* zeroed by cache_pin */
-    uint8_t *head;              /* header and tuples as read behind the lock, or by a reader */
+    uint8_t *head;              /* header and tuples as read under the lock, or by a reader */
     uint32_t bar_at, bar_bytes; /* where in the record what it displaces goes, and in slot_image is */
 };
 static inline struct cache_versions *cache_versions(const struct cache_object *object)

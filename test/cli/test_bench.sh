@@ -92,7 +92,7 @@ grep -q "checks hold" "$folder/err" || fail "--json - printed no report on stder
 timeout -k 5 240 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && grep -q "No such file" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
 
-# Where a queue for a lock takes longer than one waits for it, all get through in the end: who has waited in vain waits for longer.
+# Where a queue for a lock takes longer than one waits for it, all get through in the end: after a wait in vain the next one is longer.
 timeout -k 5 240 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 --threads 1 --coros 3 --rtt-ns 1000000 --txns 60 >"$folder/out" 2>&1 ||
     fail "mode 2pl, slow locks: exit $?: $(tail -3 "$folder/out")"
 

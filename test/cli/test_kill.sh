@@ -29,7 +29,7 @@ number() { sed -n "s/^ *\"$2\": \([0-9]*\).*/\1/p" "$folder/$1.json"; }
 
 recovers() { "$cellar" recover --memnodes "$nodes" --replicas "$replicas" --cn "$victim" >"$folder/$name.recover" 2>&1; }
 
-# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Leases are long: on a loaded machine who lives may stand still for seconds.
+# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Leases are long: on a loaded machine a live process may stand still for seconds.
 dies() {
     local name=$1 cc=$2 replicas=$3 lease=$4 signal=$5 victim=$6 pids=() i nodes="$folder/$1-a,$folder/$1-b"
     memnode "$name-a" 0
@@ -56,11 +56,11 @@ dies() {
         tr -d ' \n' <"$folder/$name$i.json" | grep -q "\"lost_processes\":\[$victim\]" || fail "$name: process $i has not lost process $victim"
         echo "$name: process $i: longest call $(number "$name$i" longest_call_us) us, longest wait for one node's locks $(number "$name$i" longest_lock_wait_us) us"
     done
-    grep -q '"pool audit": "ok"' "$folder/$name"[0-2].json || fail "$name: nobody has audited the pool"
+    grep -q '"pool audit": "ok"' "$folder/$name"[0-2].json || fail "$name: the pool was not audited"
     if [ "$lease" != off ]; then
         grep -q "compute node $victim was recovered by compute node" "$folder/$name"[0-2].err || fail "$name: no process says that it recovered number $victim"
     fi
-    kill -CONT "${pids[victim]}" 2>/dev/null # too late: whoever declared it dead has ended it first
+    kill -CONT "${pids[victim]}" 2>/dev/null # too late: the node that declared it dead has ended it first
     case $(sed 's/.*) //' "/proc/${pids[victim]}/stat" 2>/dev/null) in
     "" | Z*) ;;
     *) fail "$name: process $victim came back after it had been declared dead" ;;
@@ -77,7 +77,7 @@ if [ "$share" -eq 100 ]; then # the plain build makes all of it
     dies zombie cellar 1 10 STOP 1 || exit 1
 fi
 
-# Who dies while it loads takes the others with it.
+# A process that dies while it loads takes the others with it.
 memnode loading-a 0
 memnode loading-b 1
 for i in 0 1; do
@@ -99,5 +99,5 @@ refused "needs --memnodes" --lease 1
 refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease soon
 refused "seconds from 0.001 to 16, or off" --memnodes "$folder/x" --lease 17
 
-[ $failures -eq 0 ] && echo "the others go on, whoever dies"
+[ $failures -eq 0 ] && echo "the others go on, whichever process dies"
 [ $failures -eq 0 ]

@@ -49,7 +49,7 @@ ends "$second" 0 "a memory node after SIGTERM"
 [ -e "$folder/a" ] || [ -e "$folder/b" ] && fail "a socket was left behind"
 [ -s "$folder/a.err" ] && fail "a memory node wrote to a pipe: $(cat "$folder/a.err")"
 
-# Who stops it may be in a hurry: a second signal while it takes its socket away.
+# An operator who stops it may be in a hurry: a second signal while it takes its socket away.
 for round in 1 2 3 4 5 6; do
     memnode hurried
     kill -TERM "$pid"

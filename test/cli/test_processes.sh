@@ -106,7 +106,7 @@ together tpcc 2 tpcc --warehouses 2 --scale small --txns 400 --memnodes "$folder
 memnode m # its records keep old versions: a client of TPC-C takes several rows
 together motor 2 tpcc --cc motor --warehouses 2 --scale small --txns 200 --memnodes "$folder/m"
 
-# Whoever dies amid its load ends those that wait for it, without leases, too.
+# A process that dies amid its load ends those that wait for it, without leases, too.
 bytes=800M memnode f
 starts f1 tpcc --warehouses 2 --txns 10 --lease off --memnodes "$folder/f" --process 1/2
 waiting=$pid
@@ -118,7 +118,7 @@ kill -9 "$victim"
 until_true 60 ended "$waiting" || fail "f1 waits for one that is dead"
 wait "$waiting"
 [ $? -eq 2 ] && grep -q "^cellar bench: process 0 of 2 died before all were ready; start all 2 again, on fresh memory nodes" "$folder/f1.err" ||
-    fail "f1 says: $(cat "$folder/f1.err")" # behind a line of who has recovered it
+    fail "f1 says: $(cat "$folder/f1.err")" # after a line that names its recoverer
 
 # Its first thread has slept so often: it looks for another process every 5 ms.
 polls() { awk '/^voluntary/ { sleeps = $2 } END { exit sleeps < 300 }' "/proc/$1/status"; }

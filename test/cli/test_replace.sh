@@ -1,5 +1,5 @@
 #!/bin/bash
-# test_replace.sh [CELLAR] - `cellar replace`: each of two memory-node processes is killed while two processes work, and once while nobody does; a
+# test_replace.sh [CELLAR] - `cellar replace`: each of two memory-node processes is killed while two processes work, and once while none does; a
 # fresh one is filled in its place, and in the end every check of what is left holds: SmallBank's sums, no lock left, replicas equal.
 set -u
 source "$(dirname "$0")/prelude.sh"
@@ -52,14 +52,14 @@ until_true 60 grep -qs "all 2 processes run" "$folder/b0.err"
 wrong "choose other indexes" --memnodes "$nodes" --mn 1 --cn 0
 wrong "name the pool" --mn 1 --cn 3
 wrong "name the memory node that was lost" --memnodes "$nodes" --cn 3
-wrong "index that nobody uses" --memnodes "$nodes" --mn 1
+wrong "index that is not in use" --memnodes "$nodes" --mn 1
 wrong "memory node 2 is unknown" --memnodes "$nodes" --mn 2 --cn 3
 wrong "replicas 2 needs at least 3 memory nodes" --memnodes "$nodes" --mn 1 --cn 3 --replicas 2
 wrong "memory node 1 was not replaced: it is not away" --memnodes "$nodes" --mn 1 --cn 3
 for node in 1 0; do
     lose $node
     sleep 0.3
-    replace $node 2 "nobody listens in its place"
+    replace $node 2 "no memory node listens in its place"
     memnode $node
     replace $node 0 "memory node $node has all that the lost one had"
 done
@@ -68,15 +68,15 @@ for i in 0 1; do
     wait "${pids[i]}" || fail "process $i: $(cat "$folder/b$i.err" "$folder/b$i.out")"
     grep -q '"consistent": true' "$folder/$i.json" || fail "process $i has no consistent report"
 done
-grep -q '"pool audit": "ok"' "$folder"/[01].json || fail "nobody has audited the pool"
-# Nobody has the pool open, so nobody notices.
+grep -q '"pool audit": "ok"' "$folder"/[01].json || fail "the pool was not audited"
+# No process has the pool open, so none notices.
 lose 0
-replace 0 2 "nobody listens in its place"
-grep -q "memory node 0 is lost: its backups have taken over" "$folder/replace" || fail "whoever opens a pool does not notice that a memory node is lost"
+replace 0 2 "no memory node listens in its place"
+grep -q "memory node 0 is lost: its backups have taken over" "$folder/replace" || fail "the process that opens a pool does not notice that a memory node is lost"
 memnode 0
 replace 0 0 "memory node 0 has all that the lost one had"
 lose 1
-memnode 1 # before anybody notices
+memnode 1 # before a process notices
 replace 1 0 "memory node 1 has all that the lost one had"
 # A pool that is full has room for the log of one that is new to it.
 lose 0

@@ -183,7 +183,7 @@ done
 refused "--warehouses is for --mix tpcc, not micro" bench lock --warehouses 3
 refused "--warehouses is for --mix tpcc, not tatp" bench lock --mix tatp --warehouses 3
 refused "--scan-ns is for --scan-ratio" bench lock --mix tpcc --scan-ns 10
-refused "--lose-server is behind the window's end" bench lock --lock rpc --seconds 0.001 --lose-server 5
+refused "--lose-server is after the window's end" bench lock --lock rpc --seconds 0.001 --lose-server 5
 refused "--silence: lock algorithm cas has no server" bench lock --lock cas --silence 1
 
 # sim

@@ -354,7 +354,7 @@ static inline struct record_wire api_header(struct api *api, uint64_t key)
     return header;
 }
 
-/* The tags of all cells of a record, as compute node 6 would set them: nobody here owns those. */
+/* The tags of all cells of a record, as compute node 6 would set them: none here owns those. */
 static inline uint64_t api_foreign_tags(const struct cellar_table *table)
 {
     return lockword_tags(table->schema.all_ones, 6);

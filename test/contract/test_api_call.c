@@ -131,7 +131,7 @@ static void a_deadline_ends_the_retries(void **state)
         assert_code(add_one(&api, 5, &options), -CELLAR_ERR_DEADLINE);
         assert_int_equal(api.result.code, -CELLAR_ERR_DEADLINE);
         assert_true(api.result.latency_ns >= options.timeout_ns);
-        if (!api.variant->threads) /* nobody sleeps beyond it */
+        if (!api.variant->threads) /* the caller does not sleep beyond it */
             assert_true(api.result.latency_ns < options.timeout_ns + 50000);
     } while (api_longer(&api, api.result.attempts, options.timeout_ns));
     assert_true(api.result.attempts > 1);
@@ -380,7 +380,7 @@ static void closing_waits_for_no_lock(void **state)
     while (!__atomic_load_n(&holder.running, __ATOMIC_SEQ_CST)) usleep(100);
     assert_int_equal(pthread_create(&vain_thread, NULL, vain_main, &vain), 0);
     while (!__atomic_load_n(&vain.running, __ATOMIC_SEQ_CST))
-        usleep(100); /* else it might call who is closed by then */
+        usleep(100); /* else it might call a database that is closed by then */
     assert_int_equal(pthread_create(&closer, NULL, close_main, &holder), 0);
     bool waits_inside = mode_of(api.variant->cc)->shares;
     if (!waits_inside) pthread_join(vain_thread, NULL);

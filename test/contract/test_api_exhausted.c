@@ -35,8 +35,8 @@ static int grow_column(struct cellar_txn *txn, const struct growth *growth, int 
 }
 
 /*
- * Who wants more of a record than an earlier block did, shares it: it takes memory of the cache, whoever else is
- * there.
+ * A transaction that wants more of a record than its earlier block did shares it: it takes memory of the cache, be
+ * others there or not.
  */
 static int grow(struct cellar_txn *txn, struct api_call *call)
 {

@@ -327,8 +327,8 @@ static int open_and_die(const struct place *place)
 }
 
 /*
- * Updates add to both columns alike, so a half-applied one shows in the totals of whoever opens the pool next; so
- * does a lost lock.
+ * Updates add to both columns alike, so a half-applied one shows in the totals that the next process reads; so does a
+ * lost lock.
  */
 static void a_crash_is_recovered_at_the_next_open(void **state)
 {
@@ -376,7 +376,7 @@ static void foreign_files_are_refused(void **state)
     file_fill(&place, POOL_BYTES, "It was a dark and stormy night");
     open_fails(&place, config, CELLAR_ERR_CORRUPT, "holds no pool");
     assert_int_equal(stat(place.path, &status), 0);
-    assert_int_equal(status.st_size, POOL_BYTES); /* it may be precious to somebody */
+    assert_int_equal(status.st_size, POOL_BYTES); /* it may be precious to its owner */
     file_fill(&place, POOL_BYTES, "");
     open_fails(&place, config, CELLAR_ERR_CORRUPT, "is not formatted");
     file_fill(&place, 100, "It was a dark and stormy night");

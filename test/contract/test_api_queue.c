@@ -178,7 +178,7 @@ static void closing_ends_what_is_queued(void **state)
     assert_int_equal(desk_reap(&desk, 1, UINT64_MAX), -CELLAR_ERR_CLOSED);
     keep_no_more(&api, &keeping);
     pthread_join(closer, NULL);
-    assert_int_equal(desk.notified, 1); /* they ended, and nobody reaped them */
+    assert_int_equal(desk.notified, 1); /* they ended, and were not reaped */
 }
 
 /* ---- many queues at once ---- */

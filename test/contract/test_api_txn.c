@@ -213,7 +213,7 @@ struct stubborn {
     int fetched, got;
 };
 
-/* Twice it meets a lock that nobody will free, and does not do as it was told. */
+/* Twice it meets a lock that will not be freed, and does not do as it was told. */
 static int ignore_retry(struct cellar_txn *txn, struct api_call *call)
 {
     struct stubborn *args = (struct stubborn *)call;
@@ -375,7 +375,7 @@ static int reuse_client(struct cellar_session *session, void *arg)
 static void a_slot_used_again_is_another_version(void **state)
 {
     const struct api_variant *variant = *state;
-    if (variant->cc == CELLAR_CC_TWOPL) skip(); /* nobody replaces what a reader has locked */
+    if (variant->cc == CELLAR_CC_TWOPL) skip(); /* no transaction replaces what a reader has locked */
     struct api api;
     struct fabric_addr head;
     struct reuse reuse = {.api = &api};
@@ -450,8 +450,7 @@ static int late_client(struct cellar_session *session, void *arg)
 }
 
 /*
- * The bucket is younger than the snapshot: whether the key was absent then cannot be told, and the fetch is who says
- * so.
+ * The bucket is younger than the snapshot: whether the key was absent then cannot be told, and the fetch says so.
  */
 static void a_fetch_says_that_its_snapshot_is_gone(void **state)
 {

@@ -55,7 +55,7 @@ static void order_in_a_batch(struct contract_worker *worker)
     CHECK(worker, contract_word(worker, AT(136)) == 50);
 }
 
-/* A READ that nobody else overtakes: with FABRIC_FENCE on the WRITE behind it, it returns what was there before. */
+/* A READ that is not overtaken: with FABRIC_FENCE on the WRITE after it, it returns what was there before. */
 static void fence_keeps_reads(struct contract_worker *worker)
 {
     uint64_t *local = (uint64_t *)(void *)worker->local;
@@ -195,8 +195,7 @@ static void atomics_of_all(struct contract_worker *worker)
 }
 
 /*
- * A lock by CAS that guards a plain counter: mutual exclusion, and a WRITE that completed is seen by whoever locks
- * next.
+ * A lock by CAS that guards a plain counter: mutual exclusion, and a WRITE that completed is seen by the next holder.
  */
 static void lock_guards_writes(struct contract_worker *worker)
 {
@@ -365,10 +364,10 @@ static void killed_node(struct contract_worker *worker)
 static void fenced_cn(struct contract_worker *worker)
 {
     struct fabric *fabric = worker->cluster->fabric;
-    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0}, nobody = {.kind = FABRIC_CN_EVICT, .cn = 200};
+    struct fabric_control fence = {.kind = FABRIC_CN_EVICT, .cn = 0}, unknown = {.kind = FABRIC_CN_EVICT, .cn = 200};
     struct cellar_error error = {0};
 
-    CHECK(worker, fabric->ops->control(fabric, &nobody, &error) == -CELLAR_ERR_INVALID);
+    CHECK(worker, fabric->ops->control(fabric, &unknown, &error) == -CELLAR_ERR_INVALID);
     int code = fabric->ops->control(fabric, &fence, &error);
     int status = contract_one(worker, fabric_op_faa(AT(64), worker->olds, 1));
     if (code == 0) {

@@ -80,7 +80,7 @@ static void full_inbox(struct contract_worker *worker)
     }
 }
 
-/* Nobody is there: the message surely did not arrive. An empty message is a message. */
+/* No endpoint is there: the message surely did not arrive. An empty message is a message. */
 static void lone_messages(struct contract_worker *worker)
 {
     struct fabric_message message;

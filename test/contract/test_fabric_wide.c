@@ -116,8 +116,7 @@ static void widths_together(struct contract_worker *worker)
 }
 
 /*
- * A lock that one wide CAS takes, guarding plain memory of this process: whoever takes it next sees what the last one
- * did.
+ * A lock that one wide CAS takes, guarding plain memory of this process: its next holder sees what the last one did.
  */
 static uint64_t guarded[2];
 

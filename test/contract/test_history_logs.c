@@ -159,7 +159,7 @@ static void an_entry_missing(void **state)
     /* An older one: on the primary, and not on the backup. */
     api_poke(&logged.api, fabric_addr_plus(backup, -(int64_t)(seen.bytes + 63) / 64 * 64), zero, 8);
     assert_int_equal(look(&logged, 1).count, 3);
-    logged.history.txn_count = 4; /* as if the last had never been: then its entry is of nobody */
+    logged.history.txn_count = 4; /* as if the last had never been: then its entry is of none */
     FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "no transaction that can have written");
     close(&logged);
 }
@@ -293,7 +293,7 @@ static void no_effect_without_an_entry(void **state)
     api_poke(&logged.api, fabric_addr_plus(seen.last_at.addr, 64), &zero, 8);
     assert_int_equal(look(&logged, 0).count, 1);
     FAILS(&logged.api.error, check(&logged), CELLAR_ERR_CORRUPT, "had its effect, but its log entry");
-    logged.history.final_count = 0; /* had nobody seen it, all would be well */
+    logged.history.final_count = 0; /* had no reader seen it, all would be well */
     MUST(&logged.api.error, check(&logged));
     struct history_access read = logged.history.accesses[logged.history.txns[1].first + 2];
     struct history_txn reader = {.id = 2, .count = 1, .outcome = HISTORY_COMMITTED};

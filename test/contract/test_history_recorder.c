@@ -1,6 +1,6 @@
 /*
  * test_history_recorder.c - what a recorder takes down: each kind of access, with its exact versions in the modes in
- * which these can be foretold; what ends without effect; what nobody knows; and the pool's final versions.
+ * which these can be foretold; what ends without effect; what is unknown; and the pool's final versions.
  */
 #include "api.h"
 #include "history_digest.h"
@@ -399,8 +399,8 @@ static void what_aborts_is_not_there(void **state)
     done(&r);
 }
 
-/* Two replicas of the log do not answer, more than can be away at a time: nobody knows. */
-static void what_nobody_knows(void **state)
+/* Two replicas of the log do not answer, more than can be away at a time: its end is unknown. */
+static void what_is_unknown(void **state)
 {
     struct recorded r;
     struct fabric_control kill = {.kind = FABRIC_NODE_KILL, .node = 1}, also = {.kind = FABRIC_NODE_KILL, .node = 2};
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
         API_TEST_EXACT(presence_without_cells),
         API_TEST_EXACT(what_fails_has_read),
         API_TEST_EXACT(what_aborts_is_not_there),
-        API_TEST_EXACT(what_nobody_knows),
+        API_TEST_EXACT(what_is_unknown),
         API_TEST(what_a_lost_node_told),
         API_TEST_EXACT(many_at_once),
         API_TEST(the_same_again),

@@ -1,6 +1,6 @@
 /*
  * test_outcome.c - what cellar_outcome says of a transaction before its compute node is recovered and after: that it
- * committed, that it did not, that nobody can tell any more; and of names that never were.
+ * committed, that it did not, that it cannot be told any more; and of names that never were.
  */
 #include "api.h"
 

@@ -1,5 +1,5 @@
 /*
- * test_recover_input.c - what a killed process left in its pool file, changed before somebody opens it: log bytes
+ * test_recover_input.c - what a killed process left in its pool file, changed before it is opened: log bytes
  * that are torn, stale, forged or not ours are ignored or refused in one line; they never end the process or change
  * what they do not name.
  */
@@ -265,7 +265,7 @@ static const struct {
     {"another compute node's", other_node, "of another coordinator, or of a later life"},
     {"another coordinator's", other_coordinator, "of another coordinator, or of a later life"},
     {"of a life to come", later_life, "of another coordinator, or of a later life"},
-    {"of cells that nobody has locked", unlocked, NULL},
+    {"of cells that are not locked", unlocked, NULL},
     {"more dependencies than bytes", more_deps, NULL},
     {"dependencies without end", all_deps, NULL},
     {"changes without end", more_writes, NULL},
@@ -378,7 +378,7 @@ static void noise_around_the_log_does_not_count(void **state)
     place_remove(&place);
 }
 
-/* Whoever was killed is recovered, as he left it, and again by the next one. */
+/* The killed process is recovered as it left its pool, and again by the next one. */
 static void a_killed_process_is_recovered(void **state)
 {
     struct place place;
@@ -389,7 +389,7 @@ static void a_killed_process_is_recovered(void **state)
     place_remove(&place);
 }
 
-/* Who opens a pool follows its configuration word (docs/failover.md): one that cannot be is refused. */
+/* The opener of a pool follows its configuration word (docs/failover.md): one that cannot be is refused. */
 static void configurations_that_cannot_be_are_refused(void **state)
 {
     static const struct configuration bad[] = {

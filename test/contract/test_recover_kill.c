@@ -50,7 +50,7 @@ static int marking_open(struct marking *marking, const char *memnodes, uint32_t 
         .replicas = replicas,
         .threads = 2,
         .coros = 3,
-        .lease_ns = 10000000000ull}; /* on a loaded machine who lives may stand still for a second */
+        .lease_ns = 10000000000ull}; /* on a loaded machine a live process may stand still for a second */
     const struct cellar_proc_def mark = {.name = "mark", .fn = mark_fn, .records_max = 1, .writes_max = 1};
     const struct cellar_proc_def unmark = {.name = "unmark", .fn = unmark_fn, .records_max = 1, .writes_max = 1};
     struct side *side = &marking->side;

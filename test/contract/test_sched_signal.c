@@ -1,7 +1,7 @@
 /*
- * test_sched_signal.c - sched_wait and sched_signal: no signal is lost, whoever sets it and when. In virtual time,
- * and between two threads of `shm`, where the handshake of signal and `waiting` is raced hundreds of thousands of
- * times (the build with TSan watches it).
+ * test_sched_signal.c - sched_wait and sched_signal: no signal is lost, by whichever thread it is set, and when. In
+ * virtual time, and between two threads of `shm`, where the handshake of signal and `waiting` is raced hundreds of
+ * thousands of times (the build with TSan watches it).
  */
 #include "fabric_shm.h"
 #include "fabric_sim.h"
@@ -74,7 +74,7 @@ static void give_back(struct coro *co, struct player *player)
 }
 
 /*
- * The same by one who gives up again and again, just when the answer comes; a signal behind that is for the next
+ * The same by one that gives up again and again, just when the answer comes; a signal after that is for the next
  * wait.
  */
 static void serve_impatiently(struct coro *co, struct player *player)
@@ -156,7 +156,7 @@ static void signal_oneself(struct coro *co, struct player *player)
     uint64_t now_ns = fabric_now_ns(player->ep);
     assert_true(await(co, player, 0));               /* set before: however late it is */
     assert_false(await(co, player, now_ns));         /* and taken: no second time */
-    assert_false(await(co, player, now_ns + 10000)); /* nobody comes: not before it is time */
+    assert_false(await(co, player, now_ns + 10000)); /* no signal comes: not before it is time */
     assert_true(fabric_now_ns(player->ep) >= now_ns + 10000);
     player->signals = player->rounds;
 }

@@ -1,4 +1,4 @@
-/* test_shm_attach.c - shm over processes: who may attach, and what garbage does. */
+/* test_shm_attach.c - shm over processes: which may attach, and what garbage does. */
 #include "contract_processes.h"
 #include "fabric_shm_wire.h"
 
@@ -105,7 +105,7 @@ static void test_wrong_paths(void **state)
     contract_memnode_path(&memnodes, 1, second, sizeof second);
     contract_memnode_path(&others, 1, other, sizeof other);
 
-    assert_int_equal(attach_once("/tmp/cellar-nobody", 0, 1, &error), -CELLAR_ERR_UNREACHABLE);
+    assert_int_equal(attach_once("/tmp/cellar-no-memnode", 0, 1, &error), -CELLAR_ERR_UNREACHABLE);
     assert_non_null(strstr(error.text, "cellar memnode"));
     assert_int_equal(attach_once("", 0, 1, &error), -CELLAR_ERR_INVALID);
     memset(paths, 'a', 300);
@@ -136,7 +136,7 @@ static int raw_connect(const char *path)
     return fd;
 }
 
-/* Sends those bytes, with a descriptor nobody asked for; then the other side must refuse and hang up. */
+/* Sends those bytes, with a descriptor that was not asked for; then the other side must refuse and hang up. */
 static void send_garbage(const char *path, const void *bytes, size_t size)
 {
     char answer[1024], control[CMSG_SPACE(sizeof(int))] = {0};
@@ -215,7 +215,7 @@ static void test_garbage(void **state)
         }
         send_garbage(path, bytes, size);
     }
-    for (uint32_t i = 0; i < 50; i++) close(raw_connect(path)); /* and who says nothing at all */
+    for (uint32_t i = 0; i < 50; i++) close(raw_connect(path)); /* and a process that says nothing at all */
     fabric_close(attach(&memnodes, 0, 4));
     for (uint32_t tries = 0; open_fds_of(memnodes.pids[0]) > fds && tries < 100; tries++) pause_ms(20);
     assert_true(open_fds_of(memnodes.pids[0]) <= fds);

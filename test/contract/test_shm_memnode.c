@@ -48,7 +48,7 @@ static void test_fence(void **state)
                     word_at(ep, fabric_addr_of(1, 128)) == counts[1]);
         int status = end_of(pid);
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* a second time: there is nobody */
+        assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0); /* a second time: no process is left */
     }
     struct fabric_control own = {.kind = FABRIC_CN_EVICT, .cn = 0}, none = {.kind = FABRIC_CN_EVICT, .cn = 4};
     assert_int_equal(fabric->ops->control(fabric, &own, &error), -CELLAR_ERR_UNSUPPORTED);
@@ -63,15 +63,15 @@ static void live_as_7(struct fabric_ep *ep)
     struct fabric_control life = {.kind = FABRIC_CN_LIFE, .cn = 2, .life = 7};
     uint64_t old;
 
-    pause_ms(200); /* who fences meanwhile does not know of it */
+    pause_ms(200); /* the node that fences meanwhile does not know of it */
     if (ep->fabric->ops->control(ep->fabric, &life, NULL) != 0) _exit(5);
     if (run_op(ep, fabric_op_faa(fabric_addr_of(1, 192), &old, 1)) != 0) _exit(4);
     pause_ms(60000);
 }
 
 /*
- * INV-FABRIC-12: whoever has that index now is not killed for an earlier life, whether it has said which one it is or
- * not.
+ * INV-FABRIC-12: the process that has that index now is not killed for an earlier life, whether it has said which one
+ * it is or not.
  */
 static void test_fence_of_a_life(void **state)
 {
@@ -270,7 +270,7 @@ static void test_socket_paths(void **state)
     int fd = mkstemp(file);
     config.socket_path = file;
     assert_int_equal(fabric_shm_memnode_run(&config, &stop, NULL, NULL, &error), -CELLAR_ERR_EXISTS);
-    assert_int_equal(stat(file, &status), 0); /* nobody's file was removed */
+    assert_int_equal(stat(file, &status), 0); /* no file of the user's was removed */
     close(fd);
     unlink(file);
     config.socket_path = "/nonexistent/socket";

@@ -217,7 +217,7 @@ static void test_wrong_configs(void **state)
     BAD(pool_path, path, INVALID);
     configs[count - 1].mn_count = 2;
     BAD(pool_path, path, INVALID);
-    configs[count - 1].memnode_paths = "/tmp/nobody";
+    configs[count - 1].memnode_paths = "/tmp/no-memnode";
 #undef BAD
     for (uint32_t i = 0; i < count; i++) {
         struct cellar_error error = {0};

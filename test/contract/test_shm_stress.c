@@ -39,7 +39,7 @@ static void unlock(struct contract_worker *worker, struct fabric_addr addr, cons
     CHECK(worker, (worker->olds[0] & 0xff) == worker->index + 1);
 }
 
-/* Somebody else's bits of the lock word change all the time: masked CAS must not mind. */
+/* Bits of the lock word that are not compared change all the time: masked CAS must not mind. */
 static void stir(struct contract_worker *worker, struct fabric_addr addr)
 {
     CHECK(worker, contract_one(worker, fabric_op_faa(addr, &worker->olds[1], 0x100)) == 0);
@@ -198,7 +198,7 @@ static bool go_on(struct contract_worker *worker, uint32_t round, uint32_t meeti
 /*
  * Two workers, each: WRITE its word, READ the other's, as fast as they can: in one batch or in two, and in every
  * other round with a masked CAS between them that is refused, and so need not be an atomic for the processor. A WRITE
- * that lingers in a store buffer while the READ behind it goes ahead lets both miss each other.
+ * that lingers in a store buffer while the READ after it goes ahead lets both miss each other.
  */
 #define STORE_BUFFER_ROUNDS (1u << 22)
 static uint32_t seen[2][STORE_BUFFER_ROUNDS + 1], last_round[2];
@@ -266,7 +266,7 @@ static void test_masked_cas(void **state)
 }
 
 /*
- * Everybody posts long WRITEs without pause while the node is killed: from the return of the kill on, its bytes rest.
+ * All workers post long WRITEs without pause while the node is killed: from the return of the kill on, its bytes rest.
  */
 #define LONG_BYTES 65536
 

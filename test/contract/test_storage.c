@@ -48,8 +48,8 @@ static void impossible_shapes_are_refused(void **state)
 }
 
 /*
- * Memory that was lost is not taken for new: whoever wants what was there is told; and where other nodes hold data
- * nobody formats it anew.
+ * Memory that was lost is not taken for new: an opener that wants what was there is told; and where other nodes hold
+ * data it is not formatted anew.
  */
 static void lost_memory_is_not_formatted(void **state)
 {

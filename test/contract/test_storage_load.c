@@ -1,4 +1,7 @@
-/* test_storage_load.c - rows loaded are rows scanned, whatever fills up, whoever loads beside, whichever node dies. */
+/*
+ * test_storage_load.c - rows loaded are rows scanned, whatever fills up, whichever process loads beside, whichever
+ * node dies.
+ */
 #include "contract_pool.h"
 
 #include <sched.h>

@@ -1,7 +1,7 @@
 /*
  * test_takers.c - INV-RECOVER-8: tags of a dead compute node are taken over by others from REDONE on, not before, and
- * not from SCRUBBED on; and its index is not free as long as somebody is down as a taker, unless everybody stands
- * still. Node 0 is dead, node 1 meets a tag of it, node 2 recovers it, step by step.
+ * not from SCRUBBED on; and its index is not free as long as another node is down as a taker, unless all stand still.
+ * Node 0 is dead, node 1 meets a tag of it, node 2 recovers it, step by step.
  */
 #include "crest.h"
 #include "db.h"
@@ -30,7 +30,7 @@ struct takers {
     struct members_state claim; /* of the dead node's word */
 };
 
-/* A lock word of nobody's: the end of the heap is never reached. */
+/* A lock word of no record: the end of the heap is never reached. */
 static const struct fabric_addr lock = {POOL_BYTES - LAYOUT_LINE};
 
 static void move(struct coro *co, struct coordinator *coordinator, struct takers *takers,
@@ -150,7 +150,7 @@ static int state_read(struct coro *co, struct coordinator *coordinator, void *ar
     return members_look(co, coordinator->worker->ep, DEAD, &takers->claim);
 }
 
-/* A node that is down as a taker, as one that looked at the dead one just before everybody had to stand still. */
+/* A node that is down as a taker, as one that looked at the dead one just before all had to stand still. */
 static int take(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct takers *takers = arg;
@@ -161,7 +161,8 @@ static int take(struct coro *co, struct coordinator *coordinator, void *arg)
 }
 
 /*
- * As who leads a change of the configuration recovers the dead: nobody can take his entry back before that has ended.
+ * As the leader of a change of the configuration recovers the dead: no taker can take its entry back before that has
+ * ended.
  */
 static int freed_still(struct coro *co, struct coordinator *coordinator, void *arg)
 {

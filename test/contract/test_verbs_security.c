@@ -1,7 +1,7 @@
 /*
- * test_verbs_security.c - what the verbs fabric lets nobody do, on a device: wrong secrets and layouts, requests made
- * twice, access out of range or with another's key, access after the fence, requests that are never finished. Skipped
- * without a device (contract_verbs.h).
+ * test_verbs_security.c - what the verbs fabric lets no process do, on a device: wrong secrets and layouts, requests
+ * made twice, access out of range or with another's key, access after the fence, requests that are never finished.
+ * Skipped without a device (contract_verbs.h).
  */
 #include "contract_verbs.h"
 
@@ -79,7 +79,7 @@ static enum ibv_wc_status raw(struct fabric_ep *ep, enum ibv_wr_opcode opcode, u
     return raw_on(ep, link_of(ep), opcode, remote, rkey);
 }
 
-/* ---- who is let in ---- */
+/* ---- which processes are let in ---- */
 
 static int try_open(const char *path, uint64_t fingerprint)
 {
@@ -134,7 +134,7 @@ static enum rdma_cm_event_type ask(const void *bytes, uint8_t count, struct fabr
     return type;
 }
 
-/* What was overheard is of no use; neither is a cookie alone, nor noise. No key is told but to who has proved. */
+/* What was overheard is of no use; neither is a cookie alone, nor noise. Keys are told after a proof only. */
 static void test_replay(void **state)
 {
     (void)state;
@@ -172,7 +172,7 @@ static void test_replay(void **state)
     contract_after_verbs();
 }
 
-/* Who only begins costs the memory node nothing; others are served. */
+/* A process that only begins costs the memory node nothing; others are served. */
 static void test_half_open(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void test_after_fence(void **state)
     }
     assert_int_equal(run(ep, fabric_op_read(fabric_addr_of(0, 64), local, 8)), 0);
     assert_int_equal(local[0], 2);
-    fence.cn = 1; /* who was thrown out throws nobody out, */
+    fence.cn = 1; /* a node that was thrown out throws none out, */
     assert_true(victim->ops->control(victim, &fence, &error) < 0);
     assert_int_equal(ask_to_fence((const struct fabric_verbs *)victim, 0, 1),
                      -CELLAR_ERR_FENCED); /* whatever it asks for */
@@ -328,7 +328,7 @@ static int insist(struct fabric_ep *ep, uint32_t node, uint64_t *old)
     return status;
 }
 
-/* It was cut off, and is the same one: it is used again, with what it holds. Who was told to leave it stays away. */
+/* It was cut off, and is the same one: it is used again, with what it holds. A node told to leave it stays away. */
 static void test_comes_back(void **state)
 {
     (void)state;
@@ -351,7 +351,7 @@ static void test_comes_back(void **state)
     contract_after_verbs();
 }
 
-/* INV-VERBS-8: who was fenced while a memory node was away is fenced there before that node is used again. */
+/* INV-VERBS-8: a node fenced while a memory node was away is fenced there before that one is used again. */
 static void test_fence_while_away(void **state)
 {
     (void)state;
@@ -365,7 +365,7 @@ static void test_fence_while_away(void **state)
     lose_node(fabric, 1);
     assert_int_equal(fabric->ops->control(fabric, &fence, &error), 0);
     assert_false(executes(victim_ep, 0));
-    assert_true(executes(victim_ep, 1)); /* nobody could tell it */
+    assert_true(executes(victim_ep, 1)); /* it could not be told */
     assert_int_equal(insist(ep, 1, &old), 0);
     assert_false(executes(victim_ep, 1));
     leave(victim, victim_ep);
@@ -389,7 +389,7 @@ static void test_replaced_unblank(void **state)
         assert_int_equal(fabric->ops->control(fabric, &replace, &error), round ? -CELLAR_ERR_MISMATCH : 0);
         assert_int_equal(round ? add(ep, &old) : insist(ep, 0, &old), round ? -CELLAR_ERR_UNREACHABLE : 0);
     }
-    replace.blank = false; /* as for those who did not begin to fill it */
+    replace.blank = false; /* as for nodes that did not begin to fill it */
     assert_int_equal(fabric->ops->control(fabric, &replace, &error), 0);
     assert_true(insist(ep, 0, &old) == 0 && old == 1);
     leave(fabric, ep);
@@ -398,7 +398,7 @@ static void test_replaced_unblank(void **state)
 
 /* ---- the linking thread and the worker ---- */
 
-/* Holds up who looks up local memory, until the linking thread has given a link back. */
+/* Holds up look-ups of local memory, until the linking thread has given a link back. */
 static void *hold_lookups(void *arg)
 {
     struct fabric_verbs_ep *vep = arg;
@@ -449,7 +449,7 @@ static uint64_t closing_amid_linking_ns(void)
     struct fabric *fabric = join(0, &ep);
     struct fabric_verbs *verbs = (struct fabric_verbs *)fabric;
     struct sockaddr_in *address = (struct sockaddr_in *)(void *)&verbs->nodes[0].target.address;
-    address->sin_addr.s_addr = htonl(ntohl(address->sin_addr.s_addr) + 77); /* nobody has it */
+    address->sin_addr.s_addr = htonl(ntohl(address->sin_addr.s_addr) + 77); /* no machine has it */
     lose_node(fabric, 0);
     usleep(100000);
     uint64_t begin_ns = fabric_verbs_now_ns();
@@ -464,7 +464,7 @@ static uint64_t closing_amid_linking_ns(void)
 }
 
 /*
- * It is closed at once: an address that nobody has is given up after 2 s. A loaded machine may stop us as long, but
+ * It is closed at once: an address that no machine has is given up after 2 s. A loaded machine may stop us as long, but
  * not each time.
  */
 static void test_closed_amid_linking(void **state)

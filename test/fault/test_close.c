@@ -1,7 +1,7 @@
 /*
  * test_close.c - cellar_close amid transactions: at each of many operations of a simulated cluster, in each mode, and
- * while the backups of a lost memory node take over. All calls that run come to an end, whoever is told of a commit
- * finds it when the pool is opened again, and nothing else is there.
+ * while the backups of a lost memory node take over. All calls that run come to an end, what a client was told
+ * was committed is there when the pool is opened again, and nothing else is.
  */
 #include "db.h"
 #include "fabric_sim.h"
@@ -43,7 +43,7 @@ struct closing {
     bool armed;
     uint32_t mns;
     uint64_t ops, close_at, lose_at; /* UINT64_MAX: never */
-    uint32_t running;                /* until then nobody closes */
+    uint32_t running;                /* until then the database is not closed */
     uint64_t commits[ACCOUNTS];      /* of which callers were told, by the account that was debited */
     uint32_t ended, odd;             /* calls that ended CLOSED; with another code than that and 0 */
     uint64_t cents, moves[ACCOUNTS]; /* as found when the pool is opened again */
@@ -143,7 +143,7 @@ static bool held(struct closing *closing, const char *what, int rc)
 }
 
 /*
- * Locks of mode 2pl outlive a memory node only while nobody else has the pool open: the pool is not opened again
+ * Locks of mode 2pl outlive a memory node only while no other process has the pool open: the pool is not opened again
  * then.
  */
 static bool opens_again(const struct closing *closing, enum cellar_cc cc)
@@ -259,7 +259,7 @@ static bool closed_at(enum cellar_cc cc, uint64_t close_at, bool lost, uint64_t 
     if (closing.verdict[0])
         printf("mode %u, closed at operation %llu%s: %s\n", (unsigned)cc, (unsigned long long)close_at,
                lost ? ", a memory node lost" : "", closing.verdict);
-    if (closing.verdict[0]) return false; /* whoever hangs keeps what he uses */
+    if (closing.verdict[0]) return false; /* a call that hangs keeps what it uses */
     cellar_close(closing.db);
     fabric_close(closing.fabric);
     return true;

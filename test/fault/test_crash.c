@@ -1,5 +1,5 @@
 /*
- * test_crash.c - a compute node dies at each operation in turn, before it, amid it, or behind it, and another one
+ * test_crash.c - a compute node dies at each operation in turn, before it, amid it, or after it, and another one
  * recovers it; then that one dies, too, at each operation of its recovery, and a third one recovers both.
  * Acknowledged transactions must survive, others whole or not at all, and the pool must pass its audit: no tag, no
  * half-applied cell, replicas equal.

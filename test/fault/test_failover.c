@@ -20,7 +20,7 @@
 
 #define STEPS_MAX 4000000
 /*
- * Virtual: everybody stands still so long at most, when only the memory node dies. Torn words make a READ of 64 KiB
+ * Virtual: all stand still so long at most, when only the memory node dies. Torn words make a READ of 64 KiB
  * last a millisecond.
  */
 #define HALT_MAX_NS 50000000ull
@@ -138,7 +138,7 @@ static void report(const char *what, const struct tally *tally, bool crashes)
     assert_true(tally->refilled * 4 > tally->runs * 3);
     if (crashes) return;
     assert_true(tally->longest_ns <= HALT_MAX_NS);
-    assert_int_equal(tally->recovered, 0); /* nobody stopped, or was declared dead */
+    assert_int_equal(tally->recovered, 0); /* no compute node stopped, or was declared dead */
 }
 
 static bool wanted(uint32_t v) { return !only || strcmp(only, variants[v].name) == 0; }

@@ -1,9 +1,10 @@
 /*
  * test_failover_fill.c - filling a fresh memory node, one schedule for each race that it is built around
- * (docs/failover.md): who gives up lets another one; a WRITE that the copying overtakes; two that are asked. One
- * record is watched: X, whose memory node is lost and replaced.
+ * (docs/failover.md): a filler that gives up lets another one; a WRITE that the copying overtakes; two that are
+ * asked. One record is watched: X, whose memory node is lost and replaced.
  *
- *     fresh: X's place on the memory node that is filled        primary: its backup on the next one, which has taken over
+ *     fresh: X's place on the memory node that is filled
+ *     primary: its backup on the next one, which has taken over
  */
 #include "failover_steps.h"
 
@@ -18,8 +19,8 @@
 
 #define KEY 7
 #define RECORD_BYTES 128 /* a line of header, one of cells */
-#define WRITER 0         /* compute nodes: who changes X, */
-#define FILLER 1         /* who is asked first, */
+#define WRITER 0         /* compute nodes: the one that changes X, */
+#define FILLER 1         /* the one that is asked first, */
 #define SECOND 2         /* and then */
 #define CHECK FAILOVER_STEPS_CHECK
 #define DEAF_NS 50000000ull /* longer than an agent tries anything */
@@ -37,11 +38,11 @@ struct fill {
     bool hold_write, hold_two; /* which schedule is made */
     uint32_t copied_epoch[FAILOVER_STEPS_CNS]; /* in which that compute node copied X; 0: not yet */
     bool written;                              /* X, at the fresh node, by a transaction */
-    /* a transaction's change of X, or the look of who compares it, waited for what the schedule wants */
+    /* a transaction's change of X, or the comparer's look, waited for what the schedule wants */
     bool overtaken;
-    bool copy_waits;  /* who has read X to copy it has yet to write it, */
+    bool copy_waits;  /* a filler has read X to copy it, and has yet to write it, */
     bool changed;     /* and X was changed since, */
-    int32_t comparer; /* while this one compares; -1: nobody yet */
+    int32_t comparer; /* while this one compares; -1: none yet */
     bool compared;
 };
 
@@ -76,7 +77,7 @@ static bool standing(const struct fill *fill, uint32_t cn)
     return fill->at.db->nodes[cn].halt.begun || atomic_load(&fill->at.db->nodes[cn].halt.called);
 }
 
-/* X is read at the primary, by whom? Who has copied it before, in an earlier epoch, and leads, compares. */
+/* X is read at the primary. By the leader, when it has copied it in an earlier epoch: then it compares. */
 static bool compares(const struct fill *fill, uint32_t cn)
 {
     const struct configuration *now = &fill->at.db->nodes[cn].halt.now;
@@ -85,7 +86,7 @@ static bool compares(const struct fill *fill, uint32_t cn)
 
 /*
  * The WRITE of a transaction reaches the fresh node, then the copy of older bytes goes over it; its twin reaches the
- * primary only behind the comparison, unless its compute node is asked to stand still before.
+ * primary only after the comparison, unless its compute node is asked to stand still before.
  */
 static bool write_held(struct fill *fill, uint32_t cn, const struct fabric_op *op)
 {
@@ -104,7 +105,7 @@ static bool write_held(struct fill *fill, uint32_t cn, const struct fabric_op *o
 
 /*
  * One compares X only when another one has read it to copy it, and it was changed since; and that copy is written
- * behind the comparison.
+ * after the comparison.
  */
 static bool two_held(struct fill *fill, uint32_t cn, const struct fabric_op *op)
 {
@@ -207,7 +208,7 @@ static void change(struct coordinator *coordinator, struct fill *fill)
     CHECK(&fill->at, cellar_exec(coordinator->session, fill->add, (void *)fill->table, NULL, &result) == 0);
 }
 
-/* ---- who gives up ---- */
+/* ---- a filler gives up ---- */
 
 /* The bytes of a slot, as the header of X's run says at the primary: one more is impossible. */
 static void header_damage(struct coro *co, struct coordinator *coordinator, struct fill *fill, uint64_t addend)
@@ -328,7 +329,7 @@ static void of_two_that_are_asked_one_fills_it(void **state)
     struct fill fill;
     (void)state;
     assert_true(equal_behind(&fill, both_asked));
-    assert_false(fill.copy_waits); /* nobody copies while another one compares */
+    assert_false(fill.copy_waits); /* no node copies while another one compares */
 #ifdef CELLAR_PLANTS
     assert_true(plant_choose("failover_fillers_two"));
     assert_false(equal_behind(&fill, both_asked));

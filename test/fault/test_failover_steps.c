@@ -24,7 +24,7 @@
 struct steps {
     struct failover_steps at; /* first */
     uint64_t ops;             /* of compute node 1, while armed */
-    uint32_t second;          /* the memory node that is lost once somebody stands still */
+    uint32_t second;          /* the memory node that is lost once a compute node stands still */
     bool lost;                /* the one that a step waits for */
     int recovered;            /* what a recovery ended with */
 };
@@ -45,7 +45,7 @@ static int nothing(struct cellar_txn *txn, void *args)
     return 0;
 }
 
-/* The second one goes as soon as anybody stands still for the first. */
+/* The second one goes as soon as a compute node stands still for the first. */
 static enum fabric_sim_fault lose_second(void *arg, uint64_t index, const struct fabric_ep *ep,
                                          const struct fabric_op *op)
 {
@@ -122,7 +122,7 @@ static uint64_t promised(struct coro *co, struct coordinator *coordinator, uint3
     return rc ? 0 : (word >> LAYOUT_LEASE_SIGNS_BITS) * 1000;
 }
 
-/* Everybody's promise is there, and signs of life come. */
+/* All promises are there, and signs of life come. */
 static void lease_kept(struct coro *co, struct coordinator *coordinator, struct steps *steps, uint32_t cn)
 {
     struct worker *worker = coordinator->worker;
@@ -149,13 +149,13 @@ static int leases(struct coro *co, struct coordinator *coordinator, void *arg)
         CHECK(&steps->at, failover_steps_await_state(co, coordinator, cn, CONFIGURATION_LOST));
     for (uint32_t cn = 0; cn < CNS; cn++) lease_kept(co, coordinator, steps, cn);
 
-    /* As if there had been no copy yet: whoever renews it promises again. */
+    /* As if there had been no copy yet: the node that renews it promises again. */
     CHECK(&steps->at, batch_faa(co, worker->ep, lease_at(0, 2), 0, &old) == 0);
     CHECK(&steps->at, batch_cas(co, worker->ep, lease_at(0, 2), old, 0, &old) == 0);
     failover_steps_sleep(co, coordinator, LEASE_NS);
     lease_kept(co, coordinator, steps, 2);
 
-    /* And who dies now is found out by it. */
+    /* And a death from now on is found out by it. */
     struct fabric_control control = {.kind = FABRIC_CN_EVICT, .cn = 2};
     CHECK(&steps->at, steps->at.fabric->ops->control(steps->at.fabric, &control, NULL) == 0);
     vigil_watch(worker->home.vigil, &worker->sched, 2);
@@ -217,7 +217,7 @@ static int freed(struct coro *co, struct coordinator *coordinator, void *arg)
     return 0;
 }
 
-/* Did who recovered live on? */
+/* Did the recoverer live on? */
 static bool gives_way(void)
 {
     const struct cellar_config shape = {.cc = CELLAR_CC_CELL, .pool_bytes = 16 << 20, .log_bytes = 1 << 20};

@@ -51,7 +51,8 @@ WRAPPED(int, posix_memalign, ENOMEM, (void **out, size_t alignment, size_t bytes
 WRAPPED(char *, strdup, NULL, (const char *text), (text))
 WRAPPED(void *, mmap, MAP_FAILED, (void *at, size_t bytes, int protection, int flags, int fd, off_t offset),
         (at, bytes, protection, flags, fd, offset))
-WRAPPED(int, pthread_create, EAGAIN, (pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), (out, attr, fn, arg))
+WRAPPED(int, pthread_create, EAGAIN, (pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg),
+        (out, attr, fn, arg))
 /* clang-format on */
 
 /* ---- a short life ---- */

@@ -1,6 +1,6 @@
 /*
  * test_restart.c - a compute node that has died comes back: while a memory node's loss is being dealt with, while
- * others recover its earlier life, when whoever did so is dead, too, or when all are (INV-RECOVER-10, INV-FABRIC-12,
+ * others recover its earlier life, when its recoverer is dead, too, or when all are (INV-RECOVER-10, INV-FABRIC-12,
  * INV-FAILOVER-3). Opening ends, no life is fenced for another one, and nothing that was told is lost.
  */
 #include "plant.h"
@@ -29,8 +29,8 @@ static void right(const struct restart_run_plan *plan)
 }
 
 /*
- * A memory node is lost; whoever leads claims compute node 0, which has died; then all are dead, and compute node 0
- * comes first.
+ * A memory node is lost; the leader of the change claims compute node 0, which has died; then all are dead, and
+ * compute node 0 comes first.
  */
 static void all_die_amid_a_failover(void **state)
 {

@@ -20,7 +20,7 @@
     128 /* of one operation, more than any step takes: 16 in a row (recover_steps.c), each tried 8 times (members.c) */
 #define STEP_REFUSALS 16
 #define TRIED_MAX 4096
-#define CRASHES 24 /* operations of a transaction, behind each of which its compute node dies */
+#define CRASHES 24 /* operations of a transaction, after each of which its compute node dies */
 #define CHECK FAILOVER_STEPS_CHECK
 
 struct account {
@@ -43,7 +43,7 @@ struct refused {
     bool chosen;
     uint32_t copied;
     int ended;      /* what the recovery, or the filling, ended with */
-    uint32_t epoch; /* of the configuration, behind it */
+    uint32_t epoch; /* of the configuration, after it */
 };
 
 /* ---- what is refused ---- */

@@ -168,7 +168,7 @@ static void open_all(struct loss *loss)
 /* As cellar_run, but a cluster in which calls never end is a result. */
 static bool all_end(struct loss *loss)
 {
-    static struct db_request requests[CNS * COROS]; /* who hangs keeps them */
+    static struct db_request requests[CNS * COROS]; /* a call that hangs keeps them */
     uint32_t pending = CNS * COROS;
     for (uint32_t i = 0; i < CNS * COROS; i++) {
         struct worker *worker = &loss->db->workers[i / COROS];
@@ -189,7 +189,7 @@ static bool ends_well(const struct shape *shape)
     loss.armed = true;
     bool well = all_end(&loss);
     loss.armed = false;
-    if (!well) return false; /* who hangs keeps the database */
+    if (!well) return false; /* a call that hangs keeps the database */
     uint64_t lock_ns = shape->cc == CELLAR_CC_TWOPL ? (uint64_t)TWOPL_WAIT_NS << TWOPL_WAIT_DOUBLINGS : 0;
     well = loss.late_ns <= LATE_STALLS * loss.fabric->stall_max_ns + lock_ns;
     for (uint32_t code = 0; code < 128; code++) well = well && (told[code] || loss.ended[code] == 0);

@@ -2,7 +2,8 @@
  * test_locks.c - every algorithm and policy of the lock layer in simulated clusters: mutual exclusion, order,
  * progress, give-ups, deaths, bytes at rest (lock_run.h). A fixed number of seeds of each.
  *
- *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": the first)
+ *     test_locks ALGORITHM [POLICY [FIRST [LAST]]]    these seeds of one algorithm ("all": of each; POLICY "-": its
+ *                                                     first)
  *     test_locks ALGORITHM POLICY FIRST LAST lose     the same, and a lock server or switch is lost for good
  *     test_locks ALGORITHM POLICY FIRST LAST linger   the same, of few clients that hold for long
  *     test_locks ALGORITHM POLICY FIRST LAST join     the same, and a compute node comes when the others are at work
@@ -71,7 +72,7 @@ static uint64_t run_seeds(const char *algorithm, const char *policy, uint64_t fi
     if (sum.runs == 0)
         fprintf(stderr, "no seed from %llu to %llu was run\n", (unsigned long long)first, (unsigned long long)last);
     if (change != lock_run_lose || sum.runs == 0) return sum.failed + (sum.runs == 0);
-    printf("    behind a loss: %llu unreachable, within %llu us; %llu granted\n", (unsigned long long)sum.unreachable,
+    printf("    after a loss: %llu unreachable, within %llu us; %llu granted\n", (unsigned long long)sum.unreachable,
            (unsigned long long)sum.longest_ns / 1000, (unsigned long long)sum.granted_after);
     return sum.failed;
 }
@@ -90,7 +91,7 @@ static uint64_t run_algorithm(const char *algorithm, const char *only, uint64_t 
 
 static void every_promise_is_kept(void **state) { assert_int_equal(run_algorithm(*state, NULL, 1, SEEDS, false), 0); }
 
-/* Whoever needs what is lost is told so in time; the others go on. */
+/* A call that needs what is lost is told so in time; the others go on. */
 static void a_loss_is_an_error(void **state)
 {
     change = lock_run_lose;

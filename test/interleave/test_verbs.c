@@ -1,5 +1,5 @@
 /*
- * test_verbs.c - what a transaction costs when nobody disturbs it: exact round trips and operations by phase. A lost
+ * test_verbs.c - what a transaction costs that no other disturbs: exact round trips and operations by phase. A lost
  * optimisation turns red here without a network card; a new one changes the table.
  */
 #include "sim_scenario.h"
@@ -125,7 +125,7 @@ static uint64_t ops_sum(const struct cellar_stats *stats)
     return sum;
 }
 
-/* Mode `motor`, who writes: one addition to the clock, and one to each backup of it. */
+/* Mode `motor`, a writer: one addition to the clock, and one to each backup of it. */
 static uint32_t clock_adds(enum cellar_cc cc, enum setting setting, const struct cost *want)
 {
     if (cc != CELLAR_CC_MOTOR || want->apply_writes == 0) return 0;
@@ -196,14 +196,14 @@ static void costs_are(enum cellar_cc cc, const struct cost (*costs)[SETTINGS])
 
 static void transactions_cost_what_the_table_says(void **state) { costs_are(CELLAR_CC_CELL, NULL); }
 
-/* Sharing costs a transaction that meets nobody nothing. */
+/* Sharing costs nothing to a transaction that meets no other. */
 static void transactions_of_mode_crest_cost_the_same(void **state) { costs_are(CELLAR_CC_CREST, NULL); }
 
 /* Nor does watching for hot records. */
 static void transactions_of_mode_cellar_cost_the_same(void **state) { costs_are(CELLAR_CC_CELLAR, NULL); }
 
 /*
- * Mode `ford`, whose transactions are told behind their writes: of the same scenarios, in their order. The check and
+ * Mode `ford`, whose transactions are told after their writes: of the same scenarios, in their order. The check and
  * the log cost a round trip together, or none: FORD's budget is 2 for records written, 3 with others read, 2 to read
  * several, 1 to read one, and the unlock.
  */
@@ -235,8 +235,8 @@ static const struct cost ford_costs[][SETTINGS] = {
 static void transactions_of_mode_ford_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_FORD, ford_costs); }
 
 /*
- * Mode `motor`: who reads pays a READ and a round trip for its snapshot, and nothing for validation; who writes a
- * round trip for its TS. Of a record are written what is displaced, the cells, and epoch numbers with tuples. Its
+ * Mode `motor`: a reader pays a READ and a round trip for its snapshot, and nothing for validation; a writer a round
+ * trip for its TS. Of a record are written what is displaced, the cells, and epoch numbers with tuples. Its
  * budget: 2 to read, 3 to the acknowledgement, 4 with others read.
  */
 static const struct cost motor_costs[][SETTINGS] = {
@@ -267,7 +267,7 @@ static const struct cost motor_costs[][SETTINGS] = {
 static void transactions_of_mode_motor_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_MOTOR, motor_costs); }
 
 /*
- * Mode `2pl`: two round trips for each lock, the second one behind the acknowledgement, one after the other; nothing
+ * Mode `2pl`: two round trips for each lock, the second one after the acknowledgement, one after the other; nothing
  * that was read under a lock is validated, and none of it torn on a fabric that writes by words. What is new has no
  * lock.
  */
@@ -298,7 +298,7 @@ static const struct cost twopl_costs[][SETTINGS] = {
 
 static void transactions_of_mode_2pl_keep_to_its_budget(void **state) { costs_are(CELLAR_CC_TWOPL, twopl_costs); }
 
-/* Apply and unlock come behind the acknowledgement: one batch, or with backups two. */
+/* Apply and unlock come after the acknowledgement: one batch, or with backups two. */
 static void acknowledgements_take_so_many_round_trips(void **state)
 {
     static const struct {
@@ -323,8 +323,8 @@ static void acknowledgements_take_so_many_round_trips(void **state)
 static const struct meeting {
     struct sim_scenario scenario;
     /*
-     * It matters who comes first, or which worker's address cache is warm: one fetched for all then. In coroutines it
-     * is the first one.
+     * It matters which client comes first, or which worker's address cache is warm: one fetched for all then. In
+     * coroutines it is the first one.
      */
     bool ordered;
     struct cost warm, replica; /* of all its transactions together */
@@ -372,8 +372,8 @@ static bool check_meeting(const struct meeting *meeting, enum setting setting, b
 }
 
 /*
- * One fetches and locks for all, each logs, the last one applies and unlocks for all: whoever finds the object held
- * posts its log alone.
+ * One fetches and locks for all, each logs, the last one applies and unlocks for all: a transaction that finds the
+ * object held posts its log alone.
  */
 static void who_finds_an_object_held_posts_its_log_alone(void **state)
 {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The library builds as everybody builds: `cmake -B build && cmake --build build`, with Makefiles and with Ninja, in a folder whose name
+# The library builds in the usual way: `cmake -B build && cmake --build build`, with Makefiles and with Ninja, in a folder whose name
 # has a space; an embedder's program links what that leaves; and the build that the README tells makes all that `cmake --install` wants.
 # Without optimization, which takes a tenth of the time: what is told to optimize is built by every other test.
 set -u

@@ -136,7 +136,7 @@ static void check_next(const char *behind, enum lockmgr_mode left, uint32_t writ
 
 static void who_is_next(void **state)
 {
-    check_next("", LOCKMGR_EXCLUSIVE, 0, CQL_NOBODY, 0);
+    check_next("", LOCKMGR_EXCLUSIVE, 0, CQL_NONE, 0);
     check_next("x", LOCKMGR_EXCLUSIVE, 0, CQL_NOTIFY, 1);
     check_next("xs", LOCKMGR_EXCLUSIVE, 0, CQL_NOTIFY, 1);
     check_next("ss", LOCKMGR_EXCLUSIVE, 0, CQL_NOTIFY, 2);
@@ -144,10 +144,10 @@ static void who_is_next(void **state)
     check_next(".", LOCKMGR_EXCLUSIVE, 0, CQL_REFETCH, 0);
     check_next("s.x", LOCKMGR_EXCLUSIVE, 0, CQL_REFETCH, 0);
     check_next("x.", LOCKMGR_EXCLUSIVE, 1, CQL_NOTIFY, 1);
-    check_next("..", LOCKMGR_SHARED, 0, CQL_NOBODY, 0);
+    check_next("..", LOCKMGR_SHARED, 0, CQL_NONE, 0);
     check_next("x", LOCKMGR_SHARED, 0, CQL_NOTIFY, 1);
-    check_next("sx", LOCKMGR_SHARED, 0, CQL_NOBODY, 0);
-    check_next(".x", LOCKMGR_SHARED, 0, CQL_NOBODY, 0);
+    check_next("sx", LOCKMGR_SHARED, 0, CQL_NONE, 0);
+    check_next(".x", LOCKMGR_SHARED, 0, CQL_NONE, 0);
     check_next(".", LOCKMGR_SHARED, 1, CQL_REFETCH, 0);
     check_next("..x", LOCKMGR_SHARED, 1, CQL_REFETCH, 0);
     check_next("x..", LOCKMGR_SHARED, 1, CQL_NOTIFY, 1);
@@ -162,7 +162,7 @@ static void what_was_overwritten_is_noticed(void **state)
     uint64_t word = cql_enter_addend(&cql, LOCKMGR_EXCLUSIVE) * 2;
     assert_int_equal(cql_successors(&cql, word, LOCKMGR_EXCLUSIVE, entries).next, CQL_LOST);
     word = cql_enter_addend(&cql, LOCKMGR_SHARED) + cql_enter_addend(&cql, LOCKMGR_EXCLUSIVE);
-    assert_int_equal(cql_successors(&cql, word, LOCKMGR_SHARED, entries).next, CQL_NOBODY);
+    assert_int_equal(cql_successors(&cql, word, LOCKMGR_SHARED, entries).next, CQL_NONE);
 }
 
 static void the_earliest_waiter_is_no_holder(void **state)

@@ -122,7 +122,7 @@ struct cluster {
     struct node nodes[NODES];
     uint32_t running;
     uint64_t end_ns;
-    int32_t dead; /* who never comes */
+    int32_t dead; /* the node that never comes */
 };
 
 static bool is_dead(void *arg, uint32_t cn) { return (int32_t)cn == ((const struct node *)arg)->cluster->dead; }

@@ -1,8 +1,8 @@
 /*
- * test_declock_reset.c - who leads a reset of DecLock holds nobody up by it, and is held up by nobody for longer than
- * he would wait (INV-DECLOCK-10), nor led on by the dead (INV-DECLOCK-9), and who has stopped waits for nobody; whom
- * its tender waits for in the end is looked after (INV-LOCKMGR-6): two compute nodes of one client each, and answers
- * that are lost where it matters.
+ * test_declock_reset.c - the leader of a reset of DecLock holds no other client up by it, and is held up by none for
+ * longer than it would wait (INV-DECLOCK-10), nor led on by the dead (INV-DECLOCK-9), and a compute node that has
+ * stopped waits for none; the nodes that its tender waits for in the end are looked after (INV-LOCKMGR-6): two compute
+ * nodes of one client each, and answers that are lost where it matters.
  */
 #include "declock.h"
 #include "fabric_sim.h"
@@ -46,8 +46,8 @@ struct cluster {
     bool faulted[NODES];
     bool silent; /* the memory node answers node 0 no more */
     bool lame;   /* node 0 was declared dead, or has stopped: what it held is not given back */
-    bool gone;   /* node 1 died, and whoever looks sees that; */
-    bool looked; /* ... who waits for others has looked */
+    bool gone;   /* node 1 died, and a look shows that; */
+    bool looked; /* ... and a client that waits for it has looked */
     bool wrong;  /* a call ended otherwise than it should */
 };
 
@@ -55,7 +55,7 @@ static struct fabric_addr lock_at(uint32_t i) { return fabric_addr_of(0, 4096 + 
 
 /* ---- what is lost ---- */
 
-/* Of each node the first reply of the other one's lock: nobody knows whether it has a place there. */
+/* Of each node the first reply of the other one's lock: it is unknown whether it has a place there. */
 static enum fabric_sim_fault crossed(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
 {
     struct cluster *cluster = arg;
@@ -91,7 +91,7 @@ static enum fabric_sim_fault unheard(void *arg, uint64_t index, const struct fab
     return ep->cn == 0 && op->kind == FABRIC_SEND ? FABRIC_SIM_NOT_RUN : FABRIC_SIM_NONE;
 }
 
-/* Nobody knows whether node 0 has a place, and node 1 tells nobody anything any more. */
+/* It is unknown whether node 0 has a place, and node 1 tells nothing any more. */
 static enum fabric_sim_fault vanished(void *arg, uint64_t index, const struct fabric_ep *ep, const struct fabric_op *op)
 {
     struct cluster *cluster = arg;
@@ -211,7 +211,7 @@ static void want_of_the_past(struct coro *co, struct node *node)
 }
 
 /*
- * Nobody believes a message that does not tell the truth: node 0 is told that it is named in lock 0, which node 1 has
+ * A message that does not tell the truth is not believed: node 0 is told that it is named in lock 0, which node 1 has
  * and gives back.
  */
 static void told_wrongly(struct coro *co, struct node *node)
@@ -227,7 +227,7 @@ static void told_wrongly(struct coro *co, struct node *node)
     sched_sleep(co, &node->sched, &node->task, BRIEF_NS);
     uint64_t word = 0;
     expect(node, lockmgr_read_words(co, &hold, 0, &word, 1), 0);
-    expect(node, (int)(word & 0xffff), 0); /* of its first generation still, and nobody's */
+    expect(node, (int)(word & 0xffff), 0); /* of its first generation still, and free */
     expect(node, lockmgr_release(co, &hold), 0);
 }
 

@@ -314,7 +314,7 @@ static void add_nothing(struct worker *worker)
 }
 
 /*
- * What executes of a batch at one node is a prefix, behind a lost reply none comes, and the other node knows nothing
+ * What executes of a batch at one node is a prefix, after a lost reply none comes, and the other node knows nothing
  * of it.
  */
 static void test_injected_faults(void **state)

@@ -91,7 +91,7 @@ static void test_sixteen_at_most_are_outstanding(void **state)
     for (uint32_t i = 0; i < 40; i++) cluster.ops[i] = fabric_op_write(fabric_addr_of(0, 64 * i), local, 64);
     assert_about(perform(&cluster, 0, 40), RTT); /* WRITEs do not count */
     fill(&cluster, 17, 1);
-    assert_about(perform(&cluster, 0, 18), 2 * RTT); /* but wait behind a READ that does */
+    assert_about(perform(&cluster, 0, 18), 2 * RTT); /* but wait for a READ that does */
     fabric_close(cluster.fabric);
 }
 

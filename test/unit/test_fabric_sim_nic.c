@@ -96,7 +96,7 @@ static void test_blocked_atomics_block_the_head_of_the_line(void **state)
     assert_int_equal(serve_faa(&nic, 0, 64), 2 * ATOMIC); /* holds the second unit from 0 */
     assert_int_equal(nic.busy_ns, 3 * ATOMIC);
     assert_int_equal(serve_read(&nic, 1), ATOMIC + READ);
-    assert_int_equal(serve_faa(&nic, 2, 128), ATOMIC + READ + ATOMIC); /* the first unit again, behind the READ */
+    assert_int_equal(serve_faa(&nic, 2, 128), ATOMIC + READ + ATOMIC); /* the first unit again, after the READ */
     assert_int_equal(serve_read(&nic, 3), 2 * ATOMIC + READ);
 }
 
@@ -183,7 +183,7 @@ static void test_link_alone_takes_its_time(void **state)
     assert_int_equal(fabric_sim_link_use(&link, 10240, 1000), 13001000);
 }
 
-/* Whoever is late in coming but early in time finds room there; the link never carries more than it can. */
+/* A transfer that is late in coming but early in time finds room there; the link never carries more than it can. */
 static void test_link_is_used_in_any_order(void **state)
 {
     static struct fabric_sim_link link;
@@ -196,7 +196,7 @@ static void test_link_is_used_in_any_order(void **state)
         last_ps = end_ps > last_ps ? end_ps : last_ps;
     }
     assert_in_range(last_ps, 59900000 + 1000 * 64000, 60600000 + 1000 * 64000);
-    assert_int_equal(fabric_sim_link_use(&link, 1, 9000), 10000); /* nobody remembers */
+    assert_int_equal(fabric_sim_link_use(&link, 1, 9000), 10000); /* it is forgotten */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* test_gate.c - who settles learns whether a tag of his compute node can be anybody else's. */
+/* test_gate.c - a settler learns whether a tag of its compute node can be another attempt's. */
 #include "gate.h"
 
 #include "coro.h"
@@ -75,8 +75,8 @@ static void a_single_settler_is_alone(void **state)
     assert_true(settles_alone(settle, false));
 }
 
-/* Whoever stopped the compute node left his locks behind: one of them must not be taken for the settler's own. */
-static void nobody_is_alone_on_a_stopped_node(void **state)
+/* The attempt that stopped the compute node left its locks: one of them must not be taken for the settler's own. */
+static void none_is_alone_on_a_stopped_node(void **state)
 {
     (void)state;
     assert_false(settles_alone(settle_after_stop, true));
@@ -86,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_single_settler_is_alone),
-        cmocka_unit_test(nobody_is_alone_on_a_stopped_node),
+        cmocka_unit_test(none_is_alone_on_a_stopped_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

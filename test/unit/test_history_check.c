@@ -239,7 +239,7 @@ static void the_worst_class_in_time_is_told(void **state)
     expect(&history, &strict, "G-single-realtime", "a cycle of 4 transactions\n");
 }
 
-/* Nobody knows when it had its effect: perhaps after the reader that missed it. */
+/* When it had its effect is unknown: perhaps after the reader that missed it. */
 static void indeterminate_has_no_end(void **state)
 {
     struct history history = {0};

@@ -1,6 +1,6 @@
 /*
- * test_history_died.c - a process that died: its journal, read back as it was left and as nobody would leave it; and
- * its writes, judged by finals that another one took of all that had changed.
+ * test_history_died.c - a process that died: its journal, read back as it was left and as no process would leave it;
+ * and its writes, judged by finals that another one took of all that had changed.
  */
 #include "history_cases.h"
 #include "history_file.h"
@@ -84,7 +84,7 @@ static void gone_again(void **state)
     expect(&history, &strict, "ok", "");
 }
 
-/* Nobody was told whether it committed; one of its versions is there, so both must be. */
+/* No client was told whether it committed; one of its versions is there, so both must be. */
 static void unknown_and_half_there(void **state)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -187,7 +187,7 @@ static void what_it_had_put_down_is_there(void **state)
     assert_string_equal(history.tables[0].name, "accounts");
     assert_int_equal(history.tables[0].cells, 2);
     history_free(&history);
-    /* Who asks for the history that it was to become is told. */
+    /* A user who asks for the history that it was to become is told. */
     path[strlen(path) - strlen(HISTORY_JOURNAL_SUFFIX)] = 0;
     assert_int_equal(history_read(&history, path, &error), -CELLAR_ERR_SYSTEM);
     path[strlen(path)] = HISTORY_JOURNAL_SUFFIX[0];

@@ -458,8 +458,8 @@ static void lines_out_of_place(void **state)
     (void)state;
     CORRUPT(HEADER "\n" END_OF("0"), ":2: not a JSON object");
     CORRUPT(HEADER "{\"what\":1}\n" END_OF("0"), ":2: none of");
-    CORRUPT(HEADER "{\"final\":[]}\n" TXN_OF("0", "") END_OF("1"), ":3: a transaction behind \"final\"");
-    CORRUPT(HEADER TXN_OF("0", "") "{\"loaded\":[]}\n" END_OF("1"), ":3: \"loaded\" behind a transaction");
+    CORRUPT(HEADER "{\"final\":[]}\n" TXN_OF("0", "") END_OF("1"), ":3: a transaction after \"final\"");
+    CORRUPT(HEADER TXN_OF("0", "") "{\"loaded\":[]}\n" END_OF("1"), ":3: \"loaded\" after a transaction");
     CORRUPT(HEADER TXN_OF("0", "") "{\"txn\":1,\"cn\n" END_OF("1"), ":3: not a JSON object");
     CORRUPT(HEADER TXN_OF("4", "") TXN_OF("5", "") TXN_OF("4", "") END_OF("3"),
             ":4: transaction 4 was in line 2 already");

@@ -173,7 +173,7 @@ static void stale_read_of_a_deleted_record(void **state)
     expect(&history, &strict, "G-single-realtime", "which T1 deleted (EN 2 TS 10): T2 -> T1\n");
 }
 
-/* Nobody saw a version of the delete, but the absence needs it. */
+/* No reader saw a version of the delete, but the absence needs it. */
 static void indeterminate_delete_is_needed(void **state)
 {
     struct history history = {0};
@@ -193,7 +193,7 @@ static void indeterminate_delete_is_not_needed(void **state)
     expect(&history, &strict, "ok", "");
 }
 
-/* One of the two must have been, but nobody knows which: the one that would be wrong is not blamed. */
+/* One of the two must have been, but which is unknown: the one that would be wrong is not blamed. */
 static void either_delete_would_do(void **state)
 {
     struct history history = {0};
@@ -267,7 +267,7 @@ static void missing_at_rest(void **state)
     expect(&history, &strict, "final", "accounts[1].cell 0 is not in the pool at rest, but should be\n");
 }
 
-/* One of the two was, and nobody knows which (either_delete_would_do). */
+/* One of the two was, and which is unknown (either_delete_would_do). */
 static void deleted_at_rest_by_either(void **state)
 {
     struct history history = {0};

@@ -383,7 +383,7 @@ static int presence_in_doubt(const struct made *made)
     return most;
 }
 
-/* Indeterminate transactions of which somebody who takes part saw a version. */
+/* Indeterminate transactions of which one that takes part saw a version. */
 static unsigned who_takes_part(const struct made *made)
 {
     unsigned in = 0, before;
@@ -438,7 +438,7 @@ static void edges_of_op(struct cycles *cycles, const struct made *made, unsigned
         next = version_next(made, in, op->item, ts, true);
         if (next) edge_put(cycles, t, versions[next].writer, WW);
     }
-    if (op->absent) { /* behind the last change that it saw */
+    if (op->absent) { /* after the last change that it saw */
         int last = 0;
         for (int v = 1; v < made->version_counts[op->item]; v++)
             if (takes_part(made, in, versions[v].writer) && versions[v].change != UPDATE &&

@@ -1,6 +1,6 @@
 /*
- * test_history_versions.c - hand-made histories: versions that cannot be, reads of what nobody wrote, transactions
- * whose end nobody knows.
+ * test_history_versions.c - hand-made histories: versions that cannot be, reads of what no transaction wrote,
+ * transactions whose end is unknown.
  */
 #include "history_cases.h"
 
@@ -79,7 +79,7 @@ static void timestamp_not_later(void **state)
     expect(&history, &strict, "version-gap", "");
 }
 
-static void over_what_nobody_wrote(void **state)
+static void over_what_none_wrote(void **state)
 {
     struct history history = {0};
     (void)state;
@@ -88,7 +88,7 @@ static void over_what_nobody_wrote(void **state)
     expect(&history, &strict, "version-gap", "");
 }
 
-/* ---- reads of what nobody wrote ---- */
+/* ---- reads of what no transaction wrote ---- */
 
 static void invented_read(void **state)
 {
@@ -311,7 +311,7 @@ int main(void)
         cmocka_unit_test(epoch_number_kept),
         cmocka_unit_test(epoch_numbers_come_round),
         cmocka_unit_test(timestamp_not_later),
-        cmocka_unit_test(over_what_nobody_wrote),
+        cmocka_unit_test(over_what_none_wrote),
         cmocka_unit_test(invented_read),
         cmocka_unit_test(read_of_another_epoch),
         cmocka_unit_test(two_loaded_versions),

@@ -58,7 +58,7 @@ static void what_is_learnt_is_found_until_it_is_forgotten(void **state)
         struct hot_record *record = hot_find(hot, &tables[0], key);
         record->losses = record->read_cells = 7;
         record->rare = true;
-        hot_forget(hot, &tables[1], key); /* nobody knows that one */
+        hot_forget(hot, &tables[1], key); /* that one is not known */
         assert_ptr_equal(hot_find(hot, &tables[0], key), record);
         hot_forget(hot, &tables[0], key);
         hot_forget(hot, &tables[0], key);

@@ -38,8 +38,8 @@ static void epoch_is_the_last_two_bytes(void **state)
 }
 
 /*
- * Pools carry this number. Whoever changes a layout changes it here too, knowing that old pools are refused from then
- * on.
+ * Pools carry this number. A change of a layout changes it here too: its author knows that old pools are refused from
+ * then on.
  */
 static void fingerprint_changes_only_on_purpose(void **state)
 {

@@ -75,7 +75,7 @@ static void unknown_names_are_refused(void **state)
     assert_null(lockmgr_policy_name("cas", 0));
 }
 
-static void shapes_that_hold_nobody_are_refused(void **state)
+static void shapes_that_hold_no_client_are_refused(void **state)
 {
     struct lockmgr_config config = config_of("cas", NULL);
     config.cn_count = 0;
@@ -206,7 +206,7 @@ static void bytes_at_rest_are_judged(void **state)
     audit_is("dslr", "plain", 0x0003000400030005, false);
     audit_is("dslr", "update", 3ull << 50 | 7ull << 40 | 1ull << 30 | 3ull << 20 | 7ull << 10 | 1, true);
     audit_is("dslr", "update", 3ull << 50 | 7ull << 40 | 1ull << 30 | 3ull << 20 | 7ull << 10 | 2, false);
-    audit_is("dslr", "update", 1ull << 60, false); /* bits that are nobody's */
+    audit_is("dslr", "update", 1ull << 60, false); /* bits of no field */
 }
 
 int main(void)
@@ -214,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_has_a_name_and_fits),
         cmocka_unit_test(unknown_names_are_refused),
-        cmocka_unit_test(shapes_that_hold_nobody_are_refused),
+        cmocka_unit_test(shapes_that_hold_no_client_are_refused),
         cmocka_unit_test(clients_that_cannot_be_numbered_are_refused),
         cmocka_unit_test(leases_below_a_round_trip_are_refused),
         cmocka_unit_test(rooms_too_small_are_refused),

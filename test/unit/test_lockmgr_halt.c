@@ -115,7 +115,7 @@ static bool who_begins_late_rests_again(struct node *node)
     return right && lockmgr_due(node->workers[1]);
 }
 
-/* The node stopped, so nobody waited for its rest: who still holds a lock takes no part before he has rested. */
+/* The node stopped, so its rest was not waited for: a node that still holds a lock takes no part before it rests. */
 static bool who_still_holds_does_not_begin(struct node *node)
 {
     struct lockmgr_hold hold = {.client = &node->workers[1]->clients[0]};

@@ -68,7 +68,7 @@ static void slots_go_where_they_serve_most(void **state)
 #endif
 }
 
-static void nobody_gets_less_than_the_least(void **state)
+static void none_gets_less_than_the_least(void **state)
 {
     struct netlock_demand a = {10, 1, 0}, b = {8, 4, 0}, c = {1, 2, 0}, *order[] = {&c, &b, &a};
     netlock_deal_slots(order, 3, 7, 3);
@@ -114,7 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_go_where_they_serve_most),
-        cmocka_unit_test(nobody_gets_less_than_the_least),
+        cmocka_unit_test(none_gets_less_than_the_least),
         cmocka_unit_test(extents_are_slots),
     };
     return cmocka_run_group_tests_name("netlock_memory", tests, NULL, NULL);

@@ -552,7 +552,7 @@ static void each_planted_bug_is_seen(void **state)
         assert_true(plant_choose(plants[i]));
         while (seed <= 5000 && run(seed, verdict, sizeof verdict)) seed++;
         assert_true(plant_choose(NULL));
-        if (seed > 5000) fail_msg("nobody sees %s", plants[i]);
+        if (seed > 5000) fail_msg("the model does not see %s", plants[i]);
         printf("%-28s seed %4llu: %s\n", plants[i], (unsigned long long)seed, verdict);
     }
 }

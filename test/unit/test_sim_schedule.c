@@ -1,6 +1,6 @@
 /*
  * test_sim_schedule.c - the choosers: PCT finds order bugs of known depth as often as it promises, in a toy of
- * threads and on the fabric; nobody starves, backoffs end, what is far ahead waits; equal seeds, equal schedules.
+ * threads and on the fabric; no flow starves, backoffs end, what is far ahead waits; equal seeds, equal schedules.
  */
 #include "sim_schedule.h"
 
@@ -100,7 +100,7 @@ static void finds_a_bug_of_depth_four(void **state)
     check_depth(&toy, 4, 400000);
 }
 
-/* Windows that are renewed go on finding: here the bug lies behind the first one, in which nothing can happen. */
+/* Windows that are renewed go on finding: here the bug lies after the first one, in which nothing can happen. */
 static void renews_its_windows(void **state)
 {
     struct toy toy = {.threads = 2, .order = {{0, 7}, {1, 8}, {0, 8}}, .order_count = 3};

@@ -185,7 +185,7 @@ static void money_from_nowhere_is_noticed(void **state)
     bank_close(&bank);
 }
 
-/* Adds an account that nobody loaded, and takes the savings of another below zero without changing the sum. */
+/* Adds an account that was not loaded, and takes the savings of another below zero without changing the sum. */
 static int forge(struct cellar_txn *txn, void *arg)
 {
     const struct workload_run *run = arg;

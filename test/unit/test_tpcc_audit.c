@@ -210,7 +210,7 @@ static void line_not_delivered(struct model *m) { district_at(m, 1, 1)->lines[2]
 static void line_delivered_early(struct model *m) { district_at(m, 1, 1)->lines[25][0].ol_delivery_d = 7; }
 static void carrier_lost(struct model *m) { district_at(m, 1, 1)->orders[2].o_carrier_id = 0; }
 static void order_lost(struct model *m) { district_at(m, 1, 2)->orders[4].o_c_id = 0; }
-static void order_of_nobody(struct model *m) { district_at(m, 1, 2)->orders[4].o_c_id = CUSTOMERS + 1; }
+static void order_of_no_customer(struct model *m) { district_at(m, 1, 2)->orders[4].o_c_id = CUSTOMERS + 1; }
 static void balance(struct model *m) { district_at(m, 2, 1)->customers[9].c_balance += 5; }
 static void ytd_payment(struct model *m) { district_at(m, 2, 1)->customers[9].c_ytd_payment -= 5; }
 static void payment_cnt(struct model *m) { district_at(m, 2, 1)->customers[9].c_payment_cnt++; }
@@ -258,7 +258,7 @@ static const struct {
     {"line_delivered_early", line_delivered_early, {"3.3.2.7 ", "3.3.2.10 ", "3.3.2.12 "}},
     {"carrier_lost", carrier_lost, {"3.3.2.5 ", "3.3.2.7 "}},
     {"order_lost", order_lost, {"3.3.2.4 ", "3.3.2.6 ", "3.3.2.11 ", "orders of", "last order"}},
-    {"order_of_nobody", order_of_nobody, {"rows", "last order"}},
+    {"order_of_no_customer", order_of_no_customer, {"rows", "last order"}},
     {"balance", balance, {"3.3.2.10 ", "3.3.2.12 "}},
     {"ytd_payment", ytd_payment, {"3.3.2.12 "}},
     {"payment_cnt", payment_cnt, {"C_PAYMENT_CNT"}},
@@ -331,7 +331,7 @@ static void every_check_is_broken_by_some_plant(void **state)
     free(model);
 }
 
-static void nobody_counted_so_counts_are_not_judged(void **state)
+static void without_counts_none_are_judged(void **state)
 {
     (void)state;
     struct model *model = model_new();
@@ -367,7 +367,7 @@ int main(void)
         cmocka_unit_test(a_consistent_database_passes),
         cmocka_unit_test(each_violation_is_found_and_nothing_else),
         cmocka_unit_test(every_check_is_broken_by_some_plant),
-        cmocka_unit_test(nobody_counted_so_counts_are_not_judged),
+        cmocka_unit_test(without_counts_none_are_judged),
         cmocka_unit_test(unknown_outcomes_may_or_may_not_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,7 +109,7 @@ static void a_run_on_a_file(const char *path, bool first)
     run_begin(&pool);
     if (first && driver_load(&pool.driver, &error) < 0) fail_msg("%s", error.text);
     if (driver_run(&pool.driver, &error) < 0) fail_msg("%s", error.text);
-    all_checks_hold(&pool, first ? 22 : 19); /* nobody has counted what happened since the load */
+    all_checks_hold(&pool, first ? 22 : 19); /* what happened since the load was not counted */
     run_end(&pool);
     cellar_close(pool.db);
 }

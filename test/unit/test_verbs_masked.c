@@ -95,8 +95,8 @@ static void test_loop_by_oracle(void **state)
 }
 
 /*
- * A lock that nobody holds, and foreign bits that are zero: one try. Foreign bits: two. A wanted bit taken: it fails
- * at once.
+ * A lock that is free, and foreign bits that are zero: one try. Foreign bits: two. A wanted bit taken: it fails at
+ * once.
  */
 static void test_tries(void **state)
 {

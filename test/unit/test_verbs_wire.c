@@ -1,5 +1,5 @@
 /*
- * test_verbs_wire.c - who is admitted to a memory node, and who is not: cookies, proofs, replays, secrets. No device
+ * test_verbs_wire.c - which processes a memory node admits, and which not: cookies, proofs, replays, secrets. No device
  * is needed.
  */
 #include "fabric_verbs_wire.h"
@@ -79,7 +79,7 @@ static void test_cookies(void **state)
     assert_int_equal(admit(&request, here, NOW_MS + FABRIC_VERBS_COOKIE_MS), 0);
 }
 
-/* Each bit of the request counts, whoever flips it on the way. */
+/* Each bit of the request counts, whatever flips it on the way. */
 static void test_flipped_bits(void **state)
 {
     (void)state;

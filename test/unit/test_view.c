@@ -1,7 +1,7 @@
 /*
- * test_view.c - whom a compute node takes for dead, and how many lives it knows to be over (INV-VIEW-2): what one has
- * counted is compared with what another one counts, so both count the same of the same words, their own included; and
- * who looks behind a death counts more than all who looked before it.
+ * test_view.c - which nodes a compute node takes for dead, and how many lives it knows to be over (INV-VIEW-2): what
+ * one has counted is compared with what another one counts, so both count the same of the same words, their own
+ * included; and a node that looks after a death counts more than all that looked before it.
  */
 #include "plant.h"
 #include "txn.h"
@@ -75,7 +75,7 @@ static void comes_back(struct cluster *cluster, uint64_t incarnation)
 }
 
 /*
- * One node notes what it has counted where it empties a queue; any other one that waits there behind a death must
+ * One node notes what it has counted where it empties a queue; any other one that waits there after a death must
  * find that it has counted more.
  */
 static bool a_death_shows(struct cluster *cluster)
@@ -105,7 +105,7 @@ static void who_has_seen_the_same_words_counts_the_same(void **state)
     assert_true(all_count_alike(&cluster));
 }
 
-static void whoever_looks_behind_a_death_counts_it(void **state)
+static void a_look_after_a_death_counts_it(void **state)
 {
     struct cluster cluster;
     (void)state;
@@ -144,7 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_seen_the_same_words_counts_the_same),
-        cmocka_unit_test(whoever_looks_behind_a_death_counts_it),
+        cmocka_unit_test(a_look_after_a_death_counts_it),
         cmocka_unit_test(words_only_grow),
 #ifdef CELLAR_PLANTS
         cmocka_unit_test(its_plant_is_met),

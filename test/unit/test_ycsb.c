@@ -98,7 +98,7 @@ static void runs_pass(void **state)
     a_run_passes(0.9, YCSB_PER_TXN_MAX);
 }
 
-/* Overwrites one value without anybody's counting it; `restore` brings back what was there. */
+/* Overwrites one value without counting it; `restore` brings back what was there. */
 struct forgery {
     const struct workload_run *run;
     void (*change)(struct ycsb_value *value);

@@ -31,7 +31,7 @@ refusals_here() {
 # What is wrong with the memory node.
 refusals_there() {
     local bench="bench smallbank --txns 10 --accounts 100 --fabric verbs --memnodes 10.7.0.1:7400"
-    refused "nobody of this pool listens at 10.7.0.1:7400; start cellar memnode there first" $bench
+    refused "no memory node of this pool listens at 10.7.0.1:7400; start cellar memnode there first" $bench
     (umask 077 && echo "sixteen bytes at least" >/tmp/key && echo "another sixteen bytes" >/tmp/other && cp /tmp/key /tmp/key-mn)
     chown nobody /tmp/key-mn
     memnode a 7400 --bytes 64M --secret /tmp/key-mn
@@ -41,7 +41,7 @@ refusals_there() {
     refused "is one of 1, but 2 were named" $bench,10.7.0.1:7401 --secret /tmp/key
     refused "needs atomics on 16 bytes" bench lock --lock shiftlock --ops 10 --fabric verbs --memnodes 10.7.0.1:7400 --secret /tmp/key
     memlock=64 refused "memlock limit is 64 KiB" $bench --secret /tmp/key-mn
-    kill -STOP $a # amid the handshake: the kernel has the request, and nobody answers
+    kill -STOP $a # amid the handshake: the kernel has the request, and the process does not answer
     refused "10.7.0.1:7400 did not answer within 6 s" $bench --secret /tmp/key
     cellar $bench --secret /tmp/key >/tmp/out 2>/tmp/err </dev/null &
     sleep $((2 * slow))
@@ -86,7 +86,7 @@ kill_one() {
     kill -$signal $p1 || fail "SIG$signal: the process was gone already: $(cat /tmp/p1.err)"
     wait $p0 || { fail "SIG$signal: the survivor: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
     grep -q '"consistent": true' /tmp/p0.json || fail "SIG$signal: the survivor has no consistent report"
-    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "SIG$signal: nobody recovered: $(cat /tmp/p0.err)"
+    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "SIG$signal: it was not recovered: $(cat /tmp/p0.err)"
     if [ $signal = STOP ]; then
         grep -q "compute node 1 was fenced at the request" /tmp/a.err || fail "SIGSTOP: not fenced"
         kill -CONT $p1

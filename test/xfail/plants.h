@@ -15,9 +15,17 @@ enum plants_method {
     PLANTS_EXHAUST, /* a template under all schedules with two preemptions */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
     PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
-    PLANTS_CRASH, /* a template, or any of the quick ones; a compute node dies at an operation, perhaps its recoverer too; others recover them */
-    PLANTS_BOTH_LOST, /* any of the quick templates with backups; a compute node dies at an operation, and right behind it a memory node */
-    PLANTS_TEMPLATE_CRASH, /* a template, preempted; one compute node dies at an operation, and another one recovers it */
+    /*
+     * a template, or any of the quick ones; a compute node dies at an operation, perhaps its recoverer too; others
+     * recover them
+     */
+    PLANTS_CRASH,
+    /*
+     * any of the quick templates with backups; a compute node dies at an operation, and right after it a memory node
+     */
+    PLANTS_BOTH_LOST,
+    /* a template, preempted; one compute node dies at an operation, and another one recovers it */
+    PLANTS_TEMPLATE_CRASH,
     PLANTS_STANDING,       /* a template in which some workers stand still for a while (plants_adversary.h) */
     PLANTS_STANDING_CRASH, /* likewise, and a compute node dies at an operation and is recovered */
     PLANTS_MUTED,          /* likewise, and a worker of node 0 gets no replies to its log WRITEs for a while */

@@ -80,7 +80,7 @@ enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct
 {
     struct plants_dying *dying = arg;
     (void)index, (void)op;
-    if (dying->behind && !plants_holding_over(dying->behind)) return FABRIC_SIM_NONE;
+    if (dying->after && !plants_holding_over(dying->after)) return FABRIC_SIM_NONE;
     if (ep->cn < dying->client_cns) return dying->asked++ == dying->at ? dying->how : FABRIC_SIM_NONE;
     if (ep->cn > dying->client_cns) return FABRIC_SIM_NONE;
     return dying->spare_asked++ == dying->spare_at ? dying->how : FABRIC_SIM_NONE;
@@ -163,7 +163,7 @@ uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choice
     return chosen;
 }
 
-/* ---- somebody outlasts a recovery ---- */
+/* ---- a node outlasts a recovery ---- */
 
 void plants_outlast(struct plants_outlasting *outlasting, uint64_t seed)
 {
@@ -185,7 +185,7 @@ enum fabric_sim_fault plants_outlasting_fault(void *arg, uint64_t index, const s
     return outlasting->asked++ == outlasting->at ? outlasting->how : FABRIC_SIM_NONE;
 }
 
-/* ---- a backup's clock lags behind ---- */
+/* ---- a backup's clock lags ---- */
 
 void plants_lag(struct plants_lagging *lagging, uint64_t seed)
 {
@@ -209,7 +209,7 @@ enum fabric_sim_fault plants_lagging_fault(void *arg, uint64_t index, const stru
     return FABRIC_SIM_NONE;
 }
 
-/* ---- who recovers is overtaken ---- */
+/* ---- the recoverer is overtaken ---- */
 
 void plants_overtake(struct plants_overtaking *overtaking, uint64_t seed, const struct sim_scenario *scenario,
                      const struct sim_scenario_options *options)
@@ -280,7 +280,7 @@ uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choice
     return chosen == count ? 0 : chosen;
 }
 
-/* ---- who recovers is refused ---- */
+/* ---- the recoverer is refused ---- */
 
 void plants_refuse(struct plants_refusing *refusing, uint64_t seed, const struct sim_scenario *scenario,
                    const struct sim_scenario_options *options)

@@ -8,7 +8,7 @@
 #include "sim_scenario.h"
 #include "sim_schedule.h"
 
-/* Compute nodes with clients; the spare ones come behind them. */
+/* Compute nodes with clients; the spare ones come after them. */
 uint32_t plants_client_cns(const struct sim_scenario *scenario, const struct sim_scenario_options *options);
 
 /* A few operations do not run, or their replies are lost. */
@@ -31,19 +31,19 @@ enum fabric_sim_fault plants_muting_fault(void *arg, uint64_t index, const struc
 
 /*
  * A node with clients dies at one operation, and perhaps the first of those that recover it at one of its own. What
- * is counted: all operations of such nodes, or those from when nobody stands still any more.
+ * is counted: all operations of such nodes, or those from when no worker stands still any more.
  */
 struct plants_holding;
 struct plants_dying {
     uint64_t at, spare_at, asked, spare_asked; /* UINT64_MAX: never */
     enum fabric_sim_fault how;
     uint32_t client_cns;
-    const struct plants_holding *behind; /* NULL: from the start */
+    const struct plants_holding *after; /* NULL: from the start */
 };
 enum fabric_sim_fault plants_dying_fault(void *arg, uint64_t index, const struct fabric_ep *ep,
                                          const struct fabric_op *op);
 
-/* The same, and with the next operation of anybody that memory node is gone, too. */
+/* The same, and with the next operation of any node that memory node is gone, too. */
 struct plants_both_dying {
     struct plants_dying dying; /* first */
     uint32_t node;
@@ -54,7 +54,7 @@ enum fabric_sim_fault plants_both_dying_fault(void *arg, uint64_t index, const s
 
 /*
  * Time decides, but of up to three workers nothing goes on for a while: each one's from some event of its own on,
- * until so long behind the start, or while nothing else can go on. So some get as far ahead of others as a slow
+ * until so long after the start, or while nothing else can go on. So some get as far ahead of others as a slow
  * thread or a slow connection would let them.
  */
 #define PLANTS_HOLDS_MAX 3
@@ -72,17 +72,17 @@ struct plants_holding {
 };
 void plants_hold(struct plants_holding *holding, uint64_t seed, const struct sim_scenario *scenario,
                  const struct sim_scenario_options *options);
-/* Does nobody stand still any more? */
+/* Does no worker stand still any more? */
 bool plants_holding_over(const struct plants_holding *holding);
 uint32_t plants_holding_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Node 1 dies as soon as it has cleared a tag. Node 0 stands still until whoever recovers has read something: then
- * that one does, until node 0 has had its way with what was read.
+ * Node 1 dies as soon as it has cleared a tag. Node 0 stands still until the recoverer has read something: then that
+ * one does, until node 0 has had its way with what was read.
  */
 struct plants_overtaking {
-    struct plants_holding holding; /* of node 0, and of who recovers */
-    uint64_t unlock, read;         /* which one by node 1, and which one behind its death */
+    struct plants_holding holding; /* of node 0, and of the recoverer */
+    uint64_t unlock, read;         /* which one by node 1, and which one after its death */
     uint64_t unlocks, reads;       /* so far */
     uint32_t spare;
 };
@@ -105,9 +105,9 @@ enum fabric_sim_fault plants_reusing_fault(void *arg, uint64_t index, const stru
 uint32_t plants_reusing_choose(void *arg, const struct fabric_sim_choice *choices, uint32_t count);
 
 /*
- * Of a log entry of node 0 only memory node `node` gets a copy, and nobody hears of it, so that compute node stops.
- * Whoever recovers it is refused by that memory node when it reads that copy, as often as one asks before giving up;
- * later it is answered.
+ * Of a log entry of node 0 only memory node `node` gets a copy, and node 0 does not hear of it, so it stops. Its
+ * recoverer is refused by that memory node when it reads that copy, as often as one asks before giving up; later it is
+ * answered.
  */
 struct plants_refusing {
     uint32_t node, spare, from, asked, refused;
@@ -120,7 +120,7 @@ enum fabric_sim_fault plants_refusing_fault(void *arg, uint64_t index, const str
 
 /*
  * Node 1 dies amid an apply. Node 0 stands still until then; what the first that recovers node 1 writes over records
- * stays on its way until node 0 has changed one. Nobody but another recoverer can let node 0 come to that.
+ * stays on its way until node 0 has changed one. Only another recoverer can let node 0 come to that.
  */
 struct plants_supplanting {
     uint64_t apply, applies; /* which WRITE of an apply by node 1; so far */
@@ -166,7 +166,7 @@ enum fabric_sim_fault plants_outlasting_fault(void *arg, uint64_t index, const s
 
 /*
  * The first additions to the clock (mode `motor`) do not run on its backup, memory node 1. Memory node 0 is lost some
- * operations behind the first one that does.
+ * operations after the first one that does.
  */
 struct plants_lagging {
     uint32_t missed, left; /* of them; until node 0 is lost, then 0 */

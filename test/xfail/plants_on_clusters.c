@@ -133,8 +133,8 @@ void plants_run_ring(const struct plants_search *search, uint64_t seed, struct p
 }
 
 /*
- * Packets of a chain are lost, and its head fails while somebody holds: either it is back before anybody has missed
- * it, and the chain is told what is held; or it is away for long, and the others go on with what they know.
+ * Packets of a chain are lost, and its head fails while a client holds: either it is back before any has missed it,
+ * and the chain is told what is held; or it is away for long, and the others go on with what they know.
  */
 static void shape_chain(struct lock_run_plan *plan)
 {

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define PCT_DEPTH 3
-#define CRASH_BEHIND 4   /* operations behind a standstill */
+#define CRASH_AFTER 4    /* operations after a standstill */
 #define SUSPECT_NS 60000 /* by then a small transaction or three have ended */
 #define BOTH_STEPS_MAX 4000000
 #define CRASH_OPS 80 /* of a small transaction or three, with a few that are tried again */
@@ -138,7 +138,7 @@ void plants_run_standing(const struct plants_search *search, uint64_t seed, stru
     run_held_anywhere(&setting, seed, found);
 }
 
-/* A node dies at any operation, or at one of the first behind the standstill. */
+/* A node dies at any operation, or at one of the first after the standstill. */
 void plants_run_standing_crash(const struct plants_search *search, uint64_t seed, struct plants_found *found)
 {
     struct setting setting = setting_of(search);
@@ -149,9 +149,9 @@ void plants_run_standing_crash(const struct plants_search *search, uint64_t seed
     prng_seed(&prng, seed);
     setting.options.spares = 1;
     plants_hold(&holding, seed, &setting.template.scenario, &setting.options);
-    bool behind = prng_below(&prng, 2);
-    dying.behind = behind ? &holding : NULL;
-    dying.at = prng_below(&prng, behind ? CRASH_BEHIND : CRASH_OPS);
+    bool after = prng_below(&prng, 2);
+    dying.after = after ? &holding : NULL;
+    dying.at = prng_below(&prng, after ? CRASH_AFTER : CRASH_OPS);
     dying.how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3);
     befall(&setting, plants_dying_fault, &dying);
     run_held(&setting, &holding, found);
@@ -210,7 +210,7 @@ void plants_run_suspected(const struct plants_search *search, uint64_t seed, str
 
 /* ---- steered ---- */
 
-/* Faults and schedule are made by one who steers towards what the plant breaks. */
+/* Faults and schedule are made so that they steer towards what the plant breaks. */
 struct steering {
     fabric_sim_fault_fn fault;
     fabric_sim_choose_fn choose;

@@ -55,7 +55,7 @@
 
 /* Clients 0 and 1 share a compute node in the variants of two clients each, and client 2 has its own. */
 static const struct sim_scenario scenarios[] = {
-    /* who is read, then aborts: its reads are overtaken by the other node */
+    /* a writer is read, then aborts: its reads are overtaken by the other node */
     {"read_of_doomed", 3, {{0, {U(0, A), THEN_R(1, A)}}, {1, {R(0, A)}}, {2, {U(1, A)}}}},
     {"write_over_doomed", 3, {{0, {U(0, A), THEN_R(1, A)}}, {1, {U(0, A)}}, {2, {U(1, A)}}}},
     {"chain_over_doomed", 3, {{0, {U(0, A), THEN_R(1, A)}}, {1, {U(0, A)}}, {2, {U(1, A)}}, {1, {U(0, A)}}}},
@@ -129,14 +129,14 @@ static const struct sim_scenario scenarios[] = {
      3,
      {{0, {R(0, A), THEN_R(1, A)}}, {1, {R(0, A), R(1, A)}}, {2, {U(0, A)}}, {2, {U(0, A), U(1, A)}}}},
     {"base_wrapped_inside", 3, {{0, {R(0, A), THEN_R(1, A)}}, {1, {R(0, A)}}, {2, {U(0, A)}}, {2, {U(0, A)}}}},
-    /* a crowd, and one who wants what it has */
+    /* a crowd, and one that wants what it has */
     {"crowd", 1, {{0, {U(0, A)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},
     /* a slot that is used again */
     {"slot_overtaken", 1, {{0, {DELETE(0)}}, {1, {INSERT(1), INSERT(2), INSERT(3)}}}},
     {"slot_met_again", 1, {{0, {U(3, A)}}, {1, {U(0, A)}}, {2, {DELETE(0)}}, {2, {INSERT(3)}}, {2, {U(3, A)}}}},
     /* old versions: of a cell that one reads late, in a bar that comes round */
     {"old_behind_redone", 3, {{0, {R(1, A), THEN_R(0, B)}}, {1, {U(0, B)}}, {1, {U(0, C)}}, {1, {U(0, A | C)}}}},
-    /* mode ford: who is serialized writes later */
+    /* mode ford: a serialized transaction writes later */
     {"serialized_unwritten", 3, {{0, {U(0, A), R(1, A)}}, {1, {U(1, A)}}, {1, {R(0, A)}}}},
     {"write_then_read", 1, {{0, {U(0, A)}}, {0, {R(0, A)}}}},
     {"log_delete_missing", 1, {{0, {DELETE(0)}}, {1, {U(0, A)}}, {2, {U(0, A)}}}},

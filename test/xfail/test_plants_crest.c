@@ -2,7 +2,7 @@
 #include "plants.h"
 
 static const struct plants_search searches[] = {
-    /* who waits for whom, and v */
+    /* which transaction waits for which, and v */
     {.plant = "crest_decided_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
     {.plant = "crest_existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/crest-one-cn-threads"},
     {.plant = "crest_read_unawaited", .method = PLANTS_PREEMPT, .template = "read_of_doomed/crest-two"},
@@ -17,7 +17,7 @@ static const struct plants_search searches[] = {
     {.plant = "crest_en_to_be", .method = PLANTS_PREEMPT, .template = "read_overwritten/crest-one-cn-threads"},
     {.plant = "crest_snapshot_shared", .method = PLANTS_PREEMPT, .template = "told_by_other/crest-two"},
     {.plant = "en_wrap_unchecked", .method = PLANTS_PCT, .template = "wrapped/crest", .en_bits = 2},
-    /* objects: who may join, fetch, hold */
+    /* objects: which transaction may join, fetch, hold */
     {.plant = "crest_dropped_early", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
     {.plant = "crest_join_applying", .method = PLANTS_PREEMPT, .template = "two_rounds/crest-two-threads"},
     {.plant = "crest_held_late", .method = PLANTS_PREEMPT, .template = "held_behind_read/crest-two-threads"},

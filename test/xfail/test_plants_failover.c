@@ -7,7 +7,7 @@
 #define LOSSES "mn_crash=0.002,delay=0.002"
 
 static const struct plants_search searches[] = {
-    /* who must stand still */
+    /* which nodes must stand still */
     {.plant = "failover_undrained",
      .method = PLANTS_CLUSTER,
      .shape = {.faults = LOSSES, .mns = 3, .replicas = 1, .txns = 60}},

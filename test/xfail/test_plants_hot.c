@@ -29,7 +29,7 @@ static const char *complaint(struct hot_run_report *report)
     return NULL;
 }
 
-/* In a process of its own: a bug may leave nothing to happen while somebody waits, which ends it. */
+/* In a process of its own: a bug may leave nothing to happen while a client waits, which ends it. */
 static bool is_caught(const char *plant)
 {
     fflush(stdout);
@@ -56,7 +56,7 @@ static void each_is_caught(void **state)
     assert_int_equal(missed, 0);
 }
 
-static void without_them_nobody_complains(void **state)
+static void without_them_none_complains(void **state)
 {
     struct hot_run_report report;
     assert_null(complaint(&report));
@@ -64,7 +64,6 @@ static void without_them_nobody_complains(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(without_them_nobody_complains),
-                                       cmocka_unit_test(each_is_caught)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(without_them_none_complains), cmocka_unit_test(each_is_caught)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

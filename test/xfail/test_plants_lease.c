@@ -17,7 +17,7 @@ static const struct plants_search searches[] = {
     {.plant = "scrub_once",
      .method = PLANTS_CLUSTER,
      .shape = {.faults = "cn_crash=0.005,cn_suspect=0.002", .cns = 4, .mns = 1, .keys = 4, .lease_us = 200}},
-    {.plant = "hot_stuck_awaited", /* all wait for the lock of who is dead: nobody meets its tags */
+    {.plant = "hot_stuck_awaited", /* all wait for the lock of the dead node: none meets its tags */
      .method = PLANTS_CLUSTER,
      .shape = {.cellar = true,
                .faults = "cn_crash=0.005",

@@ -36,8 +36,8 @@ struct crest_txn {
     struct local *local;         /* the CN's record cache */
     struct local_writer *writer; /* what others of the CN see of it */
     struct logring ring;
-    struct local_ref *waits,
-        *deps; /* who must be decided before v; whose entries this one's rests on. CREST_REFS_MAX each */
+    /* those that must be decided before v; those whose entries this one's rests on. CREST_REFS_MAX each */
+    struct local_ref *waits, *deps;
     struct cache_object **parts;  /* of this block. CACHE_OBJECTS_MAX */
     struct cache_object **locked; /* of these, those whose slots are locked until the block ends, in order */
     /* of the running attempt */

@@ -470,7 +470,7 @@ int crest_fetch_by(struct coro *co, struct txn *txn, crest_rounds_fn rounds, cre
     uint32_t announced_before = own->announced_count;
 
     if (rc) return rc;
-    if (!first) local_exec_ts_take(own->local, own->writer); /* before it meets anybody */
+    if (!first) local_exec_ts_take(own->local, own->writer); /* before it meets another attempt */
     own->later_block = true;
     if (enter && (rc = enter(co, txn)) != 0) return rc;
     bool alone = begin_alone(txn);

@@ -2,8 +2,8 @@
  * crest_commit.c - v, dependencies, durability, and the last writer's apply (protocol.md section 4).
  *
  *     all below decided -> status VALIDATING: v -> own checks under each lock, header READs posted after them
- *                       -> COMMITTABLE -> log entry, in parallel with those it rests on -> all of them durable: DURABLE, acknowledged
- *                       -> leave: writers-- ; at 0 the newest versions are applied, the tags cleared, the object is open again
+ *         -> COMMITTABLE -> log entry, in parallel with those it rests on -> all of them durable: DURABLE, acknowledged
+ *         -> leave: writers-- ; at 0 the newest versions are applied, the tags cleared, the object is open again
  *
  * INV-CREST-1: a transaction is serialized at v. One that passes its own v later finds this one VALIDATING at least,
  *              or is found so by it (both store their status before they load the other's, sequentially consistent).
@@ -198,7 +198,7 @@ static __attribute__((noinline)) int serialize_shared(struct coro *co, struct tx
         } else if (crest_of(object)->sole) {
             crest_sole_look(txn, object);
         }
-        /* Nobody else has it: what was read is current here, unless another one comes, whose v is later then. */
+        /* No other attempt has it: what was read is current here, unless another one comes, whose v is later then. */
         if (crest_of(object)->sole)
             object->check_cells = sole_check_cells(object);
         else if (crest_of(object)->ref_cells && !object_current(txn, object))

@@ -5,10 +5,10 @@
  * to no other: they stay in that copy, as in the other modes, and nothing is copied and no chain is kept until
  * another transaction comes.
  *
- *     not in use    ─ join ─> BUSY ─ block end, v ─> READY ─ put in a later block, leave ─> BUSY ─ applied or released ─> gone
- *                              │                    │
- *                              └───── another one joins: an object takes its place; the newcomer waits, as for a fetch, or makes
- *                                     base and versions of the copy
+ *     unused ─ join ─> BUSY ─ block end, v ─> READY ─ put in a later block, leave ─> BUSY ─ applied or released ─> gone
+ *                       │                       │
+ *                       └───── another one joins: an object takes its place; the newcomer waits, as for a fetch, or
+ *                              makes base and versions of the copy
  *
  * The race it is built around: the owner takes its steps without a lock, while a newcomer, under that of the slot,
  * puts an object in the copy's place. Both change one word, `shared`, by an atomic exchange, so that one of them is
@@ -279,7 +279,7 @@ void crest_sole_refresh(struct txn *txn, struct cache_object *object)
 {
     struct crest_object *part = crest_of(object);
     struct txn_home *home = txn->home;
-    if (object->busy) return; /* nobody has been told what was read */
+    if (object->busy) return; /* the procedure has not been told what was read */
     local_lock_slot(crest_txn(txn)->local, part->node.slot, home->ep);
     if (is_object(atomic_load_explicit(&part->shared, memory_order_relaxed))) replaced(txn, object);
     local_unlock_slot(crest_txn(txn)->local, part->node.slot);

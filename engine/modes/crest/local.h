@@ -109,7 +109,11 @@ struct local_entry {
 enum local_kind {
     LOCAL_OBJECT, /* struct local_object */
     LOCAL_SOLE,   /* of a struct crest_object, in its owner's memory: a record in sole use */
-    LOCAL_CLAIM, /* of a struct crest_bucket, likewise: an index bucket, which transactions use one at a time; table NULL, its address as key */
+    /*
+     * of a struct crest_bucket, likewise: an index bucket, which transactions use one at a time; table NULL, its
+     * address as key
+     */
+    LOCAL_CLAIM,
 };
 
 /* What a slot of the hash links. */

@@ -1,7 +1,8 @@
 /*
  * logring.h - the space of a coordinator's log segment while several of its entries are not yet applied (mode `crest`).
  *
- *     reserve space for the next entry -> ... -> entry placed -> versions applied, by any one -> reclaimed -> watermark -> space again
+ *     reserve space for the next entry -> ... -> entry placed -> versions applied, by any one -> reclaimed
+ *         -> watermark -> space again
  *
  * INV-LOGRING-1: the space of an entry is used again only when all its versions are applied or overwritten in the
  * pool (reclaimed), and a durable watermark says so: else recovery would take an entry that rests on it for one that

@@ -1,9 +1,9 @@
 /*
  * hot.h - mode `cellar`: writers of hot records queue for them (protocol.md section 6; docs/hot-records.md).
  *
- *     block ── hints ──> locks of its hot cells, entered in order ──> join, fetch as in mode `crest` ... end of the attempt ──> left
- *                                   │ not open                                                                             │
- *                                   └─ wait <── told ── keeper: acquires and releases for the compute node <── without users ──┘
+ *     block ── hints ──> locks of its hot cells, entered in order ──> join, fetch as in mode `crest` ... end ──> left
+ *                                   │ not open                                                                   │
+ *                                   └─ wait <── told ── keeper: acquires and releases for the CN <── without users ──┘
  *
  * A lock of the lock manager is held by the compute node (CN), for all its transactions together; what these do to
  * each other is the record cache's affair. All of it orders arrivals only: cells are written under tags.

@@ -1,8 +1,9 @@
 /*
  * hot_internal.h - what the files of hot.h share: locks and records as one compute node (CN) sees them, keepers.
  *
- *     IDLE ── wanted ──> WANTED ── granted ──> OPEN ── time over, others wait ──> CLOSING ── no users ──> RELEASING ──> WANTED or IDLE
- *                                               └────────────── no users, no waiters ──────────────────────^
+ *     IDLE ─ wanted ─> WANTED ─ granted ─> OPEN ─ time over, others wait ─> CLOSING ─ no users ─> RELEASING
+ *       ^                ^                  └───────────── no users, no waiters ─────────────────────^   │
+ *       └────────────────┴───────────────────────────────────────────────────────────────────────────────┘
  */
 #pragma once
 

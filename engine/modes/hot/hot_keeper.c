@@ -2,9 +2,9 @@
  * hot_keeper.c - keepers: coroutines of a compute node's first worker that take locks for the node and give them away
  * again.
  *
- *     parked ── lock wanted ──> acquire ── granted: open ──> wait until it is not used, or its time is over and others wait: close ──> release
- *        ^                         ^                                                                                                   │
- *        └── not wanted ───────────┴──────────────────────────── a client of this node does <──────────────────────────────────────────┘
+ *     parked ─ lock wanted ─> acquire ─ granted: open ─> wait until it is not used, or its time is over ─> release
+ *        ^                       ^                       and others wait: then close it                        │
+ *        └── not wanted ─────────┴───────────────────── a client of this node wants it <───────────────────────┘
  *
  * No coordinator waits inside the lock manager: it may have to lead a reset, or to wait for one whose end is not known.
  */

@@ -2,8 +2,9 @@
  * twopl.h - mode `2pl`: strict two-phase locking over any lock of the lock manager whose words are in memory nodes
  * (docs/rivals.md).
  *
- *     block ──> its records' locks, in ascending order, one after the other ──> fetch: mark + READ of what is to be written, READ of the rest ... ──> v
- *     ──> log: acknowledged ──> apply, unmark ──> all locks released
+ *     block ──> its records' locks, in ascending order, one after the other
+ *           ──> fetch: mark + READ of what is to be written, READ of the rest ... ──> v
+ *           ──> log: acknowledged ──> apply, unmark ──> all locks released
  *
  * A record's lock is named by a hash of (table, key), in a table on the record's memory node: shared to read it,
  * exclusive to write or delete it. The tag on a record is no lock in this mode but a mark: which node is writing, for
