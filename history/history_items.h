@@ -3,8 +3,8 @@
  * the order of its versions. Transactions go by their rank, which is their place in the order of ids, so that no
  * answer depends on the order of the input.
  *
- * history_items.c arranges; history_scan.c applies the rules of docs/history.md to one record and tells a sink what
- * it found.
+ * history_items.c arranges; history_scan.c and history_scan_presence.c apply the rules of docs/history.md to one
+ * record and tell a sink what they found.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * history_line.h - the lines of a history file as history_write leaves them, read without a general JSON parser: most
  * of a large file's lines are of two kinds. Whatever is written in another way, or wrong, is left to that parser
- * (history_read.c), which judges it and says why.
+ * (history_read_json.c), which judges it and says why.
  */
 #pragma once
 

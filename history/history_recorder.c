@@ -10,7 +10,7 @@
  * base versions. An attempt that was about to be logged and never ended has perhaps had its effect: it is kept as
  * indeterminate.
  */
-#include "history_recorder.h"
+#include "history_recorder_lane.h"
 
 #include "fence.h"
 #include "history_digest.h"
@@ -18,7 +18,6 @@
 #include "history_snapshot.h"
 #include "must.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,45 +26,9 @@
 
 _Static_assert(CELLAR_CELLS_MAX < 30, "bits of their own");
 
-/* One coordinator; its worker's thread only, until all is at rest. */
-struct lane {
-    uint32_t cn, coordinator;
-    struct history_chunk *first, *last; /* its transactions, one behind the other: a history_txn and its accesses */
-    uint64_t read;                      /* while merging: bytes of `first` that were taken */
-    /* of the running attempt */
-    uint64_t begin_ns;
-    struct history_txn *pending; /* about to be logged: kept as indeterminate, until it ends */
-    struct history_access *accesses;
-    uint32_t count, capacity;
-    uint32_t reads;                    /* of these; writes follow */
-    uint32_t dated;                    /* of the reads: their versions are known */
-    bool open;                         /* begun, and neither kept nor aborted */
-    uint32_t objects;                  /* that `taken` knows */
-    uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
-    uint32_t fence;                    /* of fence_full */
-} __attribute__((aligned(64)));
-
-struct history_recorder {
-    struct observer observer;
-    struct cellar *db;
-    history_clock_fn clock;
-    uint64_t txns_max;
-    bool aborted; /* attempts that are tried again are kept, too */
-    bool cover;   /* final versions are of every item that is not as it was */
-    const struct cellar_table *left_out;
-    struct history_journal *journal;
-    struct history_snapshot *snapshot;
-    atomic_uint_least64_t count;
-    atomic_bool incomplete;           /* no memory for some access */
-    uint64_t lost_ns[FABRIC_CNS_MAX]; /* of this life; UINT64_MAX: not lost */
-    uint64_t versions;                /* the bits of a version word that tell it from others of its cell */
-    uint32_t lane_count;
-    struct lane *lanes; /* by the index of their coordinator */
-};
-
 static uint64_t own_clock(const struct fabric_ep *ep) { return fabric_now_ns((struct fabric_ep *)(uintptr_t)ep); }
 
-static struct lane *lane_of(struct history_recorder *recorder, const struct txn *txn)
+static struct history_recorder_lane *lane_of(struct history_recorder *recorder, const struct txn *txn)
 {
     const struct cellar_config *config = &recorder->db->config;
     uint32_t per_cn = config->threads * config->coros;
@@ -76,7 +39,8 @@ static struct lane *lane_of(struct history_recorder *recorder, const struct txn 
  * Reads the clock between what this thread did before and what it does after: a store still on its way would look
  * later than it ends.
  */
-static uint64_t clock_read(const struct history_recorder *recorder, struct lane *lane, const struct txn *txn)
+static uint64_t clock_read(const struct history_recorder *recorder, struct history_recorder_lane *lane,
+                           const struct txn *txn)
 {
     fence_full(&lane->fence);
     uint64_t now_ns = recorder->clock(txn->home->ep);
@@ -86,7 +50,8 @@ static uint64_t clock_read(const struct history_recorder *recorder, struct lane 
 
 /* ---- taking down ---- */
 
-static void access_add(struct history_recorder *recorder, struct lane *lane, struct history_access access)
+static void access_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                       struct history_access access)
 {
     if (lane->count == lane->capacity) {
         uint32_t capacity = lane->capacity ? 2 * lane->capacity : 64;
@@ -102,8 +67,8 @@ static void access_add(struct history_recorder *recorder, struct lane *lane, str
 }
 
 /* The version and what it says of the value are read at once, except where the version is not known yet. */
-static void cells_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
-                       uint32_t number, uint32_t cells, bool dated)
+static void cells_read(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                       const struct cache_object *object, uint32_t number, uint32_t cells, bool dated)
 {
     const struct schema *schema = &object->table->schema;
 
@@ -125,7 +90,8 @@ static void cells_read(struct history_recorder *recorder, struct lane *lane, con
  * Found there, and nothing else was asked for: by the version of the witness. Each insert and delete up to its TS has
  * been seen, and no later one.
  */
-static void witness_read(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object)
+static void witness_read(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                         const struct cache_object *object)
 {
     uint32_t witness = (uint32_t)__builtin_ctz(object->implied_cells);
     uint64_t version = record_version(&object->table->schema, object->image, witness);
@@ -137,7 +103,7 @@ static void witness_read(struct history_recorder *recorder, struct lane *lane, c
                                        .version = version & LAYOUT_TS_MAX});
 }
 
-static void presence_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn,
+static void presence_read(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
                           const struct cache_object *object, enum history_kind kind)
 {
     access_add(recorder, lane,
@@ -149,8 +115,8 @@ static void presence_read(struct history_recorder *recorder, struct lane *lane, 
 }
 
 /* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
-static void object_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn, uint32_t number,
-                        bool dated)
+static void object_read(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
+                        uint32_t number, bool dated)
 {
     const struct cache_object *object = txn_object(txn, (int32_t)number);
     uint32_t *taken = &lane->taken[number];
@@ -173,7 +139,8 @@ static void object_read(struct history_recorder *recorder, struct lane *lane, co
     }
 }
 
-static void objects_read(struct history_recorder *recorder, struct lane *lane, const struct txn *txn, bool dated)
+static void objects_read(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
+                         bool dated)
 {
     while (lane->objects < txn->cache.object_count) lane->taken[lane->objects++] = 0;
     for (uint32_t i = 0; i < txn->cache.object_count; i++) object_read(recorder, lane, txn, i, dated);
@@ -191,7 +158,7 @@ static void fetched(void *arg, const struct txn *txn)
 static void serialized(void *arg, const struct txn *txn)
 {
     struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
 
     for (uint32_t i = lane->dated; i < lane->count; i++) {
         struct history_access *read = &lane->accesses[i];
@@ -202,8 +169,8 @@ static void serialized(void *arg, const struct txn *txn)
     objects_read(recorder, lane, txn, true);
 }
 
-static void object_written(struct history_recorder *recorder, struct lane *lane, const struct cache_object *object,
-                           uint64_t ts)
+static void object_written(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                           const struct cache_object *object, uint64_t ts)
 {
     const struct schema *schema = &object->table->schema;
     struct history_access access = {
@@ -228,7 +195,7 @@ static void object_written(struct history_recorder *recorder, struct lane *lane,
 /* ---- keeping ---- */
 
 /* Room for one more transaction in the lane's last chunk, or a new one. */
-static struct history_txn *txn_room(struct history_journal *journal, struct lane *lane, uint64_t bytes)
+static struct history_txn *txn_room(struct history_journal *journal, struct history_recorder_lane *lane, uint64_t bytes)
 {
     if (!lane->last || lane->last->bytes - lane->last->used < bytes) {
         struct history_chunk *chunk = history_journal_chunk(journal, HISTORY_CHUNK_TXNS, bytes, lane->last);
@@ -245,8 +212,8 @@ static struct history_txn *txn_room(struct history_journal *journal, struct lane
 static uint64_t txn_bytes(uint32_t count) { return sizeof(struct history_txn) + count * sizeof(struct history_access); }
 
 /* NULL: there is no room for it, and the history is worth nothing. */
-static struct history_txn *put_down(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome,
-                                    uint64_t ts, uint64_t end_ns)
+static struct history_txn *put_down(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                                    enum history_outcome outcome, uint64_t ts, uint64_t end_ns)
 {
     uint32_t count = outcome == HISTORY_FAILED ? lane->reads : lane->count;
     struct history_txn *txn = txn_room(recorder->journal, lane, txn_bytes(count));
@@ -267,8 +234,8 @@ static struct history_txn *put_down(struct history_recorder *recorder, struct la
     return txn;
 }
 
-static void keep(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome, uint64_t ts,
-                 uint64_t end_ns)
+static void keep(struct history_recorder *recorder, struct history_recorder_lane *lane, enum history_outcome outcome,
+                 uint64_t ts, uint64_t end_ns)
 {
     lane->open = false;
     if (put_down(recorder, lane, outcome, ts, end_ns))
@@ -279,7 +246,7 @@ static void keep(struct history_recorder *recorder, struct lane *lane, enum hist
 static void logging(void *arg, const struct txn *txn, uint64_t ts)
 {
     struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
 
     txn_each_object (txn, object)
         if (txn_cells_to_apply(object)) object_written(recorder, lane, object, ts);
@@ -287,15 +254,15 @@ static void logging(void *arg, const struct txn *txn, uint64_t ts)
 }
 
 /* It had no effect after all. */
-static void pending_drop(struct lane *lane)
+static void pending_drop(struct history_recorder_lane *lane)
 {
     if (lane->pending) history_journal_used(lane->last, lane->last->used - txn_bytes(lane->pending->count));
     lane->pending = NULL;
 }
 
 /* The end first: a committed one has one. */
-static void pending_end(struct history_recorder *recorder, struct lane *lane, enum history_outcome outcome,
-                        uint64_t end_ns)
+static void pending_end(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                        enum history_outcome outcome, uint64_t end_ns)
 {
     lane->open = false;
     lane->pending->end_ns = end_ns;
@@ -305,7 +272,7 @@ static void pending_end(struct history_recorder *recorder, struct lane *lane, en
 }
 
 /* What was read by an attempt that is tried again. Versions that were never known stay 0. */
-static void keep_aborted(struct history_recorder *recorder, struct lane *lane, uint64_t end_ns)
+static void keep_aborted(struct history_recorder *recorder, struct history_recorder_lane *lane, uint64_t end_ns)
 {
     if (!lane->open || !recorder->aborted) return;
     lane->count = lane->reads;
@@ -317,7 +284,7 @@ static void keep_aborted(struct history_recorder *recorder, struct lane *lane, u
 static void begun(void *arg, const struct txn *txn)
 {
     struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
     uint64_t now_ns = clock_read(recorder, lane, txn);
 
     pending_drop(lane);
@@ -330,7 +297,7 @@ static void begun(void *arg, const struct txn *txn)
 static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
 {
     struct history_recorder *recorder = arg;
-    struct lane *lane = lane_of(recorder, txn);
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
 
     /*
      * Fenced while it logged: the node is lost, and it is unknown whether its last WRITE ran. Stopped: nor is it known
@@ -396,7 +363,8 @@ static int recorder_make(struct cellar *db, const struct history_recorder_file *
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
     recorder->lane_count = db->coordinator_count;
     for (uint32_t i = 0; i < db->coordinator_count; i++)
-        recorder->lanes[i] = (struct lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
+        recorder->lanes[i] =
+            (struct history_recorder_lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
     int rc = journal_open(db, file, recorder->versions, &recorder->journal, error);
     return rc ? rc : history_snapshot_take(db, 0, recorder->versions, recorder->journal, &recorder->snapshot, error);
 }
@@ -451,16 +419,12 @@ void history_recorder_lost(struct history_recorder *recorder, uint32_t cn, uint6
 
 /* ---- another life ---- */
 
-#define ID_VOID UINT64_MAX /* of a transaction in a chunk: it has no meaning any more */
-
-static bool told(const struct history_recorder *recorder, struct history_txn *txn);
-
-static void lane_settle(const struct history_recorder *recorder, struct lane *lane)
+static void lane_settle(const struct history_recorder *recorder, struct history_recorder_lane *lane)
 {
     for (struct history_chunk *chunk = lane->first; chunk; chunk = chunk->next)
         for (uint64_t at = 0; at < chunk->used;) {
             struct history_txn *txn = (void *)((uint8_t *)chunk->data + at);
-            if (!told(recorder, txn)) txn->id = ID_VOID;
+            if (!history_recorder_told(recorder, txn)) txn->id = HISTORY_RECORDER_VOID;
             at += txn_bytes(txn->count);
         }
 }
@@ -469,7 +433,7 @@ void history_recorder_pause(struct history_recorder *recorder)
 {
     history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
-        struct lane *lane = &recorder->lanes[i];
+        struct history_recorder_lane *lane = &recorder->lanes[i];
         if (lane->pending) pending_end(recorder, lane, HISTORY_INDETERMINATE, INT64_MAX);
         lane->open = false;
         lane_settle(recorder, lane);
@@ -486,74 +450,6 @@ void history_recorder_resume(struct history_recorder *recorder, struct cellar *d
 }
 
 /* ---- closing ---- */
-
-/* The lane's next transaction, or NULL; chunks that are done with are freed. */
-static const struct history_txn *lane_next(struct history_journal *journal, struct lane *lane)
-{
-    while (lane->first && lane->read == lane->first->used) {
-        struct history_chunk *done = lane->first;
-        lane->first = done->next;
-        lane->read = 0;
-        history_journal_release(journal, done);
-    }
-    return lane->first ? (const void *)((const uint8_t *)lane->first->data + lane->read) : NULL;
-}
-
-/* The transaction that ended first among those left; of several the one of the lowest coordinator. */
-static const struct history_txn *first_ended(struct history_recorder *recorder, struct lane **from)
-{
-    const struct history_txn *first = NULL;
-
-    for (uint32_t i = 0; i < recorder->lane_count; i++) {
-        const struct history_txn *next = lane_next(recorder->journal, &recorder->lanes[i]);
-        if (next && (!first || next->end_ns < first->end_ns)) {
-            first = next;
-            *from = &recorder->lanes[i];
-        }
-    }
-    return first;
-}
-
-/* As its callers know it: what a lost node's were told is void. False: it has no meaning any more. */
-static bool told(const struct history_recorder *recorder, struct history_txn *txn)
-{
-    if (txn->id == ID_VOID) return false;
-    if (txn->end_ns < recorder->lost_ns[txn->cn] || txn->outcome == HISTORY_INDETERMINATE) return true;
-    if (txn->outcome == HISTORY_ABORTED) return true;
-    txn->outcome = HISTORY_INDETERMINATE;
-    return txn->ts != 0;
-}
-
-static int merge(struct history_recorder *recorder, struct history *history)
-{
-    struct lane *lane = NULL;
-    const struct history_txn *next;
-    int rc = 0;
-
-    while (rc == 0 && (next = first_ended(recorder, &lane)) != NULL) {
-        struct history_txn txn = *next;
-        bool counts = told(recorder, &txn);
-        txn.id = history->txn_count;
-        if (counts) rc = history_txn_add(history, &txn, (const struct history_access *)(next + 1));
-        lane->read += sizeof txn + txn.count * sizeof(struct history_access);
-    }
-    return rc;
-}
-
-/* Exactly the room that the transactions need; what cannot be had at once history_txn_add asks for bit by bit. */
-static void reserve(const struct history_recorder *recorder, struct history *history)
-{
-    uint64_t txns = history_recorder_count(recorder), bytes = 0;
-
-    for (uint32_t i = 0; i < recorder->lane_count; i++)
-        for (const struct history_chunk *chunk = recorder->lanes[i].first; chunk; chunk = chunk->next)
-            bytes += chunk->used;
-    uint64_t accesses = (bytes - txns * sizeof *history->txns) / sizeof *history->accesses;
-    history->txns = txns ? malloc(txns * sizeof *history->txns) : NULL;
-    history->txn_capacity = history->txns ? txns : 0;
-    history->accesses = accesses ? malloc(accesses * sizeof *history->accesses) : NULL;
-    history->access_capacity = history->accesses ? accesses : 0;
-}
 
 /* On a compute node that is still there. A memory node that is not leaves the history without final versions. */
 static int finals_read(const struct history_recorder *recorder, struct history *history, struct cellar_error *error)
@@ -573,13 +469,13 @@ int history_recorder_close(struct history_recorder *recorder, struct history *hi
 {
     history_recorder_stop(recorder);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
-        struct lane *lane = &recorder->lanes[i];
+        struct history_recorder_lane *lane = &recorder->lanes[i];
         if (lane->pending) pending_end(recorder, lane, HISTORY_INDETERMINATE, INT64_MAX);
     }
     history->no_epochs = recorder->versions == LAYOUT_TS_MAX;
-    reserve(recorder, history);
+    history_recorder_reserve(recorder, history);
     int rc = atomic_load(&recorder->incomplete) ? -CELLAR_ERR_NOMEM : 0;
-    if (rc == 0) rc = merge(recorder, history);
+    if (rc == 0) rc = history_recorder_merge(recorder, history);
     if (rc == 0) rc = tables_add(recorder->db, history);
     if (rc == 0) rc = history_snapshot_add(recorder->snapshot, history);
     if (rc)
@@ -595,7 +491,7 @@ void history_recorder_free(struct history_recorder *recorder)
     if (!recorder) return;
     if (recorder->db) db_observe(recorder->db, NULL);
     for (uint32_t i = 0; i < recorder->lane_count; i++) {
-        struct lane *lane = &recorder->lanes[i];
+        struct history_recorder_lane *lane = &recorder->lanes[i];
         while (lane->first) {
             struct history_chunk *done = lane->first;
             lane->first = done->next;

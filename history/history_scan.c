@@ -6,50 +6,20 @@
  * same walk decides which indeterminate transactions take part: where a version that only one of those can have
  * written was seen, it is counted in, and the walk is made again, until nothing changes.
  */
-#include "history_items.h"
+#include "history_scan.h"
 
 #include <stdlib.h>
 
-struct scan {
-    struct history_items *items;
-    const struct history_sink *sink;
-    bool deciding, changed; /* deciding: nothing is told; `changed` when another transaction was counted in */
-    uint32_t table_id;
-    uint64_t key;
-    const struct history_visit *visits, *presence_end; /* the presence's visits come first */
-    const struct history_visit *loaded; /* saw a version that was loaded: the record was there from the start */
-    /* of the item being walked */
-    const struct history_visit *first, *end;
-    const struct history_visit *below;   /* the newest version so far; NULL: what was loaded */
-    const struct history_visit *readers; /* those of it lie from here on */
-    bool meant;                          /* some of the visits are no more than meant */
-};
-
 /* ---- small questions ---- */
 
-static const struct history_access *access_of(const struct scan *scan, const struct history_visit *visit)
-{
-    return history_items_access(scan->items, visit->entry);
-}
-
 /* Of a state of the pool too. */
-static uint64_t digest_of(const struct scan *scan, const struct history_visit *visit)
+static uint64_t digest_of(const struct history_scan *scan, const struct history_visit *visit)
 {
-    return history_items_is_access(scan->items, visit->entry) ? access_of(scan, visit)->digest
+    return history_items_is_access(scan->items, visit->entry) ? history_scan_access(scan, visit)->digest
                                                               : history_items_state(scan->items, visit->entry)->digest;
 }
 
-static enum history_part part_of(const struct scan *scan, const struct history_visit *visit)
-{
-    return (enum history_part)scan->items->parts[history_visit_rank(visit)];
-}
-
-static bool indeterminate(const struct scan *scan, const struct history_visit *visit)
-{
-    return history_items_txn(scan->items, history_visit_rank(visit))->outcome == HISTORY_INDETERMINATE;
-}
-
-static uint64_t begin_of(const struct scan *scan, const struct history_visit *visit)
+static uint64_t begin_of(const struct history_scan *scan, const struct history_visit *visit)
 {
     return history_items_txn(scan->items, history_visit_rank(visit))->begin_ns;
 }
@@ -60,27 +30,14 @@ static bool en_follows(uint16_t en, uint16_t next)
     return next == (uint16_t)(en + 1) || (next == 0 && (en == 3 || en == 15));
 }
 
-/* The first visit in [first, end) not below this place. */
-static const struct history_visit *lower_bound(const struct history_visit *first, const struct history_visit *end,
-                                               uint64_t place, uint64_t rest)
-{
-    while (first < end) {
-        const struct history_visit *middle = first + (end - first) / 2;
-        if (middle->place < place || (middle->place == place && middle->rest < rest))
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first;
-}
-
 /* Does this cell's version come from an insert or delete of the whole record? HISTORY_WRITE: no. */
-static enum history_kind write_kind(const struct scan *scan, const struct history_visit *visit)
+static enum history_kind write_kind(const struct history_scan *scan, const struct history_visit *visit)
 {
-    const struct history_visit *at = lower_bound(scan->visits, scan->presence_end, history_visit_ts(visit), 0);
+    const struct history_visit *at =
+        history_scan_lower_bound(scan->visits, scan->presence_end, history_visit_ts(visit), 0);
     for (; at < scan->presence_end && history_visit_ts(at) == history_visit_ts(visit); at++) {
         if (history_visit_is_write(at) && history_visit_rank(at) == history_visit_rank(visit))
-            return (enum history_kind)access_of(scan, at)->kind;
+            return (enum history_kind)history_scan_access(scan, at)->kind;
     }
     return HISTORY_WRITE;
 }
@@ -89,19 +46,19 @@ static enum history_kind write_kind(const struct scan *scan, const struct histor
  * The transaction that meant to write this version: of several the one that began last, for it cannot have found an
  * earlier one's effect.
  */
-static const struct history_visit *who_meant(const struct scan *scan, uint64_t version)
+static const struct history_visit *who_meant(const struct history_scan *scan, uint64_t version)
 {
     const struct history_visit *best = NULL;
     uint64_t place = (scan->first->place & ~LAYOUT_TS_MAX) | layout_version_ts(version);
     uint64_t en = (uint64_t)layout_version_en(version) << LAYOUT_TS_BITS;
 
     if (!scan->meant) return NULL;
-    for (const struct history_visit *at = lower_bound(scan->first, scan->end, place, en);
+    for (const struct history_visit *at = history_scan_lower_bound(scan->first, scan->end, place, en);
          at < scan->end && at->place == place && history_visit_version(at) == version; at++) {
         if (history_visit_role(at) == HISTORY_WRITES) return NULL;
         if (history_visit_role(at) != HISTORY_MEANT) continue;
-        if (!best ||
-            (indeterminate(scan, at) && (!indeterminate(scan, best) || begin_of(scan, at) >= begin_of(scan, best))))
+        if (!best || (history_scan_indeterminate(scan, at) &&
+                      (!history_scan_indeterminate(scan, best) || begin_of(scan, at) >= begin_of(scan, best))))
             best = at;
     }
     return best;
@@ -110,24 +67,24 @@ static const struct history_visit *who_meant(const struct scan *scan, uint64_t v
 /* ---- telling ---- */
 
 /* Of a file that broke off: perhaps a transaction did it that is missing. */
-static bool excused(const struct scan *scan, enum history_finding_kind kind, const struct history_visit *a,
+static bool excused(const struct history_scan *scan, enum history_finding_kind kind, const struct history_visit *a,
                     const struct history_visit *b)
 {
     if (!scan->items->history->torn) return false;
     if (kind == HISTORY_FOUND_OVER) /* but no later transaction could overwrite what was there and is lost */
-        return !b || layout_version_ts(access_of(scan, a)->over) > history_visit_ts(b);
+        return !b || layout_version_ts(history_scan_access(scan, a)->over) > history_visit_ts(b);
     return kind == HISTORY_FOUND_UNWRITTEN || kind == HISTORY_FOUND_ABSENT || kind == HISTORY_FOUND_PRESENT;
 }
 
-static void edge(const struct scan *scan, enum history_edge kind, const struct history_visit *from,
-                 const struct history_visit *to)
+void history_scan_edge(const struct history_scan *scan, enum history_edge kind, const struct history_visit *from,
+                       const struct history_visit *to)
 {
     if (!scan->deciding && scan->sink->edge && history_visit_rank(from) != history_visit_rank(to))
         scan->sink->edge(scan->sink->arg, kind, from, to);
 }
 
-static void found(const struct scan *scan, enum history_finding_kind kind, const struct history_visit *a,
-                  const struct history_visit *b)
+void history_scan_found(const struct history_scan *scan, enum history_finding_kind kind, const struct history_visit *a,
+                        const struct history_visit *b)
 {
     if (scan->deciding || excused(scan, kind, a, b)) return;
     const struct history_finding finding = {.kind = kind,
@@ -141,9 +98,9 @@ static void found(const struct scan *scan, enum history_finding_kind kind, const
 
 /* ---- counting indeterminate transactions in ---- */
 
-static bool count_in(struct scan *scan, const struct history_visit *visit)
+bool history_scan_count_in(struct history_scan *scan, const struct history_visit *visit)
 {
-    if (!visit || part_of(scan, visit) != HISTORY_LEFT_OUT) return false;
+    if (!visit || history_scan_part(scan, visit) != HISTORY_LEFT_OUT) return false;
     scan->items->parts[history_visit_rank(visit)] = HISTORY_SEEN;
     return scan->changed = true;
 }
@@ -152,17 +109,17 @@ static bool count_in(struct scan *scan, const struct history_visit *visit)
  * A transaction saw this version of the cell: its writer takes part, and the one whose version that one overwrote,
  * and so on.
  */
-static bool seen(struct scan *scan, uint64_t version)
+static bool seen(struct history_scan *scan, uint64_t version)
 {
     bool any = false;
 
     if (!scan->deciding) return false;
     for (;;) {
         const struct history_visit *writer = who_meant(scan, version);
-        if (!count_in(scan, writer)) return any;
+        if (!history_scan_count_in(scan, writer)) return any;
         any = true;
         if (write_kind(scan, writer) == HISTORY_INSERT) return any;
-        version = access_of(scan, writer)->over;
+        version = history_scan_access(scan, writer)->over;
     }
 }
 
@@ -181,27 +138,28 @@ static bool was_loaded(const struct loaded *loaded, uint64_t version)
     return loaded->known && !loaded->none && loaded->version == version;
 }
 
-static void cell_value(const struct scan *scan, const struct history_visit *reader, const struct history_visit *other)
+static void cell_value(const struct history_scan *scan, const struct history_visit *reader,
+                       const struct history_visit *other)
 {
     uint64_t read = digest_of(scan, reader), wrote = other ? digest_of(scan, other) : 0;
-    if (read && wrote && read != wrote) found(scan, HISTORY_FOUND_VALUE, reader, other);
+    if (read && wrote && read != wrote) history_scan_found(scan, HISTORY_FOUND_VALUE, reader, other);
 }
 
-static void cell_loaded_read(struct scan *scan, const struct history_visit *reader, struct loaded *loaded)
+static void cell_loaded_read(struct history_scan *scan, const struct history_visit *reader, struct loaded *loaded)
 {
     uint64_t version = history_visit_version(reader);
 
     if (!loaded->known) *loaded = (struct loaded){.known = true, .version = version, .witness = reader};
     if (!was_loaded(loaded, version)) {
-        found(scan, HISTORY_FOUND_UNWRITTEN, reader, loaded->witness);
+        history_scan_found(scan, HISTORY_FOUND_UNWRITTEN, reader, loaded->witness);
         return;
     }
     if (!scan->loaded) scan->loaded = reader;
     cell_value(scan, reader, loaded->value);
-    if (!loaded->value && access_of(scan, reader)->digest) loaded->value = reader;
+    if (!loaded->value && history_scan_access(scan, reader)->digest) loaded->value = reader;
 }
 
-static void cell_read(struct scan *scan, const struct history_visit *reader, struct loaded *loaded)
+static void cell_read(struct history_scan *scan, const struct history_visit *reader, struct loaded *loaded)
 {
     uint64_t version = history_visit_version(reader);
     bool known = scan->below && history_visit_version(scan->below) == version;
@@ -210,21 +168,21 @@ static void cell_read(struct scan *scan, const struct history_visit *reader, str
         if (seen(scan, version)) return;
         const struct history_visit *writer = who_meant(scan, version);
         if (writer) {
-            found(scan, HISTORY_FOUND_FAILED, reader, writer);
+            history_scan_found(scan, HISTORY_FOUND_FAILED, reader, writer);
         } else if (scan->below) {
-            found(scan, HISTORY_FOUND_UNWRITTEN, reader, scan->below);
+            history_scan_found(scan, HISTORY_FOUND_UNWRITTEN, reader, scan->below);
         } else {
             cell_loaded_read(scan, reader, loaded);
         }
         return;
     }
-    edge(scan, HISTORY_WR, scan->below, reader);
+    history_scan_edge(scan, HISTORY_WR, scan->below, reader);
     if (history_visit_rank(scan->below) == history_visit_rank(reader)) {
-        found(scan, HISTORY_FOUND_OWN, reader, scan->below);
+        history_scan_found(scan, HISTORY_FOUND_OWN, reader, scan->below);
         return;
     }
     if (write_kind(scan, scan->below) == HISTORY_DELETE) {
-        found(scan, HISTORY_FOUND_PRESENT, reader, scan->below);
+        history_scan_found(scan, HISTORY_FOUND_PRESENT, reader, scan->below);
         return;
     }
     cell_value(scan, reader, scan->below);
@@ -234,44 +192,46 @@ static void cell_read(struct scan *scan, const struct history_visit *reader, str
  * Is what an access overwrote the version below it? An insert takes any slot, with the versions of whatever was in
  * it.
  */
-static void cell_over(struct scan *scan, const struct history_visit *writer, enum history_kind kind,
+static void cell_over(struct history_scan *scan, const struct history_visit *writer, enum history_kind kind,
                       const struct loaded *loaded)
 {
-    const struct history_access *access = access_of(scan, writer);
+    const struct history_access *access = history_scan_access(scan, writer);
 
     bool follows = scan->items->history->no_epochs ||
                    en_follows(layout_version_en(access->over), layout_version_en(access->version));
     if (!follows || layout_version_ts(access->over) >= layout_version_ts(access->version))
-        found(scan, HISTORY_FOUND_EN, writer, NULL);
+        history_scan_found(scan, HISTORY_FOUND_EN, writer, NULL);
     if (kind == HISTORY_INSERT) return;
     if (scan->below) {
-        if (write_kind(scan, scan->below) == HISTORY_DELETE) found(scan, HISTORY_FOUND_PRESENT, writer, scan->below);
+        if (write_kind(scan, scan->below) == HISTORY_DELETE)
+            history_scan_found(scan, HISTORY_FOUND_PRESENT, writer, scan->below);
         if (access->over == history_visit_version(scan->below)) return;
     } else if (was_loaded(loaded, access->over)) {
         if (!scan->loaded) scan->loaded = writer;
         return;
     }
-    if (!seen(scan, access->over)) found(scan, HISTORY_FOUND_OVER, writer, scan->below ? scan->below : loaded->witness);
+    if (!seen(scan, access->over))
+        history_scan_found(scan, HISTORY_FOUND_OVER, writer, scan->below ? scan->below : loaded->witness);
 }
 
 /* A transaction that meant to overwrite what was loaded, and had locked it, shows that the record was there. */
-static void cell_meant(struct scan *scan, const struct history_visit *writer, const struct loaded *loaded)
+static void cell_meant(struct history_scan *scan, const struct history_visit *writer, const struct loaded *loaded)
 {
-    uint64_t over = access_of(scan, writer)->over;
+    uint64_t over = history_scan_access(scan, writer)->over;
 
-    if (!scan->below && !scan->loaded && !scan->items->history->has_loaded && indeterminate(scan, writer) &&
-        write_kind(scan, writer) != HISTORY_INSERT && !who_meant(scan, over) &&
-        (!loaded->known || loaded->version == over))
+    if (!scan->below && !scan->loaded && !scan->items->history->has_loaded &&
+        history_scan_indeterminate(scan, writer) && write_kind(scan, writer) != HISTORY_INSERT &&
+        !who_meant(scan, over) && (!loaded->known || loaded->version == over))
         scan->loaded = writer;
 }
 
-/* A version: after the one below it, and after all that read that one. */
-static void item_write(struct scan *scan, const struct history_visit *writer)
+void history_scan_write(struct history_scan *scan, const struct history_visit *writer)
 {
-    if (scan->below) edge(scan, HISTORY_WW, scan->below, writer);
+    if (scan->below) history_scan_edge(scan, HISTORY_WW, scan->below, writer);
     for (const struct history_visit *reader = scan->readers; reader < writer; reader++)
-        if (history_visit_role(reader) == HISTORY_READING) edge(scan, HISTORY_RW, reader, writer);
-    if (scan->below && scan->below->place == writer->place) found(scan, HISTORY_FOUND_TWICE, scan->below, writer);
+        if (history_visit_role(reader) == HISTORY_READING) history_scan_edge(scan, HISTORY_RW, reader, writer);
+    if (scan->below && scan->below->place == writer->place)
+        history_scan_found(scan, HISTORY_FOUND_TWICE, scan->below, writer);
     scan->below = writer;
     scan->readers = writer + 1;
 }
@@ -279,7 +239,7 @@ static void item_write(struct scan *scan, const struct history_visit *writer)
 /* ---- cells of the pool at rest ---- */
 
 /* The version below another one in the same item; NULL: what was loaded. */
-static const struct history_visit *version_below(const struct scan *scan, const struct history_visit *version)
+static const struct history_visit *version_below(const struct history_scan *scan, const struct history_visit *version)
 {
     while (version > scan->first)
         if (history_visit_role(--version) == HISTORY_WRITES) return version;
@@ -287,12 +247,12 @@ static const struct history_visit *version_below(const struct scan *scan, const 
 }
 
 /* With nodes lost, was a writer perhaps interrupted while it wrote over this? Then its bytes can be anything. */
-static bool interrupted(const struct scan *scan, uint64_t version)
+static bool interrupted(const struct history_scan *scan, uint64_t version)
 {
     if (scan->items->settled) return false;
     for (const struct history_visit *at = scan->first; at < scan->end; at++) {
-        if (!history_visit_is_write(at) || !indeterminate(scan, at)) continue;
-        if (history_visit_version(at) == version || access_of(scan, at)->over == version) return true;
+        if (!history_visit_is_write(at) || !history_scan_indeterminate(scan, at)) continue;
+        if (history_visit_version(at) == version || history_scan_access(scan, at)->over == version) return true;
     }
     return false;
 }
@@ -301,7 +261,7 @@ static bool interrupted(const struct scan *scan, uint64_t version)
  * The version of the item that the pool shows, if it may: the last one; with nodes lost, or what an interrupted one
  * was to replace.
  */
-static bool final_version(const struct scan *scan, uint64_t version, const struct loaded *loaded,
+static bool final_version(const struct history_scan *scan, uint64_t version, const struct loaded *loaded,
                           const struct history_visit **shown)
 {
     const struct history_visit *at = scan->below;
@@ -310,12 +270,13 @@ static bool final_version(const struct scan *scan, uint64_t version, const struc
         *shown = at;
         if (!at) return !loaded->known || was_loaded(loaded, version);
         if (history_visit_version(at) == version || write_kind(scan, at) == HISTORY_DELETE) return true;
-        if (scan->items->settled || !indeterminate(scan, at)) return false;
-        if (write_kind(scan, at) == HISTORY_INSERT && access_of(scan, at)->over == version) return true; /* its slot */
+        if (scan->items->settled || !history_scan_indeterminate(scan, at)) return false;
+        if (write_kind(scan, at) == HISTORY_INSERT && history_scan_access(scan, at)->over == version)
+            return true; /* its slot */
     }
 }
 
-static void cell_final(struct scan *scan, const struct history_visit *at_rest, const struct loaded *loaded)
+static void cell_final(struct history_scan *scan, const struct history_visit *at_rest, const struct loaded *loaded)
 {
     const struct history_final *final = history_items_state(scan->items, at_rest->entry);
     const struct history_visit *shown;
@@ -324,19 +285,19 @@ static void cell_final(struct scan *scan, const struct history_visit *at_rest, c
         return; /* whether the record is there is judged by its presence */
     if (!final_version(scan, final->version, loaded, &shown)) {
         if (!seen(scan, final->version))
-            found(scan, HISTORY_FOUND_FINAL_VERSION, at_rest, scan->below ? scan->below : loaded->witness);
+            history_scan_found(scan, HISTORY_FOUND_FINAL_VERSION, at_rest, scan->below ? scan->below : loaded->witness);
         return;
     }
     if (seen(scan, final->version)) return;
     if (!shown && loaded->known) shown = loaded->value; /* a deleted one below has no digest */
     uint64_t digest = shown ? digest_of(scan, shown) : 0;
     if (digest && final->digest && digest != final->digest && !interrupted(scan, final->version))
-        found(scan, HISTORY_FOUND_FINAL_VALUE, at_rest, shown);
+        history_scan_found(scan, HISTORY_FOUND_FINAL_VALUE, at_rest, shown);
 }
 
 /* ---- the walk of one cell ---- */
 
-static void item_begin(struct scan *scan, const struct history_visit *first, const struct history_visit *end)
+void history_scan_begin(struct history_scan *scan, const struct history_visit *first, const struct history_visit *end)
 {
     scan->first = scan->readers = first;
     scan->end = end;
@@ -347,7 +308,7 @@ static void item_begin(struct scan *scan, const struct history_visit *first, con
 }
 
 /* What the history says; else what the first to overwrite it says, since every read of it must agree with that. */
-static struct loaded loaded_find(struct scan *scan)
+static struct loaded loaded_find(struct history_scan *scan)
 {
     const struct history_visit *at = scan->first;
 
@@ -357,27 +318,28 @@ static struct loaded loaded_find(struct scan *scan)
     }
     if (scan->items->history->has_loaded) return (struct loaded){.known = true, .none = true};
     while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
-    if (at == scan->end || write_kind(scan, at) == HISTORY_INSERT || who_meant(scan, access_of(scan, at)->over))
+    if (at == scan->end || write_kind(scan, at) == HISTORY_INSERT ||
+        who_meant(scan, history_scan_access(scan, at)->over))
         return (struct loaded){0};
-    return (struct loaded){.known = true, .version = access_of(scan, at)->over, .witness = at};
+    return (struct loaded){.known = true, .version = history_scan_access(scan, at)->over, .witness = at};
 }
 
 /*
  * Did a transaction mean to delete the record whose last version this is? If several did, none is counted in
  * (presence_explained).
  */
-static bool perhaps_deleted(const struct scan *scan)
+static bool perhaps_deleted(const struct history_scan *scan)
 {
     for (const struct history_visit *at = scan->first; at < scan->end; at++)
         if (history_visit_role(at) == HISTORY_MEANT && write_kind(scan, at) == HISTORY_DELETE &&
-            access_of(scan, at)->over == history_visit_version(scan->below))
+            history_scan_access(scan, at)->over == history_visit_version(scan->below))
             return true;
     return false;
 }
 
-static void scan_cell(struct scan *scan, const struct history_visit *first, const struct history_visit *end)
+static void scan_cell(struct history_scan *scan, const struct history_visit *first, const struct history_visit *end)
 {
-    item_begin(scan, first, end);
+    history_scan_begin(scan, first, end);
     struct loaded loaded = loaded_find(scan);
     bool at_rest = false;
 
@@ -387,7 +349,7 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
             break;
         case HISTORY_WRITES:
             cell_over(scan, at, write_kind(scan, at), &loaded);
-            item_write(scan, at);
+            history_scan_write(scan, at);
             break;
         case HISTORY_READING:
             cell_read(scan, at, &loaded);
@@ -403,166 +365,12 @@ static void scan_cell(struct scan *scan, const struct history_visit *first, cons
     }
     if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final &&
         write_kind(scan, scan->below) != HISTORY_DELETE && !perhaps_deleted(scan))
-        found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
-}
-
-/* ---- the presence ---- */
-
-enum presence { PRESENCE_UNKNOWN, PRESENCE_NO, PRESENCE_YES };
-
-struct presence_walk {
-    enum presence now;
-    const struct history_visit *why; /* a visit that shows it */
-};
-
-/* Before the first insert or delete: what the cells saw, or what that one must have found. */
-static struct presence_walk presence_begin(const struct scan *scan)
-{
-    const struct history_visit *at = scan->first;
-
-    if (scan->loaded) return (struct presence_walk){PRESENCE_YES, scan->loaded};
-    if (history_visit_role(at) == HISTORY_LOADED)
-        return (struct presence_walk){history_items_state(scan->items, at->entry)->digest ? PRESENCE_YES : PRESENCE_NO,
-                                      at};
-    if (scan->items->history->has_loaded) return (struct presence_walk){PRESENCE_NO, NULL};
-    while (at < scan->end && history_visit_role(at) != HISTORY_WRITES) at++;
-    if (at == scan->end) return (struct presence_walk){PRESENCE_UNKNOWN, NULL};
-    return (struct presence_walk){access_of(scan, at)->kind == HISTORY_INSERT ? PRESENCE_NO : PRESENCE_YES, at};
-}
-
-/*
- * Inserts or deletes, meant by indeterminate transactions, that would explain what `visit` found: the only one, and
- * how many there are.
- */
-static uint32_t explanations(const struct scan *scan, const struct history_visit *visit, enum presence found_so,
-                             const struct history_visit **only)
-{
-    enum history_kind wanted = found_so == PRESENCE_YES ? HISTORY_INSERT : HISTORY_DELETE;
-    const struct history_visit *least = scan->below ? scan->below : scan->first;
-    uint32_t count = 0;
-
-    for (const struct history_visit *at = least; at < visit; at++) {
-        if (history_visit_role(at) != HISTORY_MEANT || access_of(scan, at)->kind != wanted ||
-            part_of(scan, at) != HISTORY_LEFT_OUT)
-            continue;
-        *only = at;
-        count++;
-    }
-    return count;
-}
-
-/*
- * Against what is known, a reader found the record so. Where several transactions may be the reason it cannot be told
- * which is: then none is counted in.
- */
-static bool presence_explained(struct scan *scan, const struct history_visit *visit, enum presence found_so)
-{
-    const struct history_visit *only = NULL;
-
-    if (scan->deciding && scan->changed) return true; /* the walk is made again */
-    uint32_t count = explanations(scan, visit, found_so, &only);
-    if (count == 1 && scan->deciding) count_in(scan, only);
-    return count > 0;
-}
-
-/* A reader found the record so. */
-static void presence_found(struct scan *scan, const struct history_visit *visit, struct presence_walk *walk,
-                           enum presence found_so)
-{
-    if (walk->now == found_so) return;
-    if (walk->now != PRESENCE_UNKNOWN && !presence_explained(scan, visit, found_so)) {
-        found(scan, found_so == PRESENCE_YES ? HISTORY_FOUND_PRESENT : HISTORY_FOUND_ABSENT, visit, walk->why);
-        return;
-    }
-    *walk = (struct presence_walk){found_so, visit};
-}
-
-static void presence_final(struct scan *scan, const struct history_visit *at_rest, const struct presence_walk *walk)
-{
-    enum presence shown = history_items_state(scan->items, at_rest->entry)->digest ? PRESENCE_YES : PRESENCE_NO;
-
-    if (walk->now == PRESENCE_UNKNOWN || walk->now == shown || presence_explained(scan, at_rest, shown)) return;
-    if (!scan->items->settled && scan->below && indeterminate(scan, scan->below)) return; /* perhaps half done */
-    found(scan, HISTORY_FOUND_FINAL_PRESENCE, at_rest, walk->why);
-}
-
-static void presence_change(struct scan *scan, const struct history_visit *at, struct presence_walk *walk)
-{
-    bool insert = access_of(scan, at)->kind == HISTORY_INSERT;
-
-    presence_found(scan, at, walk, insert ? PRESENCE_NO : PRESENCE_YES);
-    item_write(scan, at);
-    *walk = (struct presence_walk){insert ? PRESENCE_YES : PRESENCE_NO, at};
-}
-
-/* With finals of all that is not as it was loaded: it was not there, and is not there. */
-static bool gone_again(const struct scan *scan)
-{
-    return scan->items->history->final_all && access_of(scan, scan->below)->kind == HISTORY_DELETE &&
-           presence_begin(scan).now == PRESENCE_NO;
-}
-
-static void scan_presence(struct scan *scan)
-{
-    item_begin(scan, scan->visits, scan->presence_end);
-    struct presence_walk walk = presence_begin(scan);
-    bool at_rest = false;
-
-    for (const struct history_visit *at = scan->first; at < scan->end; at++) {
-        switch (history_visit_role(at)) {
-        case HISTORY_LOADED:
-            break;
-        case HISTORY_WRITES:
-            presence_change(scan, at, &walk);
-            break;
-        case HISTORY_READING:
-            if (scan->below) edge(scan, HISTORY_WR, scan->below, at);
-            if (scan->below && history_visit_rank(scan->below) == history_visit_rank(at)) {
-                found(scan, HISTORY_FOUND_OWN, at, scan->below);
-                break;
-            }
-            presence_found(scan, at, &walk, access_of(scan, at)->kind == HISTORY_ABSENT ? PRESENCE_NO : PRESENCE_YES);
-            break;
-        case HISTORY_AT_REST:
-            presence_final(scan, at, &walk);
-            at_rest = true;
-            break;
-        case HISTORY_MEANT:
-            break;
-        }
-    }
-    if (!at_rest && scan->below && scan->items->settled && scan->items->history->has_final && !gone_again(scan))
-        found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
-}
-
-/* Did the transaction of this insert or delete write the cell? */
-static bool cell_written(const struct scan *scan, const struct history_visit *change, uint32_t cell,
-                         const struct history_visit *end)
-{
-    uint64_t place = (uint64_t)(cell + 1) << LAYOUT_TS_BITS | history_visit_ts(change);
-    const struct history_visit *at = lower_bound(scan->presence_end, end, place, 0);
-
-    for (; at < end && at->place == place; at++)
-        if (history_visit_is_write(at) && history_visit_rank(at) == history_visit_rank(change)) return true;
-    return false;
-}
-
-/* An insert or delete writes all cells, where the history says how many these are. */
-static void scan_changes(struct scan *scan, const struct history_visit *end)
-{
-    uint32_t cells = history_table_cells(scan->items->history, scan->table_id);
-
-    for (const struct history_visit *at = scan->visits; at < scan->presence_end; at++) {
-        if (!history_visit_is_write(at)) continue;
-        uint32_t cell = 0;
-        while (cell < cells && cell_written(scan, at, cell, end)) cell++;
-        if (cell < cells) found(scan, HISTORY_FOUND_PARTIAL, at, NULL);
-    }
+        history_scan_found(scan, HISTORY_FOUND_FINAL_MISSING, NULL, scan->below);
 }
 
 /* ---- one record ---- */
 
-static void identity(const struct history_items *items, const struct history_visit *visit, struct scan *scan)
+static void identity(const struct history_items *items, const struct history_visit *visit, struct history_scan *scan)
 {
     if (!history_items_is_access(items, visit->entry)) {
         scan->table_id = history_items_state(items, visit->entry)->table_id;
@@ -573,7 +381,7 @@ static void identity(const struct history_items *items, const struct history_vis
     }
 }
 
-static int scan_record(struct scan *scan, uint32_t record)
+static int scan_record(struct history_scan *scan, uint32_t record)
 {
     struct history_items *items = scan->items;
     uint32_t count;
@@ -593,14 +401,14 @@ static int scan_record(struct scan *scan, uint32_t record)
         if (!scan->deciding) items->item_count++;
         scan_cell(scan, first, at);
     }
-    if (scan->presence_end > visits) scan_presence(scan);
-    if (scan->presence_end > visits && !scan->deciding) scan_changes(scan, end);
+    if (scan->presence_end > visits) history_scan_presence(scan);
+    if (scan->presence_end > visits && !scan->deciding) history_scan_changes(scan, end);
     return 0;
 }
 
 int history_scan_record(struct history_items *items, uint32_t record, const struct history_sink *sink)
 {
-    struct scan scan = {.items = items, .sink = sink};
+    struct history_scan scan = {.items = items, .sink = sink};
     return scan_record(&scan, record);
 }
 
@@ -609,7 +417,7 @@ int history_scan_decide(struct history_items *items)
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t record = 0; record < items->record_count; record++) {
-            struct scan scan = {.items = items, .deciding = true};
+            struct history_scan scan = {.items = items, .deciding = true};
             if (!items->uncertain[record]) continue;
             int rc = scan_record(&scan, record);
             if (rc) return rc;
