@@ -104,9 +104,9 @@ static bool entry_withdraw(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
     struct vigil_watched *watch = &vigil->watches[cn];
     struct members_state now;
-    atomic_store(&vigil->taking[cn], false);
+    atomic_store(&vigil->takeover.open[cn], false);
     if (!watch->entered) return true;
-    if (atomic_load(&vigil->takers) || members_take(co, vigil->worker->ep, cn, false, &now)) return false;
+    if (atomic_load(&vigil->takeover.takers) || members_take(co, vigil->worker->ep, cn, false, &now)) return false;
     watch->entered = false;
     return true;
 }
@@ -121,11 +121,11 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
         if (watch->entered) (void)entry_withdraw(co, vigil, cn);
         return;
     }
-    if (atomic_load(&vigil->taking[cn]) || atomic_load(&gate_of(vigil)->halted)) return;
+    if (atomic_load(&vigil->takeover.open[cn]) || atomic_load(&gate_of(vigil)->halted)) return;
     watch->entered = true;
     if (members_take(co, vigil->worker->ep, cn, true, &now) == 0 && members_word(&now) == members_word(state) &&
         !atomic_load(&gate_of(vigil)->halted))
-        atomic_store(&vigil->taking[cn], true);
+        atomic_store(&vigil->takeover.open[cn], true);
 }
 
 /*
@@ -134,16 +134,8 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
  */
 bool vigil_still(struct vigil *vigil)
 {
-    for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++) atomic_store(&vigil->taking[cn], false);
-    return vigil->busy == 0 && atomic_load(&vigil->takers) == 0;
-}
-
-void vigil_take_open(struct vigil *vigil, uint32_t dead) { atomic_store(&vigil->taking[dead], true); }
-
-void vigil_take_close(struct coro *co, struct vigil *vigil, uint32_t dead, struct sched *sched, struct sched_task *task)
-{
-    atomic_store(&vigil->taking[dead], false);
-    while (atomic_load(&vigil->takers)) sched_sleep(co, sched, task, END_POLL_NS);
+    for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++) atomic_store(&vigil->takeover.open[cn], false);
+    return vigil->busy == 0 && atomic_load(&vigil->takeover.takers) == 0;
 }
 
 /* ---- looking at others ---- */
@@ -307,9 +299,9 @@ void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn)
 void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met)
 {
     uint32_t cn = (uint32_t)met->cn;
-    atomic_fetch_add(&vigil->takers, 1);
-    if (atomic_load(&vigil->taking[cn])) tags_take(co, by->ep, met);
-    atomic_fetch_sub(&vigil->takers, 1);
+    atomic_fetch_add(&vigil->takeover.takers, 1);
+    if (atomic_load(&vigil->takeover.open[cn])) tags_take(co, by->ep, met);
+    atomic_fetch_sub(&vigil->takeover.takers, 1);
     vigil_watch(vigil, by, cn);
 }
 

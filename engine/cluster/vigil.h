@@ -20,6 +20,7 @@
 
 #include "recover.h"
 #include "sched.h"
+#include "takeover.h"
 
 #include <stdatomic.h>
 
@@ -48,9 +49,8 @@ struct vigil {
     uint32_t busy; /* of the two, how many are in the midst of something; the worker's thread only */
     bool stopping; /* likewise */
     atomic_bool awake;
-    _Atomic uint64_t met[4];            /* a bit for each node whose tag was met since the watcher last looked */
-    atomic_bool taking[FABRIC_CNS_MAX]; /* tags of that one may be taken over */
-    atomic_uint takers;                 /* coordinators that are about to */
+    _Atomic uint64_t met[4]; /* a bit for each node whose tag was met since the watcher last looked */
+    struct takeover takeover;
     struct vigil_watched watches[FABRIC_CNS_MAX];
 };
 
@@ -77,10 +77,3 @@ void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const st
  * of life or is recovered.
  */
 void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn);
-/*
- * By the recoverer of a dead node, from REDONE on, for the coordinators of its own node: they may take over its tags,
- * or must have done with it, which is waited for.
- */
-void vigil_take_open(struct vigil *vigil, uint32_t dead);
-void vigil_take_close(struct coro *co, struct vigil *vigil, uint32_t dead, struct sched *sched,
-                      struct sched_task *task);

@@ -24,7 +24,7 @@ struct recover_home db_recover_home(struct worker *worker, struct sched_task *ta
 static struct recover_home home_of(struct worker *worker, struct sched_task *task)
 {
     struct recover_home home = db_recover_home(worker, task);
-    home.vigil = worker->node->vigil;
+    if (worker->node->vigil) home.takeover = &worker->node->vigil->takeover;
     return home;
 }
 
@@ -57,7 +57,7 @@ int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, 
     struct recover_home home = home_of(worker, task);
     home.life = life;
     home.late = how == RECOVER_LATE;
-    home.watching = home.vigil && task == &home.vigil->watcher;
+    home.watching = own->vigil && task == &own->vigil->watcher;
     home.halting = &own->gate.halted;
 
     if (atomic_load(&own->gate.failed))

@@ -5,7 +5,7 @@
 #include "must.h"
 #include "plant.h"
 #include "recover_internal.h"
-#include "vigil.h"
+#include "takeover.h"
 
 #include <stdlib.h>
 
@@ -249,7 +249,7 @@ static int takers_wait(struct recover *run)
 
 static int scrub(struct recover *run)
 {
-    if (run->home->vigil) vigil_take_open(run->home->vigil, run->dead);
+    if (run->home->takeover) takeover_open(run->home->takeover, run->dead);
     int rc = recover_scrub(run);
     return rc ? rc : advance(run, LAYOUT_MEMBER_SCRUBBED);
 }
@@ -262,7 +262,7 @@ static int steps(struct recover *run, enum recover_how how)
     if (rc == 0) rc = taker_gone(run, run->dead);
     if (rc == 0 && run->claim.state == LAYOUT_MEMBER_FENCED) rc = redo_all(run);
     if (rc == 0 && run->claim.state == LAYOUT_MEMBER_REDONE) rc = scrub(run);
-    if (run->home->vigil) vigil_take_close(run->co, run->home->vigil, run->dead, run->home->sched, run->home->task);
+    if (run->home->takeover) takeover_close(run->co, run->home->takeover, run->dead, run->home->sched, run->home->task);
     if (rc == 0) rc = claims_adopt(run);
     if (rc == 0) rc = takers_wait(run);
     if (rc == 0) rc = advance(run, LAYOUT_MEMBER_FREE);

@@ -38,7 +38,7 @@ struct recover_report {
     int32_t in_the_way;
 };
 
-struct vigil;
+struct takeover;
 struct recover;
 
 /* The recoverer. */
@@ -48,7 +48,7 @@ struct recover_home {
     const struct member *member;
     struct sched *sched;
     struct sched_task *task;
-    struct vigil *vigil; /* of the same compute node; NULL: none */
+    struct takeover *takeover; /* by coordinators of the same compute node; NULL: they take nothing over */
     uint32_t cn;
     uint32_t first, count; /* indexes of this process: [first, first + count) */
     uint64_t incarnation;  /* as which it has joined; 0: it opens the pool */

@@ -50,7 +50,6 @@ engine/cluster      engine/recovery
 upwards='
 engine/cluster/agent.c db.h
 engine/cluster/vigil.c db.h
-engine/recovery/recover.c vigil.h
 '
 # The engine but for its modes names no mode: no struct, function or constant of theirs, and none by its name. Planted bugs, bits of the lock
 # word and public counters are common to all.
