@@ -8,6 +8,7 @@
 #include "history_check.h"
 #include "history_recorder.h"
 #include "sim_scenario_judge.h"
+#include "twopl.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,10 +19,11 @@
 #define LOG_BYTES (64u << 10)
 #define STEPS_MAX 200000
 /*
- * Virtual: hundreds of attempts, and longer than six preemptions can make it by letting a doubling wait for a lock
- * run out.
+ * Virtual: hundreds of attempts. A preemption may let a wait for a lock run out, and of mode 2pl each is twice the one
+ * before: with six preemptions, as samples of schedules have, a call may wait for 630 ms and not have tried for ever.
  */
-#define CALL_NS 1000000000
+#define CALL_NS 1000000000ull
+_Static_assert(CALL_NS > ((1ull << TWOPL_WAIT_DOUBLINGS) - 1) * TWOPL_WAIT_NS, "a call outlasts waits that double");
 #define RECORDED_MAX 1000
 #define WATCH_NS 10000 /* between two looks of a spare node */
 

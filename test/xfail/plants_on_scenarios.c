@@ -16,6 +16,9 @@
 #define CRASH_AFTER 4    /* operations after a standstill */
 #define SUSPECT_NS 60000 /* by then a small transaction or three have ended */
 #define BOTH_STEPS_MAX 4000000
+#define CLIENT_OPS 30    /* a first transaction has at most so many operations */
+#define RECOVERY_OPS 150 /* of 100 recoveries after such a crash 94 have no more */
+#define REDO_OPS 60      /* by then a recovery has redone what the log of a small transaction says */
 #define CRASH_OPS 80 /* of a small transaction or three, with a few that are tried again */
 
 /* What runs: a scenario, and what befalls it. */
@@ -287,6 +290,22 @@ void plants_run_lagging(const struct plants_search *search, uint64_t seed, struc
     judge(&setting.template.scenario, &setting.options, found);
 }
 
+/* Where a client dies, and in half of all runs the node that recovers it. */
+static struct plants_dying deaths_drawn(struct prng *prng)
+{
+    return (struct plants_dying){.at = prng_below(prng, CLIENT_OPS),
+                                 .spare_at = prng_below(prng, 2) ? prng_below(prng, RECOVERY_OPS) : UINT64_MAX,
+                                 .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(prng, 3)};
+}
+
+/* Runs of one template differ in nothing else, so all pairs of deaths are tried in turn, and none is met by luck. */
+static struct plants_dying deaths_in_turn(uint64_t seed)
+{
+    return (struct plants_dying){.at = seed / REDO_OPS / 3,
+                                 .spare_at = seed % REDO_OPS,
+                                 .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)(seed / REDO_OPS % 3)};
+}
+
 void plants_run_crash(const struct plants_search *search, uint64_t seed, struct plants_found *found)
 {
     struct prng prng;
@@ -297,9 +316,7 @@ void plants_run_crash(const struct plants_search *search, uint64_t seed, struct 
     struct sim_scenario_options options =
         sim_scenarios_variants[prng_below(&prng, sim_scenarios_variants_quick)].options;
     if (search->template) options = template.variant->options;
-    struct plants_dying dying = {.at = prng_below(&prng, 30),
-                                 .spare_at = prng_below(&prng, 2) ? prng_below(&prng, 250) : UINT64_MAX,
-                                 .how = FABRIC_SIM_CRASH_BEFORE + (enum fabric_sim_fault)prng_below(&prng, 3)};
+    struct plants_dying dying = search->template ? deaths_in_turn(seed) : deaths_drawn(&prng);
     dying.client_cns = plants_client_cns(scenario, &options);
     options.spares = 2;
     options.history = true;
