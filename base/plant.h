@@ -335,6 +335,9 @@
     X(ncosed_comes_between, "a writer queues after one that readers wait for")                                         \
     X(ncosed_left_twice, "readers whose count the home is clearing from the word count for a writer, too")             \
     X(ncosed_home_hurries, "the home grants before all readers have left")                                             \
+    X(ncosed_ghost_hurries, "ncosed: the place of a waiter that gave up is released before its grant has come")        \
+    X(ncosed_ghost_forgotten, "ncosed: the place of a waiter that gave up is never released")                          \
+    X(ncosed_comes_twice, "ncosed: a client comes to a lock again that its ghost is still at")                         \
     /* locks: NetLock */                                                                                               \
     X(netlock_bound_beyond, "netlock: a ring ends a slot behind its region")                                           \
     X(netlock_reader_overtakes, "netlock: a reader does not wait for writers before it")                               \

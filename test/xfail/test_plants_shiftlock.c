@@ -30,6 +30,9 @@ static const struct plants_search searches[] = {
     {.plant = "ncosed_comes_between", LOCK(ncosed)},
     {.plant = "ncosed_home_hurries", LOCK(ncosed)},
     {.plant = "ncosed_left_twice", LOCK(ncosed), .lock_one = true},
+    {.plant = "ncosed_ghost_hurries", LOCK(ncosed)},
+    {.plant = "ncosed_ghost_forgotten", LOCK(ncosed)},
+    {.plant = "ncosed_comes_twice", LOCK(ncosed)},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
