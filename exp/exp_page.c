@@ -62,9 +62,11 @@ void exp_page_begin(const char *command, bool quick, const char *rules, const st
         "figure svg { width: 100%; height: auto; border: 1px solid #e4e4e4; }\n"
         "figcaption { font-size: 12px; } figcaption code { display: block; overflow-wrap: anywhere; color: #555; }\n"
         "figcaption span { white-space: nowrap; }\n"
-        ".table { overflow-x: auto; }\n"
+        ".table { overflow-x: auto; margin-top: 1em; }\n"
         "table { border-collapse: collapse; } th, td { padding: .25em .7em; border-bottom: 1px solid #e4e4e4; }\n"
-        "th { text-align: left; } .n { text-align: right; white-space: nowrap; }\n"
+        "th { text-align: left; vertical-align: bottom; } .n { text-align: right; } td.n { white-space: nowrap; }\n"
+        "td:first-child { min-width: 11em; }\n"
+        "@media (max-width: 900px) { table { font-size: 13px; } th, td { padding: .2em .4em; } }\n"
         ".known { background: #fdf3d8; } .outside, .missed { background: #f9d6d0; }\n</style>\n"
         "<h1>cellar exp</h1>\n",
         out);

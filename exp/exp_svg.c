@@ -203,18 +203,22 @@ static void draw_band(const struct exp_svg_series *series, const char *colour, c
     fputs("Z\"/>\n", out);
 }
 
-static void draw_mark(FILE *out, double x, double y, const char *colour)
+static void draw_mark(FILE *out, double x, double y, const char *colour, const char *fill)
 {
     fprintf(
         out,
-        "<path class=\"published\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\" fill=\"#fff\" stroke=\"%s\" stroke-width=\"2\"/>\n",
-        x, y - 6, colour);
+        "<path class=\"published\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\" fill=\"%s\" stroke=\"%s\" stroke-width=\"2\"/>\n",
+        x, y - 6, fill, colour);
 }
 
-static void draw_mark_legend(uint32_t line, FILE *out)
+static void draw_mark_legend(uint32_t line, const struct exp_svg_mark *marks, uint32_t count, FILE *out)
 {
-    draw_mark(out, RIGHT + 24, TOP + 14 + 22.0 * line, "#222");
-    text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", "as published");
+    bool beside = false;
+    for (uint32_t i = 0; i < count; i++) beside |= marks[i].beside != NULL;
+    if (count == 0) return;
+    draw_mark(out, RIGHT + 24, TOP + 14 + 22.0 * line, "#222", "#fff");
+    text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", beside ? "as published;" : "as published");
+    if (beside) text_at(out, RIGHT + 42, TOP + 34 + 22.0 * line, "", "fill: beside which");
 }
 
 static void draw_series(const struct exp_svg_chart *chart, uint32_t index, const struct axis *x, const struct axis *y,
@@ -251,6 +255,14 @@ static void open_picture(FILE *out)
     fprintf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, HEIGHT);
 }
 
+/* NULL: there is no such series. */
+static const char *line_colour(const struct exp_svg_chart *chart, const char *name)
+{
+    for (uint32_t i = 0; i < chart->count && name; i++)
+        if (!strcmp(chart->series[i].name, name)) return colour_of(chart->product, name, i);
+    return NULL;
+}
+
 void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
 {
     struct axis x = {.log = chart->log_x, .from = LEFT, .to = RIGHT};
@@ -263,12 +275,12 @@ void exp_svg_write(const struct exp_svg_chart *chart, FILE *out)
         if (!is_product(chart->product, chart->series[i].name)) draw_series(chart, i, &x, &y, out);
     for (uint32_t i = 0; i < chart->count; i++) /* over all others */
         if (is_product(chart->product, chart->series[i].name)) draw_series(chart, i, &x, &y, out);
-    for (uint32_t i = 0; i < chart->mark_count; i++)
-        for (uint32_t s = 0; s < chart->count; s++)
-            if (!strcmp(chart->series[s].name, chart->marks[i].series))
-                draw_mark(out, place(&x, chart->marks[i].x), place(&y, chart->marks[i].y),
-                          colour_of(chart->product, chart->series[s].name, s));
-    if (chart->mark_count) draw_mark_legend(chart->count, out);
+    for (uint32_t i = 0; i < chart->mark_count; i++) {
+        const struct exp_svg_mark *mark = &chart->marks[i];
+        const char *colour = line_colour(chart, mark->series), *fill = line_colour(chart, mark->beside);
+        if (colour) draw_mark(out, place(&x, mark->x), place(&y, mark->y), colour, fill ? fill : "#fff");
+    }
+    draw_mark_legend(chart->count, chart->marks, chart->mark_count, out);
     fputs("</svg>\n", out);
 }
 
@@ -366,17 +378,25 @@ static void draw_legend(const struct exp_svg_bars *bars, FILE *out)
                 RIGHT + 16, (int)(TOP + 9 + 22 * line), opacity_of(part - 1));
         text_at(out, RIGHT + 42, TOP + 18 + 22.0 * line, "", bars->parts[part - 1]);
     }
-    if (bars->mark_count) draw_mark_legend(line, out);
+    draw_mark_legend(line, bars->marks, bars->mark_count, out);
+}
+
+static const char *bar_colour(const struct exp_svg_bars *bars, const char *name)
+{
+    for (uint32_t bar = 0; bar < bars->bar_count && name; bar++)
+        if (!strcmp(bars->bars[bar], name)) return colour_of(bars->product, name, bar);
+    return NULL;
 }
 
 static void draw_marks(const struct exp_svg_bars *bars, const struct axis *y, FILE *out)
 {
     for (uint32_t i = 0; i < bars->mark_count; i++) {
         const struct exp_svg_mark *mark = &bars->marks[i];
+        const char *fill = bar_colour(bars, mark->beside);
         for (uint32_t bar = 0; bar < bars->bar_count; bar++)
             if (!strcmp(bars->bars[bar], mark->series) && mark->y <= y->high)
                 draw_mark(out, bar_left(bars, (uint32_t)mark->x, bar) + bar_width(bars) * 0.45, place(y, mark->y),
-                          colour_of(bars->product, bars->bars[bar], bar));
+                          bar_colour(bars, mark->series), fill ? fill : "#fff");
     }
 }
 

@@ -17,10 +17,10 @@ struct exp_svg_series {
     uint32_t count;
 };
 
-/* Where a series would be, had it kept to what is published. */
+/* Where a series would be, had it kept to what is published: of itself, or beside another one. */
 struct exp_svg_mark {
-    const char *series;
-    double x, y; /* of bars: x is the group's index */
+    const char *series, *beside; /* NULL: of itself */
+    double x, y;                 /* of bars: x is the group's index */
 };
 
 struct exp_svg_chart {

@@ -39,7 +39,7 @@ static void add_marks(const struct exp_sweep_plan *plan, const struct exp_sweep_
         double y;
         if (claim->sweep != chart->sweep || claim->metric != chart->metric || chart->count > 1) continue;
         if (exp_sweep_at(plan, claim->sweep, claim->a, claim->x, 1) && exp_sweep_published(plan, claim, &y))
-            marks[(*count)++] = (struct exp_svg_mark){claim->a, claim->x, y};
+            marks[(*count)++] = (struct exp_svg_mark){claim->a, claim->b, claim->x, y};
     }
 }
 
