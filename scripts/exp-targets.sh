@@ -1,9 +1,10 @@
 #!/bin/bash
-# exp-targets.sh FULL - puts the tables of docs/evaluation.md there, after their lines <!-- targets -->, <!-- published -->, <!-- rules --> and <!-- verbs -->, from a
-# folder that `cellar exp txn --out FULL` has filled: all of one commit and one command.
+# exp-targets.sh FULL [CELLAR] - puts the tables of docs/evaluation.md and docs/crest-figures.md there, after their lines <!-- targets -->, <!-- published -->,
+# <!-- rules -->, <!-- verbs --> and <!-- factors -->, from a folder that `cellar exp txn --out FULL` has filled: all of one commit and one command. A table whose
+# study the folder does not have stays as it is. CELLAR, a program that was built with what --record wrote into exp/data: what README.md counts, too.
 set -eu
-[ $# -eq 1 ] && [ -e "$1/txn-throughput.csv" ] || { sed -n '2,3s/^# //p' "$0" >&2 && exit 2; }
-page=$(cd "$(dirname "$0")/.." && pwd)/docs/evaluation.md
+[ $# -ge 1 ] && [ $# -le 2 ] && compgen -G "$1/txn-*.csv" >/dev/null || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
+root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -41,13 +42,63 @@ table() {
             }
         }' "$work/rows"
 }
-table target >"$work/targets"
-table published >"$work/published"
-sed -n '/^| throughput, mean of seeds/,$p' "$1/txn-rules.md" >"$work/rules"
-cat "$1/txn-tails-240-reads-and-on.md" >"$work/verbs"
-awk -v work="$work" '
-    /^<!-- end -->/ { skip = 0 }
-    !skip
-    /^<!-- (targets|published|rules|verbs) -->/ { print ""; while ((getline line < (work "/" $2)) > 0) print line; print ""; skip = 1 }
-' "$page" >"$work/page"
-cat "$work/page" >"$page"
+# factors FULL: of txn-factors-modes.csv a line for each case: throughput of each mode, what each step adds here and as published, and what else was counted.
+factors() {
+    awk -F '"' -v OFS=, 'FNR == 1 { file++ }
+        file == 1 && FNR > 1 && $4 !~ /^target/ {
+            split($7, n, ",")
+            at = index($2, ": ")
+            published[substr($2, 1, at - 1) substr($2, at + 1)] = n[2]
+        }
+        file == 2 && FNR == 1 { count = split($0, names, ","); for (i = 1; i <= count; i++) column[names[i]] = i - 1 }
+        file == 2 && FNR > 1 { split($3, v, ","); for (name in column) value[$2, v[2], name] = v[column[name] + 1] }
+        function add(a, b, x) { return sprintf("%+.1f %%", 100 * (value[a, x, "k_txn_per_s"] / value[b, x, "k_txn_per_s"] - 1)) }
+        function said(what, x) { return (short[x] " " what) in published ? sprintf("%+.1f %%", 100 * (published[short[x] " " what] - 1)) : "-" }
+        function all(name, format, x,    line, i) {
+            for (i = 1; i <= 4; i++) line = line sprintf(" " format " |", value[modes[i], x, name])
+            return line
+        }
+        END {
+            split("record cell crest cellar", modes, " ")
+            split("TPC-C 40;SmallBank .99;YCSB .99;TPC-C 100;SmallBank .1;YCSB .1", short, ";")
+            split("TPC-C, 40 warehouses;SmallBank, theta 0.99;YCSB, theta 0.99;TPC-C, 100 warehouses;SmallBank, theta 0.1;YCSB, theta 0.1", long, ";")
+            split("1 4 2 5 3 6", order, " ")
+            head = "record | cell | crest | cellar"
+            print "| workload | record, k txn/s | cell | crest | cellar | cells add | published | localized execution adds | published | aborts per txn: " head \
+                " | verbs per txn: " head " | NIC busy, %: " head " |"
+            print "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+            for (i = 1; i <= 6; i++) {
+                x = order[i]
+                print "| " long[x] " |" all("k_txn_per_s", "%.0f", x) " " add("cell", "record", x) " | " said("cell / record", x) " | " add("crest", "cell", x) " | " \
+                    said("crest / cell", x) " |" all("aborts_per_txn", "%.2f", x) all("verbs_per_txn", "%.1f", x) all("nic_percent", "%.0f", x)
+            }
+        }' "$1/txn-factors.csv" "$1/txn-factors-modes.csv"
+}
+
+# fill PAGE: tables that are there
+fill() {
+    awk -v work="$work" '
+        /^<!-- end -->/ { skip = 0 }
+        !skip
+        /^<!-- [a-z]+ -->/ && (getline line < (work "/" $2)) > 0 {
+            print ""
+            do print line; while ((getline line < (work "/" $2)) > 0)
+            print ""
+            skip = 1
+        }' "$1" >"$work/page"
+    cat "$work/page" >"$1"
+}
+
+if [ -e "$1/txn-throughput.csv" ]; then
+    table target >"$work/targets"
+    table published >"$work/published"
+fi
+[ ! -e "$1/txn-rules.md" ] || sed -n '/^| throughput, mean of seeds/,$p' "$1/txn-rules.md" >"$work/rules"
+[ ! -e "$1/txn-tails-240-reads-and-on.md" ] || cp "$1/txn-tails-240-reads-and-on.md" "$work/verbs"
+[ ! -e "$1/txn-factors.csv" ] || factors "$1" >"$work/factors"
+fill "$root/docs/evaluation.md"
+fill "$root/docs/crest-figures.md"
+if [ $# -eq 2 ]; then
+    counts="[0-9]+ of [0-9]+ published figures within a quarter, [0-9]+ of [0-9]+ targets reached"
+    sed -i -E "s|^$counts|$("$2" exp --help | head -1 | grep -oE "^$counts")|" "$root/README.md"
+fi
