@@ -19,7 +19,7 @@
 #define CLIENT_OPS 30    /* a first transaction has at most so many operations */
 #define RECOVERY_OPS 150 /* of 100 recoveries after such a crash 94 have no more */
 #define REDO_OPS 60      /* by then a recovery has redone what the log of a small transaction says */
-#define CRASH_OPS 80 /* of a small transaction or three, with a few that are tried again */
+#define CRASH_OPS 80     /* of a small transaction or three, with a few that are tried again */
 
 /* What runs: a scenario, and what befalls it. */
 struct setting {
