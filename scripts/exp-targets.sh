@@ -1,9 +1,12 @@
 #!/bin/bash
-# exp-targets.sh FULL [CELLAR] - puts the tables of docs/evaluation.md and docs/crest-figures.md there, after their lines <!-- targets -->, <!-- published -->,
-# <!-- rules -->, <!-- verbs --> and <!-- factors -->, from a folder that `cellar exp txn --out FULL` has filled: all of one commit and one command. A table whose
-# study the folder does not have stays as it is. CELLAR, a program that was built with what --record wrote into exp/data: what README.md counts, too.
+# exp-targets.sh FULL [CELLAR] - puts the tables of docs/evaluation.md and docs/crest-figures.md there, after their
+# lines <!-- targets -->, <!-- published -->, <!-- rules -->, <!-- verbs --> and <!-- factors -->, from a folder that
+# `cellar exp txn --out FULL` has filled: all of one commit and one command. A table whose study the folder does not
+# have stays as it is. CELLAR, a program that was built with what --record wrote into exp/data: what README.md counts,
+# too.
 set -eu
-[ $# -ge 1 ] && [ $# -le 2 ] && compgen -G "$1/txn-*.csv" >/dev/null || { sed -n '2,4s/^# //p' "$0" >&2 && exit 2; }
+[ $# -ge 1 ] && [ $# -le 2 ] && compgen -G "$1/txn-*.csv" >/dev/null ||
+    { sed -n '2,/^[^#]/s/^# //p' "$0" >&2 && exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -20,7 +23,8 @@ for file in "$1"/txn-*.csv; do
     }' "$file"
 done >"$work/rows"
 
-# table KIND: a line for each study and what it compares. Of targets those missed are bold, of what is published those off by more than a quarter.
+# table KIND: a line for each study and what it compares. Of targets those missed are bold, of what is published those
+# off by more than a quarter.
 table() {
     awk -F '\t' -v kind="$1" '
         function short(x) { return x >= 100 || x <= -100 ? sprintf("%.0f", x) : sprintf("%.3g", x) }
@@ -42,7 +46,8 @@ table() {
             }
         }' "$work/rows"
 }
-# factors FULL: of txn-factors-modes.csv a line for each case: throughput of each mode, what each step adds here and as published, and what else was counted.
+# factors FULL: of txn-factors-modes.csv a line for each case: throughput of each mode, what each step adds here and as
+# published, and what else was counted.
 factors() {
     awk -F '"' -v OFS=, 'FNR == 1 { file++ }
         file == 1 && FNR > 1 && $4 !~ /^target/ {
@@ -52,8 +57,12 @@ factors() {
         }
         file == 2 && FNR == 1 { count = split($0, names, ","); for (i = 1; i <= count; i++) column[names[i]] = i - 1 }
         file == 2 && FNR > 1 { split($3, v, ","); for (name in column) value[$2, v[2], name] = v[column[name] + 1] }
-        function add(a, b, x) { return sprintf("%+.1f %%", 100 * (value[a, x, "k_txn_per_s"] / value[b, x, "k_txn_per_s"] - 1)) }
-        function said(what, x) { return (short[x] " " what) in published ? sprintf("%+.1f %%", 100 * (published[short[x] " " what] - 1)) : "-" }
+        function percent(ratio) { return sprintf("%+.1f %%", 100 * (ratio - 1)) }
+        function add(a, b, x) { return percent(value[a, x, "k_txn_per_s"] / value[b, x, "k_txn_per_s"]) }
+        function said(what, x,    figure) {
+            figure = short[x] " " what
+            return figure in published ? percent(published[figure]) : "-"
+        }
         function all(name, format, x,    line, i) {
             for (i = 1; i <= 4; i++) line = line sprintf(" " format " |", value[modes[i], x, name])
             return line
@@ -61,16 +70,22 @@ factors() {
         END {
             split("record cell crest cellar", modes, " ")
             split("TPC-C 40;SmallBank .99;YCSB .99;TPC-C 100;SmallBank .1;YCSB .1", short, ";")
-            split("TPC-C, 40 warehouses;SmallBank, theta 0.99;YCSB, theta 0.99;TPC-C, 100 warehouses;SmallBank, theta 0.1;YCSB, theta 0.1", long, ";")
+            split("TPC-C, 40 warehouses;SmallBank, theta 0.99;YCSB, theta 0.99;" \
+                  "TPC-C, 100 warehouses;SmallBank, theta 0.1;YCSB, theta 0.1", long, ";")
             split("1 4 2 5 3 6", order, " ")
             head = "record | cell | crest | cellar"
-            print "| workload | record, k txn/s | cell | crest | cellar | cells add | published | localized execution adds | published | aborts per txn: " head \
+            print "| workload | record, k txn/s | cell | crest | cellar | cells add | published" \
+                " | localized execution adds | published | aborts per txn: " head \
                 " | verbs per txn: " head " | NIC busy, %: " head " |"
-            print "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
+            line = "|---|"
+            for (i = 1; i <= 20; i++) line = line "---:|"
+            print line
             for (i = 1; i <= 6; i++) {
                 x = order[i]
-                print "| " long[x] " |" all("k_txn_per_s", "%.0f", x) " " add("cell", "record", x) " | " said("cell / record", x) " | " add("crest", "cell", x) " | " \
-                    said("crest / cell", x) " |" all("aborts_per_txn", "%.2f", x) all("verbs_per_txn", "%.1f", x) all("nic_percent", "%.0f", x)
+                print "| " long[x] " |" all("k_txn_per_s", "%.0f", x) " " \
+                    add("cell", "record", x) " | " said("cell / record", x) " | " \
+                    add("crest", "cell", x) " | " said("crest / cell", x) " |" \
+                    all("aborts_per_txn", "%.2f", x) all("verbs_per_txn", "%.1f", x) all("nic_percent", "%.0f", x)
             }
         }' "$1/txn-factors.csv" "$1/txn-factors-modes.csv"
 }

@@ -144,8 +144,8 @@ check full fails failover 0 0 failover_tags_asked
 check full holds failover 0 0 failover_log_short
 check full holds failover 0 0 failover_joining_unawaited
 
-# tickets with leases; template: which clients read (0 none, 1 the third, 2 the last two, 3 the first two); 4 more: the first may die; 8 more: the
-# second's tickets have two slots; 16 more: the last two may give up
+# tickets with leases; template: which clients read (0 none, 1 the third, 2 the last two, 3 the first two); 4 more: the
+# first may die; 8 more: the second's tickets have two slots; 16 more: the last two may give up
 check quick holds dslr 0 1 -
 check full holds dslr 1 1 -
 check full holds dslr 2 1 -
@@ -165,7 +165,8 @@ check quick fails dslr 16 2 lockmgr_dslr_taken_back_blindly
 # not needed for safety: leases make up for slots that stay out
 check full holds dslr 8 1 lockmgr_dslr_slots_kept
 
-# ShiftLock: handover, readers let in, give-ups, resets that ask all clients; template: the scenario, then the rounds of client 0
+# ShiftLock: handover, readers let in, give-ups, resets that ask all clients; template: the scenario, then the rounds of
+# client 0
 for template in 1 2 4; do
     check quick holds shiftlock $template 1 -
 done
@@ -190,7 +191,8 @@ check quick fails hot 0 0 hot_untag_late
 check quick fails hot 1 0 hot_lock_only
 check quick fails hot 16 0 hot_unwanted_kept
 
-# hot with the commit rules; LOCKS, a bit each: of records 0 and 2; COLD, a bit for each transaction: it does not know that anything is hot
+# hot with the commit rules; LOCKS, a bit each: of records 0 and 2; COLD, a bit for each transaction: it does not know
+# that anything is hot
 for template in 3 11 13; do
     check full holds commit_hot $template 2 -
 done

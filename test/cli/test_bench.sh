@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_bench.sh [CELLAR] - small runs of each workload on each fabric and mode: exit 0, every check holds, and the reports have what they promise.
+# test_bench.sh [CELLAR] - small runs of each workload on each fabric and mode: exit 0, every check holds, and the
+# reports have what they promise.
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -69,7 +70,8 @@ done
 [ "$(sort -u "$folder/hashes" | wc -l)" -eq 2 ] && [ "$(head -2 "$folder/hashes" | sort -u | wc -l)" -eq 1 ] ||
     fail "trace hashes of seeds 5, 5, 6: $(cat "$folder/hashes")"
 
-# What is dropped after its attempts is counted, and has had no effect: all checks hold. Waits between attempts decide how many there are.
+# What is dropped after its attempts is counted, and has had no effect: all checks hold. Waits between attempts decide
+# how many there are.
 dropped() {
     timeout -k 5 240 "$cellar" bench ycsb --records 50 --theta 0.99 --fabric sim --cc ford --cns 2 --threads 4 --seconds 0.002 --warmup 0 \
         --json "$folder/json" "$@" >"$folder/out" 2>&1 || fail "bench ycsb $*: exit $?: $(tail -3 "$folder/out")"
@@ -92,7 +94,8 @@ grep -q "checks hold" "$folder/err" || fail "--json - printed no report on stder
 timeout -k 5 240 "$cellar" bench $small_bank --json /no/such/folder/x >"$folder/out" 2>"$folder/err"
 [ $? -eq 2 ] && grep -q "No such file" "$folder/err" || fail "a JSON file that cannot be written went unnoticed"
 
-# Where a queue for a lock takes longer than one waits for it, all get through in the end: after a wait in vain the next one is longer.
+# Where a queue for a lock takes longer than one waits for it, all get through in the end: after a wait in vain the next
+# one is longer.
 timeout -k 5 240 "$cellar" bench ycsb --records 4 --cc 2pl --lock dslr+ --cns 2 --threads 1 --coros 3 --rtt-ns 1000000 --txns 60 >"$folder/out" 2>&1 ||
     fail "mode 2pl, slow locks: exit $?: $(tail -3 "$folder/out")"
 

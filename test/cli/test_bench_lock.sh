@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_bench_lock.sh - `cellar bench lock`: every algorithm and policy excludes and leaves idle locks behind, on both fabrics; figures of a
-# simulated run are repeatable; bad input is refused with one line and exit 2.
+# test_bench_lock.sh - `cellar bench lock`: every algorithm and policy excludes and leaves idle locks behind, on both
+# fabrics; figures of a simulated run are repeatable; bad input is refused with one line and exit 2.
 set -u
 source "$(dirname "$0")/prelude.sh"
 subcommand=(bench lock)
@@ -31,7 +31,8 @@ refused "room for 3 tickets" --lock dslr --policy plain --cns 2 --capacity 3
 sed -n '/"locks": \[/,/^  \],/p' "$folder/list" >"$folder/locks"
 names=$(sed -n 's/^      "name": "\(.*\)",*$/\1/p' "$folder/locks")
 [ "$(wc -w <<<"$names")" -ge 15 ] || fail "cellar list names too few locks: $names"
-# Of every lock: a policy that is none, a lease that no client could renew; room for fewer than there are nodes, or no room to choose.
+# Of every lock: a policy that is none, a lease that no client could renew; room for fewer than there are nodes, or no
+# room to choose.
 for lock in $names; do
     refused "polic" --lock "$lock" --policy fairest
     refused "shorter than a round trip" --lock "$lock" --lease-ns 100
@@ -147,7 +148,8 @@ runs --lock mcs $update
 
 # ---- a compute node dies -------------------------------------------------------------------------------------------
 
-# A quarter of the clients is gone; what they left locked is taken over, so the others get on, and all locks are idle at the end.
+# A quarter of the clients is gone; what they left locked is taken over, so the others get on, and all locks are idle at
+# the end.
 for name in cas drtm dslr declock shiftlock; do
     runs --lock $name --cns 4 --threads 1 --clients 8 --locks 400 --theta 0 --lease-ns 200000 --seconds 0.02 --kill-cn 2 --kill-at 0.004 || continue
     before=$(sed -n 's/^    "goodput_before": \(.*\),$/\1/p' "$folder/json") after=$(sed -n 's/^    "goodput_after": \(.*\),$/\1/p' "$folder/json")
@@ -156,7 +158,8 @@ done
 # No client is told of the death for 8 ms: sooner or later all stand before a lock of the dead.
 runs --lock cas --cns 4 --threads 1 --clients 8 --locks 20 --theta 0 --cs-ops 20 --seconds 0.02 --kill-cn 1 --kill-at 0.004 --detect 0.008
 sed -n '/"goodput": \[/,/\]/p' "$folder/json" | tr -d ' ,' >"$folder/slices"
-holds "$(sed -n 52,61p "$folder/slices" | paste -sd +) == 0" || fail "locks of the dead were taken before a client knew of the death"
+holds "$(sed -n 52,61p "$folder/slices" | paste -sd +) == 0" ||
+    fail "locks of the dead were taken before a client knew of the death"
 holds "$(sed -n 72,101p "$folder/slices" | paste -sd +) > 0" || fail "locks of the dead were never taken"
 
 # ---- interrupted: what ran is reported, over the time that it ran --------------------------------------------------

@@ -1,13 +1,14 @@
 #!/bin/bash
-# Instructions for each transaction of uniform SmallBank: in modes cell and cellar at most so many, and in mode crest at most 15 % more than in
-# mode cell, where no two meet. Counted by callgrind as docs/performance.md does it, in an optimized build without planted bugs and sanitizers.
-# One thread: run again it takes the same to one or two. With two, the thread that the valgrind lock lets run decides which meet, and on a loaded
-# machine one waits for the other's turn and polls, which was counted as up to a fourth of a transaction.
+# Instructions for each transaction of uniform SmallBank: in modes cell and cellar at most so many, and in mode crest at
+# most 15 % more than in mode cell, where no two meet. Counted by callgrind as docs/performance.md does it, in an
+# optimized build without planted bugs and sanitizers. One thread: run again it takes the same to one or two. With two,
+# the thread that the valgrind lock lets run decides which meet, and on a loaded machine one waits for the other's turn
+# and polls, which was counted as up to a fourth of a transaction.
 set -u
 source "$(dirname "$0")/prelude.sh"
 MORE_PERCENT=15
-# A tenth above what gcc 12 makes of it: room for another gcc, and less than crept in once unseen. With clang no whole program is
-# optimized, so that only the modes are compared there.
+# A tenth above what gcc 12 makes of it: room for another gcc, and less than crept in once unseen. With clang no whole
+# program is optimized, so that only the modes are compared there.
 declare -A most=([cell]=3450 [cellar]=3800)
 TXNS=2000
 

@@ -1,7 +1,8 @@
 #!/bin/bash
-# test_kill.sh [CELLAR] - one of three processes dies amid a TPC-C load on memory-node processes: killed (SIGKILL), or stopped for too long
-# (SIGSTOP). The others go on, it is recovered by one of them, or by an operator with `cellar recover`, and in the end every check of what is left holds:
-# TPC-C's twelve conditions, whatever the dead one had been told of included, the audit of the pool (no lock left, replicas equal).
+# test_kill.sh [CELLAR] - one of three processes dies amid a TPC-C load on memory-node processes: killed (SIGKILL), or
+# stopped for too long (SIGSTOP). The others go on, it is recovered by one of them, or by an operator with `cellar
+# recover`, and in the end every check of what is left holds: TPC-C's twelve conditions, whatever the dead one had been
+# told of included, the audit of the pool (no lock left, replicas equal).
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -29,7 +30,8 @@ number() { sed -n "s/^ *\"$2\": \([0-9]*\).*/\1/p" "$folder/$1.json"; }
 
 recovers() { "$cellar" recover --memnodes "$nodes" --replicas "$replicas" --cn "$victim" >"$folder/$name.recover" 2>&1; }
 
-# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Leases are long: on a loaded machine a live process may stand still for seconds.
+# dies NAME CC REPLICAS LEASE SIGNAL VICTIM: one run. Leases are long: on a loaded machine a live process may stand
+# still for seconds.
 dies() {
     local name=$1 cc=$2 replicas=$3 lease=$4 signal=$5 victim=$6 pids=() i nodes="$folder/$1-a,$folder/$1-b"
     memnode "$name-a" 0

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_replace.sh [CELLAR] - `cellar replace`: each of two memory-node processes is killed while two processes work, and once while none does; a
-# fresh one is filled in its place, and in the end every check of what is left holds: SmallBank's sums, no lock left, replicas equal.
+# test_replace.sh [CELLAR] - `cellar replace`: each of two memory-node processes is killed while two processes work, and
+# once while none does; a fresh one is filled in its place, and in the end every check of what is left holds:
+# SmallBank's sums, no lock left, replicas equal.
 set -u
 source "$(dirname "$0")/prelude.sh"
 nodes="$folder/0,$folder/1"
@@ -72,7 +73,8 @@ grep -q '"pool audit": "ok"' "$folder"/[01].json || fail "the pool was not audit
 # No process has the pool open, so none notices.
 lose 0
 replace 0 2 "no memory node listens in its place"
-grep -q "memory node 0 is lost: its backups have taken over" "$folder/replace" || fail "the process that opens a pool does not notice that a memory node is lost"
+grep -q "memory node 0 is lost: its backups have taken over" "$folder/replace" ||
+    fail "the process that opens a pool does not notice that a memory node is lost"
 memnode 0
 replace 0 0 "memory node 0 has all that the lost one had"
 lose 1

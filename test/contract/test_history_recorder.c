@@ -292,18 +292,58 @@ static void the_same_again(void **state)
     for (int i = 0; i < 2; i++) done(&r[i]);
 }
 
+/* ---- no room ---- */
+
+struct crowd {
+    struct api_call call;
+    uint64_t key;
+};
+
+/* Reads a record that stays as it was loaded, and inserts one. */
+static int insert_beside(struct cellar_txn *txn, struct api_call *call)
+{
+    const struct crowd *crowd = (const struct crowd *)call;
+    struct item item = item_of(crowd->key);
+    TRY(cellar_access(txn, call->items, 0, CELL_A, 0, 0));
+    TRY(cellar_insert(txn, call->items, crowd->key, &item));
+    return cellar_fetch(txn);
+}
+
+/* An index of few buckets: one of its chains gets as long as may be, which an insert finds out after its validation. */
+static void what_finds_no_room_has_read(void **state)
+{
+    struct recorded r = {0};
+    struct crowd crowd = {.key = 1};
+    int code = 0;
+    api_open_bare(&r.api, *state, (struct cellar_config){.coros = 1});
+    r.api.items = api_table(&r.api, "items", 1);
+    api_procs(&r.api);
+    api_load(&r.api, 0, 1);
+    MUST(&r.api.error, history_recorder_open(r.api.db, NULL, 10000, NULL, &r.recorder, &r.api.error));
+    history_recorder_start(r.recorder);
+    for (; code == 0 && crowd.key < 10000; crowd.key++) code = api_run(&r.api, insert_beside, &crowd);
+    assert_code(code, -CELLAR_ERR_FULL);
+    assert_int_equal(r.api.result.detail.why, CELLAR_WHY_CHAIN);
+    stop(&r);
+
+    const struct history_txn *last = &r.history.txns[r.history.txn_count - 1];
+    const struct history_access *read = &r.history.accesses[last->first];
+    assert_int_equal(last->outcome, HISTORY_FAILED);
+    assert_int_equal(last->count, 1);
+    assert_int_equal(read->kind, HISTORY_READ);
+    assert_int_equal(layout_version_ts(read->version), 1);
+    assert_int_equal(read->digest, digest_of(ITEM_A, 0));
+    done(&r);
+}
+
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_EXACT(reads_and_writes),
-        API_TEST_EXACT(blocks),
-        API_TEST_EXACT(inserts_and_deletes),
-        API_TEST_EXACT(presence_without_cells),
-        API_TEST_EXACT(what_fails_has_read),
-        API_TEST_EXACT(what_aborts_is_not_there),
-        API_TEST_EXACT(what_is_unknown),
-        API_TEST_EXACT(many_at_once),
-        API_TEST(the_same_again),
+        API_TEST_EXACT(reads_and_writes),      API_TEST_EXACT(blocks),
+        API_TEST_EXACT(inserts_and_deletes),   API_TEST_EXACT(presence_without_cells),
+        API_TEST_EXACT(what_fails_has_read),   API_TEST_EXACT(what_aborts_is_not_there),
+        API_TEST_EXACT(what_is_unknown),       API_TEST_EXACT(many_at_once),
+        API_TEST(what_finds_no_room_has_read), API_TEST(the_same_again),
     };
     return api_main("history_recorder", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
-# The library builds in the usual way: `cmake -B build && cmake --build build`, with Makefiles and with Ninja, in a folder whose name
-# has a space; an embedder's program links what that leaves; and the build that the README tells makes all that `cmake --install` wants.
-# Without optimization, which takes a tenth of the time: what is told to optimize is built by every other test.
+# The library builds in the usual way: `cmake -B build && cmake --build build`, with Makefiles and with Ninja, in a
+# folder whose name has a space; an embedder's program links what that leaves; and the build that the README tells makes
+# all that `cmake --install` wants. Without optimization, which takes a tenth of the time: what is told to optimize is
+# built by every other test.
 set -u
 here=$(cd "$(dirname "$0")/../.." && pwd)
 git -C "$here" rev-parse >/dev/null 2>&1 || { echo "no git checkout to copy"; exit 77; }
@@ -32,7 +33,8 @@ int main(void)
 }
 C
 
-# builds NAME OPTIONS...: configures, builds the library alone, a second time without work, and again when a source has changed.
+# builds NAME OPTIONS...: configures, builds the library alone, a second time without work, and again when a source has
+# changed.
 builds() {
     local name=$1 made
     shift

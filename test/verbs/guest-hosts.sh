@@ -36,7 +36,8 @@ together() {
 survives() {
     wait $p0 || { fail "$1: the survivor: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
     grep -q '"consistent": true' /tmp/p0.json || fail "$1: the survivor has no consistent report"
-    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "$1: it was not recovered: $(cat /tmp/p0.err)"
+    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err ||
+        fail "$1: it was not recovered: $(cat /tmp/p0.err)"
     echo "ok $1: $(grep recovered /tmp/p0.err | head -n 1)"
 }
 

@@ -86,7 +86,8 @@ kill_one() {
     kill -$signal $p1 || fail "SIG$signal: the process was gone already: $(cat /tmp/p1.err)"
     wait $p0 || { fail "SIG$signal: the survivor: exit $?: $(cat /tmp/p0.err)"; crash cellar; }
     grep -q '"consistent": true' /tmp/p0.json || fail "SIG$signal: the survivor has no consistent report"
-    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err || fail "SIG$signal: it was not recovered: $(cat /tmp/p0.err)"
+    grep -q "compute node 1 was recovered by compute node 0" /tmp/p0.err ||
+        fail "SIG$signal: it was not recovered: $(cat /tmp/p0.err)"
     if [ $signal = STOP ]; then
         grep -q "compute node 1 was fenced at the request" /tmp/a.err || fail "SIGSTOP: not fenced"
         kill -CONT $p1
