@@ -72,37 +72,64 @@ points=$folder/factors/txn-factors-modes.csv
 [ "$(tail -n +2 "$points" | cut -d, -f3 | sort -u)" = ok ] || fail "a check of a run does not hold"
 grep -q 'class="published"' "$folder/factors"/txn-factors-modes-*.svg && fail "shares have marks, whose first is 1"
 
-# sum_tps MODE SEEDS ARGUMENTS...: into $sum, throughputs of seeds 1 to SEEDS, in the cluster and the windows of the
-# page
-sum_tps() {
-    local mode=$1 seeds=$2 seed tps
+# run MODE SEED ARGUMENTS...: throughput and p99 into $tps and $p99, in the cluster and the windows of the page;
+# $backups says of how many. Each once.
+declare -A known
+backups=1
+run() {
+    local mode=$1 seed=$2
     shift 2
-    sum=0
-    for ((seed = 1; seed <= seeds; seed++)); do
-        timeout -k 5 600 "$cellar" bench "$@" --fabric sim --nic cx5 --cns 3 --mns 2 --replicas 1 --coros 2 --cc "$mode" --warmup 0.004 --seconds 0.01 \
-            --seed $seed --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$mode $*, seed $seed: exit $?"
-        tps=$(awk -F"[ :,]+" '$2 == "\"tps\"" { printf "%.0f", $3 }' "$folder/run.json")
-        sum=$((sum + tps))
-    done
+    local key="$mode $seed $backups $*"
+    if [ -z "${known[$key]-}" ]; then
+        timeout -k 5 600 "$cellar" bench "$@" --fabric sim --nic cx5 --cns 3 --mns 2 --replicas "$backups" --coros 2 --cc "$mode" --warmup 0.004 --seconds 0.01 \
+            --seed "$seed" --json "$folder/run.json" >"$folder/run.txt" 2>&1 </dev/null || fail "$key: exit $?"
+        known[$key]=$(awk -F"[ :,]+" '$2 == "\"tps\"" { tps = $3 } $2 == "\"p99\"" && !p99 { p99 = $3 } END { printf "%.0f %s", tps, p99 }' "$folder/run.json")
+    fi
+    read -r tps p99 <<<"${known[$key]}"
 }
-# gains RATIO A B SEEDS ARGUMENTS...: of mode A over mode B, at least
+# gains RATIO A B SEEDS ARGUMENTS...: throughputs of seeds 1 to SEEDS together, of mode A over mode B, at least
 gains() {
-    local ratio=$1 a=$2 b=$3 seeds=$4 ours
+    local ratio=$1 a=$2 b=$3 seeds=$4 seed ours=0 theirs=0
     shift 4
-    sum_tps "$a" "$seeds" "$@" && ours=$sum
-    sum_tps "$b" "$seeds" "$@"
-    holds "$a / $b, $*, seeds 1 to $seeds" "$ours >= $ratio * $sum"
+    for ((seed = 1; seed <= seeds; seed++)); do
+        run "$a" $seed "$@" && ours=$((ours + tps))
+        run "$b" $seed "$@" && theirs=$((theirs + tps))
+    done
+    holds "$a / $b, $*, seeds 1 to $seeds, $backups backups" "$ours >= $ratio * $theirs"
 }
-# Localized execution adds; hot records cost nothing where one compute node has all hot ones in mode crest, nor where
-# nothing is hot.
+tpcc="tpcc --scale small --mix crest --warehouses 40 --threads 40"
+ycsb="ycsb --records 100000 --theta 0.99"
+
+# What each technique adds: of several seeds together where one strays by more than the bound leaves.
+gains 1.5 cell record 1 $tpcc
 gains 1.78 crest cell 1 smallbank --theta 0.99 --threads 40
-gains 0.99 cellar crest 1 smallbank --theta 0.99 --threads 40
+gains 1.05 cellar crest 1 $tpcc
+gains 1.25 cellar crest 3 smallbank --theta 0.99 --threads 40
+gains 1.5 cellar crest 3 smallbank --theta 1.11 --threads 40
+# 1.25 is wanted and missed, with backups (1.09) and without: the memory nodes' NICs are 84 % busy. The bound is three
+# deviations of a mean below it.
+gains 1.05 cellar crest 3 $ycsb --threads 40
+# Many records that are a little warm, and nothing that is hot: nothing is lost.
+gains 1.00 cellar crest 1 smallbank --theta 0.8 --threads 40
 gains 0.99 cellar crest 1 smallbank --theta 0.1 --threads 40
-# With 24 coordinators a few turns decide, and a seed's ratio strays by some 0.02: of six seeds together 0.983 and
-# 0.953. The target of 0.99 is missed (docs/evaluation.md); with any three losses, and turns of 100 us, it was 0.67 and
-# 0.76 without backups.
-gains 0.96 cellar crest 6 smallbank --theta 0.99 --threads 4
-gains 0.93 cellar crest 6 ycsb --records 100000 --theta 0.99 --threads 4
+gains 0.99 cellar crest 1 ycsb --records 100000 --theta 0.1 --threads 40
+
+# With 24 coordinators a few turns decide, and a seed's ratio strays by some 0.02: six seeds together are 0.995 and
+# 0.951, and YCSB's 1.033 without backups. Bounds are three deviations of such a mean below these; of YCSB with backups
+# 0.99 is wanted and missed. With any three losses, and turns of 100 us, it was 0.67 and 0.76 without backups.
+gains 0.975 cellar crest 6 smallbank --theta 0.99 --threads 4
+gains 0.93 cellar crest 6 $ycsb --threads 4
+backups=0
+gains 1.00 cellar crest 6 $ycsb --threads 4
+backups=1
+
+# Turns that end when few are inside: SmallBank's are short then, YCSB's are not.
+run cellar 1 smallbank --theta 0.99 --threads 40 && usual_tps=$tps usual_p99=$p99
+run cellar 1 smallbank --theta 0.99 --threads 40 --hot tries=6,inside=20
+holds "SmallBank, turns until few are inside" "$p99 <= 0.4 * $usual_p99 && $tps >= 0.85 * $usual_tps"
+run cellar 1 $ycsb --threads 40 && usual_tps=$tps
+run cellar 1 $ycsb --threads 40 --hot tries=6,inside=20
+holds "YCSB, turns until few are inside" "$tps >= 0.95 * $usual_tps"
 
 measure deaths recovery --jobs 2
 measure again recovery --jobs 1
