@@ -1,17 +1,30 @@
 #include "sim_reopen.h"
 
+#include "configuration.h"
 #include "sim_failover.h"
 #include "sim_recover.h"
 
 #include <string.h>
 
+/* By the newest word that a memory node has: the compute nodes that knew of a change may all be dead. */
+static struct configuration configuration_left(const struct sim_state *state)
+{
+    uint64_t newest = 0;
+    for (uint32_t mn = 0; mn < state->plan->mns; mn++) {
+        const struct superblock_wire *block = (const void *)fabric_sim_bytes(state->fabric, mn);
+        if (block->configuration > newest) newest = block->configuration;
+    }
+    return newest ? configuration_of(newest) : (struct configuration){.away = -1, .leader = -1};
+}
+
 /*
- * Nothing that was left can be read where an area has no memory node; that a lost one's backups take over at an
- * opening is for test/fault/test_restart.c.
+ * Nothing that was left can be read where an area has no memory node, or a fresh one that is not filled; that a lost
+ * one's backups take over at an opening is for test/fault/test_restart.c.
  */
 static bool whole(const struct sim_state *state)
 {
-    bool all = true;
+    struct configuration left = configuration_left(state);
+    bool all = left.state == CONFIGURATION_STEADY && !configuration_changing(&left);
     for (uint32_t mn = 0; mn < state->plan->mns; mn++) all = all && !fabric_sim_mn_lost(state->fabric, mn);
     for (uint32_t cn = 0; cn < state->plan->cns; cn++) {
         const struct halt *halt = &state->db->nodes[cn].halt;
