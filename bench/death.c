@@ -32,8 +32,8 @@ static int recover(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct death *death = arg;
     struct recover_report report;
-    int code = db_recover(co, coordinator->worker, &coordinator->task, (uint32_t)death->settings->kill_cn, 0,
-                          RECOVER_SUSPECTED, &report, &death->error);
+    int code = node_recover(co, &coordinator->worker->by, &coordinator->task, (uint32_t)death->settings->kill_cn, 0,
+                            RECOVER_SUSPECTED, &report, &death->error);
     return code == -CELLAR_ERR_EXISTS ? 0 : code; /* another one has, or is at it */
 }
 

@@ -232,7 +232,7 @@ static int entry_seen(void *arg, const struct loader_log *at, const struct log_e
     struct logs *logs = arg;
     const struct logged_txn key = {.cn = at->cn, .coordinator = at->coordinator, .ts = entry->ts};
 
-    if (entry->incarnation != logs->db->workers[0].incarnation) return 0; /* of an opening before this one */
+    if (entry->incarnation != logs->db->opening.incarnation) return 0; /* of an opening before this one */
     if (entry->cn != at->cn || entry->coordinator != at->coordinator)
         return LOGS_ERROR(
             logs, "an entry of compute node %u, coordinator %u is in the log of compute node %u, coordinator %u",

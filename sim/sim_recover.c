@@ -73,7 +73,8 @@ static void recover_one(struct sim_state *state, struct coro *co, struct coordin
     struct recover_report report;
     struct cellar_error error = {0};
     state->recoverers[cn] = coordinator->worker->cn + 1;
-    int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
+    int code =
+        node_recover(co, &coordinator->worker->by, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     if (state->recoverers[cn] == coordinator->worker->cn + 1) state->recoverers[cn] = 0;
     /*
      * Its own node is lost, another one is quicker, or a memory node does not answer: then it waits for another

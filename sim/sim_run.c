@@ -178,8 +178,8 @@ int sim_run_open(struct sim_state *state, struct cellar_error *error)
                                          .seed = times_seed(plan)};
     int code = db_open_on(state->fabric, &config, &state->db, error);
     if (code) return code;
-    state->db->recovered.fn = sim_recover_told;
-    state->db->recovered.arg = state;
+    state->db->opening.recovered.fn = sim_recover_told;
+    state->db->opening.recovered.arg = state;
     return 0;
 }
 

@@ -297,7 +297,8 @@ static void recover_lost(struct lab *lab, struct coro *co, struct coordinator *c
     struct cellar_error error = {0};
     uint64_t lost_ns = fabric_sim_cn_lost_ns(lab->fabric, cn);
     lab->recovering[coordinator->worker->cn] = true;
-    int code = db_recover(co, coordinator->worker, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
+    int code =
+        node_recover(co, &coordinator->worker->by, &coordinator->task, cn, 0, RECOVER_SUSPECTED, &report, &error);
     lab->recovering[coordinator->worker->cn] = false;
     if (code == 0 && !lab->recovered[cn]) {
         uint64_t took_ns = fabric_sim_true_ns(coordinator->worker->ep) - lost_ns;

@@ -1,6 +1,6 @@
 #include "agent.h"
 
-#include "db.h"
+#include "node.h"
 #include "plant.h"
 
 #define PAUSE_NS 5000 /* between two looks at the word, while it stands still; doubles with each further one */
@@ -13,25 +13,25 @@
 
 static struct failover_home home_of(const struct agent *agent, struct sched_task *task)
 {
-    return (struct failover_home){.recover = db_recover_home(agent->worker, task), .halt = agent->halt};
+    return (struct failover_home){.recover = node_recover_home(&agent->by, task), .halt = agent->halt};
 }
 
 static void pause_for(struct coro *co, struct agent *agent, struct sched_task *task, uint64_t *pause_ns)
 {
-    sched_sleep(co, &agent->worker->sched, task, *pause_ns);
+    sched_sleep(co, agent->by.sched, task, *pause_ns);
     if (*pause_ns < PAUSE_MAX_NS) *pause_ns *= 2;
 }
 
 static int configuration_now(struct coro *co, struct agent *agent, struct configuration *now)
 {
     const struct halt *halt = agent->halt;
-    struct fabric *fabric = agent->worker->ep->fabric;
+    struct fabric *fabric = agent->by.ep->fabric;
     struct fabric_control control = {
-        .kind = FABRIC_NODE_GONE, .cn = agent->worker->cn, .node = (uint32_t)halt->now.away};
+        .kind = FABRIC_NODE_GONE, .cn = agent->by.node->cn, .node = (uint32_t)halt->now.away};
     /* A fresh one in its place may soon be the only one that knows. */
     bool gone = halt->now.state == CONFIGURATION_LOST && fabric->ops->control(fabric, &control, NULL) == 0;
     int32_t lost = gone ? halt->now.away : -1;
-    return configuration_look(co, agent->worker->ep, agent->worker->db->catalog, lost, now);
+    return configuration_look(co, agent->by.ep, agent->by.node->catalog, lost, now);
 }
 
 /*
@@ -42,7 +42,7 @@ static void give_up(struct agent *agent)
 {
     struct halt *halt = agent->halt;
     if (!PLANT(agent_suspects_on)) atomic_store(&halt->suspects, 0);
-    gate_stop(halt->gate, &agent->worker->sched);
+    gate_stop(halt->gate, agent->by.sched);
     halt_end(halt, &halt->now);
 }
 
@@ -53,7 +53,7 @@ static void give_up(struct agent *agent)
  */
 static void fresh_attach(const struct agent *agent, const struct configuration *now)
 {
-    struct fabric *fabric = agent->worker->ep->fabric;
+    struct fabric *fabric = agent->by.ep->fabric;
     int32_t was = agent->halt->now.away;
     int32_t node = now->state != CONFIGURATION_LOST && now->away >= 0 ? now->away : was != now->away ? was : -1;
     struct fabric_control control = {.kind = FABRIC_NODE_REPLACE, .node = (uint32_t)node};
@@ -73,18 +73,18 @@ static void resign(struct coro *co, struct agent *agent, const struct configurat
     struct configuration to = *now, seen;
     to.epoch += 2;
     to.leader = -1;
-    (void)!configuration_move(co, agent->worker->ep, agent->worker->db->catalog, now, &to, &seen);
+    (void)!configuration_move(co, agent->by.ep, agent->by.node->catalog, now, &to, &seen);
 }
 
 static int take_over(struct coro *co, struct agent *agent, struct sched_task *task, const struct configuration *now,
                      uint64_t waited_ns, struct cellar_error *error)
 {
     const struct failover_home home = home_of(agent, task);
-    atomic_bool *leading = &agent->worker->agent->leading;
-    bool own = now->leader == (int32_t)agent->worker->cn || now->leader < 0;
+    atomic_bool *leading = &agent->by.node->leading;
+    bool own = now->leader == (int32_t)agent->by.node->cn || now->leader < 0;
     if (!own && waited_ns < TAKE_NS) return -CELLAR_ERR_EXISTS;
     if (atomic_load(&agent->halt->gate->failed)) {
-        if (now->leader == (int32_t)agent->worker->cn) resign(co, agent, now);
+        if (now->leader == (int32_t)agent->by.node->cn) resign(co, agent, now);
         return -CELLAR_ERR_EXISTS;
     }
     /*
@@ -114,22 +114,22 @@ static bool passes(int rc)
 static bool retry(struct coro *co, struct agent *agent, struct sched_task *task, int rc,
                   const struct cellar_error *error)
 {
-    struct cellar *db = agent->worker->db;
+    struct opening *opening = agent->by.node->opening;
     if (rc == -CELLAR_ERR_EXISTS) return true;
     if (passes(rc)) {
         agent->retry_ns = agent->retry_ns ? 2 * agent->retry_ns : PAUSE_NS;
         if (agent->retry_ns > RETRY_MAX_NS) agent->retry_ns = RETRY_MAX_NS;
         if (agent->retry_ns > RETRY_TOLD_NS)
-            db_log(db, CELLAR_LOG_WARNING, "the configuration could not be changed yet: %s", error->text);
-        sched_sleep(co, &agent->worker->sched, task, agent->retry_ns);
+            node_log(opening, CELLAR_LOG_WARNING, "the configuration could not be changed yet: %s", error->text);
+        sched_sleep(co, agent->by.sched, task, agent->retry_ns);
         return true;
     }
-    db_log(db, CELLAR_LOG_ERROR, "compute node %u cannot lead a change of the configuration, and stops: %s",
-           agent->worker->cn, error->text);
+    node_log(opening, CELLAR_LOG_ERROR, "compute node %u cannot lead a change of the configuration, and stops: %s",
+             agent->by.node->cn, error->text);
     agent->why = *error;
     struct configuration last;
     if (configuration_now(co, agent, &last) == 0 && configuration_changing(&last) &&
-        last.leader == (int32_t)agent->worker->cn)
+        last.leader == (int32_t)agent->by.node->cn)
         resign(co, agent, &last);
     give_up(agent);
     return false;
@@ -141,21 +141,22 @@ static bool retry(struct coro *co, struct agent *agent, struct sched_task *task,
  */
 static bool is_over(const struct agent *agent)
 {
-    return atomic_load(&agent->halt->gate->failed) || (!agent->worker->db->joined && !PLANT(failover_ack_inherited));
+    return atomic_load(&agent->halt->gate->failed) ||
+           (!agent->by.node->opening->joined && !PLANT(failover_ack_inherited));
 }
 
 /* Until an even epoch, or until this compute node is fenced. */
 static void stand_still(struct coro *co, struct agent *agent, struct sched_task *task, struct configuration now)
 {
     struct halt *halt = agent->halt;
-    struct fabric_ep *ep = agent->worker->ep;
+    struct fabric_ep *ep = agent->by.ep;
     uint64_t begin_ns = fabric_now_ns(ep), pause_ns = PAUSE_NS;
     uint32_t acked = 0;
     agent->retry_ns = 0;
     halt_begin(halt, &now);
-    while (!atomic_load(&agent->worker->stop)) {
-        if (acked != now.epoch && halt_still(halt, &agent->worker->sched) &&
-            configuration_ack(co, ep, &now, agent->worker->cn, is_over(agent)) == 0)
+    while (!atomic_load(agent->by.stop)) {
+        if (acked != now.epoch && halt_still(halt, agent->by.sched) &&
+            configuration_ack(co, ep, &now, agent->by.node->cn, is_over(agent)) == 0)
             acked = now.epoch;
         pause_for(co, agent, task, &pause_ns);
         struct configuration next;
@@ -214,12 +215,13 @@ static void suspects_judge(struct coro *co, struct agent *agent)
     if (unmended(agent)) return;
     for (uint64_t nodes = atomic_exchange(&halt->suspects, 0); nodes; nodes &= nodes - 1) {
         uint32_t node = (uint32_t)__builtin_ctzll(nodes);
-        struct fabric_control control = {.kind = FABRIC_NODE_GONE, .cn = agent->worker->cn, .node = node};
-        struct fabric *fabric = agent->worker->ep->fabric;
+        struct fabric_control control = {.kind = FABRIC_NODE_GONE, .cn = agent->by.node->cn, .node = node};
+        struct fabric *fabric = agent->by.ep->fabric;
         if (halt->now.state == CONFIGURATION_LOST && halt->now.away == (int32_t)node) continue;
         if (fabric->ops->control(fabric, &control, NULL) != 0) continue;
         if (failover_lose(co, &home, node, &agent->report, &error) == 0)
-            db_log(agent->worker->db, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over", node);
+            node_log(agent->by.node->opening, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over",
+                     node);
     }
 }
 
@@ -234,9 +236,9 @@ static void refilled(struct agent *agent, int rc)
 /* Another one fills it. It is watched, as one whose lock is in the way. */
 static void filler_await(struct agent *agent, uint32_t cn)
 {
-    struct vigil *vigil = agent->worker->home.vigil;
+    struct vigil *vigil = agent->by.node->vigil;
     agent->awaits = true;
-    if (vigil) vigil_watch(vigil, &agent->worker->sched, cn);
+    if (vigil) vigil_watch(vigil, agent->by.sched, cn);
 }
 
 /* False: it is to be tried again. */
@@ -247,7 +249,7 @@ static bool refill(struct coro *co, struct agent *agent, const struct configurat
     struct cellar_error error;
     int rc = failover_refill(co, &home, node, &agent->report, &error);
     bool joining = now->state == CONFIGURATION_JOINING && now->leader >= 0;
-    if (rc == -CELLAR_ERR_EXISTS && joining && now->leader != (int32_t)agent->worker->cn)
+    if (rc == -CELLAR_ERR_EXISTS && joining && now->leader != (int32_t)agent->by.node->cn)
         filler_await(agent, (uint32_t)now->leader);
     if (rc == -CELLAR_ERR_CLOSED || rc == -CELLAR_ERR_EXISTS) return false;
     refilled(agent, rc == -CELLAR_ERR_NOT_FOUND && agent->awaits ? 0 : rc);
@@ -257,7 +259,7 @@ static bool refill(struct coro *co, struct agent *agent, const struct configurat
 /* INV-FAILOVER-7 */
 static bool fills_nothing(const struct agent *agent, const struct configuration *now)
 {
-    return now->state == CONFIGURATION_JOINING && now->leader == (int32_t)agent->worker->cn &&
+    return now->state == CONFIGURATION_JOINING && now->leader == (int32_t)agent->by.node->cn &&
            atomic_load(&agent->halt->rejoin) == 0 && !PLANT(failover_filler_named);
 }
 
@@ -312,7 +314,7 @@ static void serve(struct coro *co, struct agent *agent)
 {
     uint64_t pause_ns = PAUSE_NS;
     bool done = false;
-    for (uint32_t looks = 0; !done && !atomic_load(&agent->worker->stop); looks++) {
+    for (uint32_t looks = 0; !done && !atomic_load(agent->by.stop); looks++) {
         if (looks >= LOOKS_MAX && !atomic_load(&agent->halt->gate->halted)) break;
         done = serve_once(co, agent, &pause_ns);
     }
@@ -343,22 +345,12 @@ static void agent_main(struct coro *co, void *arg)
     }
 }
 
-/* All messages that have come. True: one is not of the mode. */
-static bool receive(struct worker *worker)
+void agent_look(struct agent *agent, bool called)
 {
-    struct fabric_message message;
-    bool called = false;
-    if (worker->home.receives) return worker->home.mode->receive(&worker->home);
-    while (fabric_recv(worker->ep, &message)) called = true;
-    return called;
-}
-
-void agent_look(struct agent *agent)
-{
-    if (receive(agent->worker)) atomic_store(&agent->halt->called, true);
-    if (!agent->parked || !wanted(agent) || atomic_load(&agent->worker->stop)) return;
+    if (called) atomic_store(&agent->halt->called, true);
+    if (!agent->parked || !wanted(agent) || atomic_load(agent->by.stop)) return;
     agent->parked = false;
-    sched_ready(&agent->worker->sched, &agent->task);
+    sched_ready(agent->by.sched, &agent->task);
 }
 
 int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
@@ -374,9 +366,9 @@ int agent_join(struct coro *co, struct agent *agent, struct sched_task *task)
     return rc;
 }
 
-int agent_open(struct agent *agent, struct worker *worker, struct halt *halt, uint64_t stack_bytes)
+int agent_open(struct agent *agent, const struct node_worker *by, struct halt *halt, uint64_t stack_bytes)
 {
-    *agent = (struct agent){.worker = worker, .halt = halt};
+    *agent = (struct agent){.by = *by, .halt = halt};
     agent->task.co = coro_new(stack_bytes, agent_main, agent);
     return agent->task.co ? 0 : -CELLAR_ERR_NOMEM;
 }

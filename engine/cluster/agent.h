@@ -7,24 +7,22 @@
 #pragma once
 
 #include "failover.h"
-
-struct worker;
+#include "node_worker.h"
 
 struct agent {
     struct sched_task task;
-    struct worker *worker;
+    struct node_worker by;
     struct halt *halt;
     bool parked;
     bool awaits;                   /* that another one fills the fresh node which it was asked to fill */
-    atomic_bool leading;           /* it, or the opener of the pool, leads a change that another one began */
     uint64_t retry_ns;             /* so long it has rested after the last one that it could not end */
     struct cellar_error why;       /* it has stopped for that; code 0: it has not */
     struct failover_report report; /* of what it has led */
 };
 
-NODISCARD int agent_open(struct agent *agent, struct worker *worker, struct halt *halt, uint64_t stack_bytes);
+NODISCARD int agent_open(struct agent *agent, const struct node_worker *by, struct halt *halt, uint64_t stack_bytes);
 void agent_close(struct agent *agent);
-/* Is there something for it to do? From the worker's loop; takes the endpoint's messages. */
-void agent_look(struct agent *agent);
+/* Is there something for it to do? From the worker's loop; `called`: a message came that is not of the mode. */
+void agent_look(struct agent *agent, bool called);
 /* At open, by any coordinator of the worker: follows the configuration as it is. */
 NODISCARD int agent_join(struct coro *co, struct agent *agent, struct sched_task *task);

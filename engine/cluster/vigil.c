@@ -9,8 +9,8 @@
  */
 #include "vigil.h"
 
-#include "db.h"
 #include "must.h"
+#include "node.h"
 #include "plant.h"
 
 #include <stdlib.h>
@@ -23,9 +23,9 @@
 #define LOOK_MAX 4 /* one look counts for at most this part of a lease */
 #define END_POLL_NS 20000
 
-static struct gate *gate_of(const struct vigil *vigil) { return &vigil->worker->node->gate; }
+static struct gate *gate_of(const struct vigil *vigil) { return &vigil->by.node->gate; }
 
-static const struct member *member_of(const struct vigil *vigil) { return &vigil->worker->db->member; }
+static const struct member *member_of(const struct vigil *vigil) { return &vigil->by.node->opening->member; }
 
 /* ---- the own lease ---- */
 
@@ -36,28 +36,27 @@ static const struct member *member_of(const struct vigil *vigil) { return &vigil
  */
 static void late_tell(const struct vigil *vigil, uint64_t due_ns)
 {
-    uint64_t now_ns = fabric_now_ns(vigil->worker->ep), late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
+    uint64_t now_ns = fabric_now_ns(vigil->by.ep), late_ns = now_ns > due_ns ? now_ns - due_ns : 0;
     if (late_ns < vigil->lease_ns / RENEWALS) return;
-    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
-           "compute node %u: a client function or a procedure (or the machine) kept its first worker for %llu ms, in "
-           "which it gave no sign of life; after "
-           "%llu ms others declare it dead",
-           vigil->worker->cn, (unsigned long long)late_ns / 1000000, (unsigned long long)vigil->lease_ns / 1000000);
+    node_log(vigil->by.node->opening, CELLAR_LOG_WARNING,
+             "compute node %u: a client function or a procedure (or the machine) kept its first worker for %llu ms, in "
+             "which it gave no sign of life; after "
+             "%llu ms others declare it dead",
+             vigil->by.node->cn, (unsigned long long)late_ns / 1000000, (unsigned long long)vigil->lease_ns / 1000000);
 }
 
 static void pulse_main(struct coro *co, void *arg)
 {
     struct vigil *vigil = arg;
-    struct worker *worker = vigil->worker;
+    const struct node_worker *by = &vigil->by;
     while (!vigil->stopping) {
         vigil->busy++;
         bool stopped = atomic_load(&gate_of(vigil)->failed) || atomic_load(&gate_of(vigil)->halted);
         /* A renewal whose reply is lost will do, or the next one: one that is missing raises no suspicion. */
-        if (!stopped && !PLANT(lease_not_renewed))
-            (void)!member_renew(co, member_of(vigil), worker->ep, vigil->lease_ns);
+        if (!stopped && !PLANT(lease_not_renewed)) (void)!member_renew(co, member_of(vigil), by->ep, vigil->lease_ns);
         vigil->busy--;
-        uint64_t due_ns = fabric_now_ns(worker->ep) + vigil->lease_ns / RENEWALS;
-        if (!vigil->stopping) sched_sleep(co, &worker->sched, &vigil->pulse, vigil->lease_ns / RENEWALS);
+        uint64_t due_ns = fabric_now_ns(by->ep) + vigil->lease_ns / RENEWALS;
+        if (!vigil->stopping) sched_sleep(co, by->sched, &vigil->pulse, vigil->lease_ns / RENEWALS);
         if (!vigil->stopping) late_tell(vigil, due_ns);
     }
     sched_park(co, &vigil->pulse);
@@ -106,7 +105,7 @@ static bool entry_withdraw(struct coro *co, struct vigil *vigil, uint32_t cn)
     struct members_state now;
     atomic_store(&vigil->takeover.open[cn], false);
     if (!watch->entered) return true;
-    if (atomic_load(&vigil->takeover.takers) || members_take(co, vigil->worker->ep, cn, false, &now)) return false;
+    if (atomic_load(&vigil->takeover.takers) || members_take(co, vigil->by.ep, cn, false, &now)) return false;
     watch->entered = false;
     return true;
 }
@@ -123,7 +122,7 @@ static void entry_adjust(struct coro *co, struct vigil *vigil, uint32_t cn, cons
     }
     if (atomic_load(&vigil->takeover.open[cn]) || atomic_load(&gate_of(vigil)->halted)) return;
     watch->entered = true;
-    if (members_take(co, vigil->worker->ep, cn, true, &now) == 0 && members_word(&now) == members_word(state) &&
+    if (members_take(co, vigil->by.ep, cn, true, &now) == 0 && members_word(&now) == members_word(state) &&
         !atomic_load(&gate_of(vigil)->halted))
         atomic_store(&vigil->takeover.open[cn], true);
 }
@@ -144,11 +143,11 @@ bool vigil_still(struct vigil *vigil)
 static bool self_lives(struct coro *co, struct vigil *vigil)
 {
     struct members_state now;
-    struct worker *worker = vigil->worker;
-    int rc = member_look(co, member_of(vigil), worker->ep, worker->cn, &now);
+    const struct node_worker *by = &vigil->by;
+    int rc = member_look(co, member_of(vigil), by->ep, by->node->cn, &now);
     if (rc) return false;
-    if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == worker->incarnation) return true;
-    gate_stop(gate_of(vigil), &worker->sched);
+    if (now.state == LAYOUT_MEMBER_LIVE && now.incarnation == by->node->opening->incarnation) return true;
+    gate_stop(gate_of(vigil), by->sched);
     return false;
 }
 
@@ -158,7 +157,7 @@ static void recover_it(struct coro *co, struct vigil *vigil, uint32_t cn, const 
     struct recover_report report = {.in_the_way = -1};
     struct cellar_error error = {0};
     if (!self_lives(co, vigil) || !entry_withdraw(co, vigil, cn)) return;
-    int rc = db_recover(co, vigil->worker, &vigil->watcher, cn, seen->incarnation, how, &report, &error);
+    int rc = node_recover(co, &vigil->by, &vigil->watcher, cn, seen->incarnation, how, &report, &error);
     if (rc == 0) vigil->watches[cn].on = false;
     if (rc == -CELLAR_ERR_EXISTS && report.in_the_way >= 0) watch_on(vigil, (uint32_t)report.in_the_way);
 }
@@ -168,8 +167,8 @@ static bool claim_held(struct coro *co, struct vigil *vigil, const struct member
 {
     struct members_state holder;
     uint32_t cn = (uint32_t)state->recoverer;
-    if (state->recoverer < 0 || cn == vigil->worker->cn) return false;
-    if (member_look(co, member_of(vigil), vigil->worker->ep, cn, &holder)) return true;
+    if (state->recoverer < 0 || cn == vigil->by.node->cn) return false;
+    if (member_look(co, member_of(vigil), vigil->by.ep, cn, &holder)) return true;
     if (holder.state != LAYOUT_MEMBER_LIVE) return false;
     watch_on(vigil, cn);
     return true;
@@ -193,8 +192,8 @@ static bool silence(struct vigil_watched *watch, const struct members_sign *sign
 /* Does another process have it? Of the own process none can be fenced alone, but in a simulated cluster. */
 static bool fenceable(const struct vigil *vigil, uint32_t cn)
 {
-    const struct cellar *db = vigil->worker->db;
-    return !db->shared || cn - db->config.cn_index >= db->config.cns;
+    const struct opening *opening = vigil->by.node->opening;
+    return !opening->shared || cn - opening->cn_first >= opening->cn_count;
 }
 
 /* It was declared dead: this node takes over its tags when they may be, and its recovery when no other is at it. */
@@ -212,18 +211,18 @@ static void look_dead(struct coro *co, struct vigil *vigil, uint32_t cn, const s
 
 static void silent_tell(const struct vigil *vigil, uint32_t cn, const struct members_sign *sign)
 {
-    db_log(vigil->worker->db, CELLAR_LOG_WARNING,
-           "compute node %u gave no sign of life for its lease of %llu ms: compute node %u declares it dead", cn,
-           (unsigned long long)sign->lease_ns / 1000000, vigil->worker->cn);
+    node_log(vigil->by.node->opening, CELLAR_LOG_WARNING,
+             "compute node %u gave no sign of life for its lease of %llu ms: compute node %u declares it dead", cn,
+             (unsigned long long)sign->lease_ns / 1000000, vigil->by.node->cn);
 }
 
 static void sign_judge(struct coro *co, struct vigil *vigil, uint32_t cn)
 {
-    struct worker *worker = vigil->worker;
+    const struct node_worker *by = &vigil->by;
     struct vigil_watched *watch = &vigil->watches[cn];
     struct members_sign sign;
-    bool answered = member_sign(co, member_of(vigil), worker->ep, cn, &sign) == 0;
-    uint64_t now_ns = fabric_now_ns(worker->ep);
+    bool answered = member_sign(co, member_of(vigil), by->ep, cn, &sign) == 0;
+    uint64_t now_ns = fabric_now_ns(by->ep);
     if (!answered) {
         watch->looked_ns = now_ns; /* that time does not count */
         return;
@@ -241,7 +240,7 @@ static void sign_judge(struct coro *co, struct vigil *vigil, uint32_t cn)
     if (silent) silent_tell(vigil, cn, &sign);
     if (silent)
         recover_it(co, vigil, cn, &sign.state, RECOVER_SUSPECTED);
-    else if (worker->db->shared && watch->on &&
+    else if (by->node->opening->shared && watch->on &&
              !PLANT(lease_never_over)) /* memory nodes may know that its process is gone */
         recover_it(co, vigil, cn, &sign.state, RECOVER_IF_DEAD);
 }
@@ -249,12 +248,12 @@ static void sign_judge(struct coro *co, struct vigil *vigil, uint32_t cn)
 static void watcher_main(struct coro *co, void *arg)
 {
     struct vigil *vigil = arg;
-    struct worker *worker = vigil->worker;
+    const struct node_worker *by = &vigil->by;
     while (!vigil->stopping) {
         bool any = false;
         vigil->busy++;
         met_take(vigil);
-        for (uint32_t cn = 0; cn < worker->db->catalog->cn_count && !vigil->stopping; cn++)
+        for (uint32_t cn = 0; cn < by->node->catalog->cn_count && !vigil->stopping; cn++)
             if (atomic_load(&gate_of(vigil)->halted))
                 any = true; /* members' words may be at another place soon: it looks again then */
             else if (vigil->watches[cn].on || vigil->watches[cn].entered)
@@ -264,7 +263,7 @@ static void watcher_main(struct coro *co, void *arg)
         vigil->busy--;
         if (vigil->stopping) break;
         if (any)
-            sched_sleep(co, &worker->sched, &vigil->watcher, vigil->lease_ns / LOOKS);
+            sched_sleep(co, by->sched, &vigil->watcher, vigil->lease_ns / LOOKS);
         else
             watcher_rest(co, vigil);
     }
@@ -293,7 +292,7 @@ void vigil_watch(struct vigil *vigil, struct sched *by, uint32_t cn)
     if (atomic_load_explicit(&vigil->met[cn / 64], memory_order_relaxed) & bit) return;
     atomic_fetch_or(&vigil->met[cn / 64], bit);
     if (!atomic_load(&vigil->awake) && atomic_compare_exchange_strong(&vigil->awake, &asleep, true))
-        sched_wake(by, &vigil->worker->sched, &vigil->watcher);
+        sched_wake(by, vigil->by.sched, &vigil->watcher);
 }
 
 void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const struct vigil_met *met)
@@ -307,11 +306,11 @@ void vigil_note(struct coro *co, struct vigil *vigil, struct sched *by, const st
 
 /* ---- from begin to end ---- */
 
-struct vigil *vigil_new(struct worker *worker, uint64_t lease_ns)
+struct vigil *vigil_new(const struct node_worker *by, uint64_t lease_ns)
 {
     struct vigil *vigil = calloc(1, sizeof *vigil);
     if (!vigil) return NULL;
-    vigil->worker = worker;
+    vigil->by = *by;
     vigil->lease_ns = lease_ns;
     vigil->pulse.co = coro_new(STACK_BYTES, pulse_main, vigil);
     vigil->watcher.co = coro_new(STACK_BYTES, watcher_main, vigil);
@@ -330,8 +329,8 @@ void vigil_free(struct vigil *vigil)
 
 int vigil_begin(struct coro *co, struct vigil *vigil)
 {
-    struct sched *sched = &vigil->worker->sched;
-    int rc = member_promise(co, member_of(vigil), vigil->worker->ep, vigil->lease_ns);
+    struct sched *sched = vigil->by.sched;
+    int rc = member_promise(co, member_of(vigil), vigil->by.ep, vigil->lease_ns);
     if (rc) return rc;
     atomic_store(&vigil->awake, true);
     sched_ready(sched, &vigil->pulse);
@@ -342,7 +341,7 @@ int vigil_begin(struct coro *co, struct vigil *vigil)
 void vigil_end(struct coro *co, struct vigil *vigil, struct sched_task *task)
 {
     vigil->stopping = true;
-    while (vigil->busy) sched_sleep(co, &vigil->worker->sched, task, END_POLL_NS);
+    while (vigil->busy) sched_sleep(co, vigil->by.sched, task, END_POLL_NS);
     for (uint32_t cn = 0; cn < FABRIC_CNS_MAX; cn++)
         if (vigil->watches[cn].entered) (void)entry_withdraw(co, vigil, cn);
 }

@@ -18,13 +18,11 @@
  */
 #pragma once
 
+#include "node_worker.h"
 #include "recover.h"
-#include "sched.h"
 #include "takeover.h"
 
 #include <stdatomic.h>
-
-struct worker;
 
 /* A foreign tag that was in an attempt's way. */
 struct vigil_met {
@@ -43,7 +41,7 @@ struct vigil_watched {
 };
 
 struct vigil {
-    struct worker *worker; /* the compute node's first */
+    struct node_worker by; /* the compute node's first worker */
     struct sched_task pulse, watcher;
     uint64_t lease_ns;
     uint32_t busy; /* of the two, how many are in the midst of something; the worker's thread only */
@@ -55,7 +53,7 @@ struct vigil {
 };
 
 /* For a worker's compute node; idle until vigil_begin. NULL without memory. */
-struct vigil *vigil_new(struct worker *worker, uint64_t lease_ns);
+struct vigil *vigil_new(const struct node_worker *by, uint64_t lease_ns);
 void vigil_free(struct vigil *vigil);
 /* By a coordinator of its worker: gives the first sign of life, and starts both coroutines. */
 NODISCARD int vigil_begin(struct coro *co, struct vigil *vigil);

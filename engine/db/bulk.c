@@ -42,7 +42,7 @@ static int gates_enter(struct worker *worker, unsigned kind)
 
 static bool watched(const struct bulk *bulk)
 {
-    return bulk->worker->db->shared && bulk->kind == GATE_WALK && !PLANT(walk_unwatched);
+    return bulk->worker->db->opening.shared && bulk->kind == GATE_WALK && !PLANT(walk_unwatched);
 }
 
 static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_error *error)

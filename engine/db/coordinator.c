@@ -125,11 +125,13 @@ static bool tag_orphaned(struct coro *co, struct worker *worker, const struct vi
     uint64_t word = 0;
     bool held = false;
     if ((uint32_t)met->cn >= db->catalog->cn_count) return true;
-    if (member_look(co, &db->member, worker->ep, (uint32_t)met->cn, &before) || !members_is_free(&before)) return false;
+    if (member_look(co, &db->opening.member, worker->ep, (uint32_t)met->cn, &before) || !members_is_free(&before))
+        return false;
     struct fabric_op op = fabric_op_faa(met->addr, &word, 0);
     struct fabric_wait wait = {.co = co};
     fabric_post(worker->ep, &op, 1, &wait);
-    if (fabric_await(co, &wait) || member_look(co, &db->member, worker->ep, (uint32_t)met->cn, &now)) return false;
+    if (fabric_await(co, &wait) || member_look(co, &db->opening.member, worker->ep, (uint32_t)met->cn, &now))
+        return false;
     for (uint32_t rest = met->cells; rest; rest &= rest - 1)
         held |= lockword_owner(word, met->tag_bits, (uint32_t)__builtin_ctz(rest)) == met->cn;
     return held && members_word(&now) == members_word(&before);

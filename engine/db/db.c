@@ -4,26 +4,10 @@
 #include "must.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define SERVE_TRIES 2000       /* glances; a microsecond or two */
 #define CANCEL_LOOK_NS 1000000 /* a waiter in a queue looks so often whether its call was cancelled */
-
-void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...)
-{
-    if (!db->config.log) return;
-    char text[320];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    while (atomic_flag_test_and_set_explicit(&db->log_busy, memory_order_acquire))
-        ;
-    db->config.log(db->config.log_arg, level, text);
-    atomic_flag_clear_explicit(&db->log_busy, memory_order_release);
-}
 
 struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
 

@@ -44,12 +44,12 @@ struct db_request {
 struct worker {
     struct cellar *db;
     struct node *node;
-    uint32_t index, cn; /* over all workers of this process; its compute node's index in the cluster */
+    struct node_worker by; /* of this one, as its compute node knows it */
+    uint32_t index, cn;    /* over all workers of this process; its compute node's index in the cluster */
     struct fabric_ep *ep;
     struct sched sched;
     struct txn_home home;
     struct loader *loader;
-    uint64_t incarnation;
     struct coordinator *coordinators;
     uint32_t coordinator_count;
     struct agent *agent;       /* of its compute node's first worker; NULL: it is another one */
@@ -87,17 +87,10 @@ struct cellar {
     struct cellar_config config;
     struct fabric *fabric;
     bool owns_fabric;
-    bool shared; /* other processes may have the pool open */
+    struct opening opening; /* what its compute nodes share */
     struct catalog *catalog;
-    struct member member;
-    uint64_t incarnation; /* of this opening */
-    bool joined;          /* as members */
-    bool unsealed;        /* a pool that was closed is in use by this one */
-    struct node *nodes;   /* of this process: config.cns */
-    struct {
-        void (*fn)(void *arg, uint32_t by, uint32_t dead);
-        void *arg;
-    } recovered;            /* told of each recovery that this process has made (tests); fn NULL: none is */
+    bool unsealed;          /* a pool that was closed is in use by this one */
+    struct node *nodes;     /* of this process: config.cns */
     struct fabric_ep **eps; /* of all workers */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
@@ -108,7 +101,6 @@ struct cellar {
     uint32_t running;               /* workers; atomically */
     struct cellar_stats stats_then; /* at the last reset */
     atomic_bool closing;
-    atomic_flag log_busy;
 };
 
 /* Opens a database on a ready fabric (tests; bench in sim), which stays the caller's. Otherwise as cellar_open. */
@@ -131,7 +123,6 @@ uint64_t db_look_again_ns(const struct cellar_call_options *options, uint64_t go
 NODISCARD int db_run_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg);
 /* The same as a call from outside: refused with CLOSED when the database is closing. */
 NODISCARD int db_call_on(struct cellar *db, uint32_t coordinator, db_fn fn, void *arg, struct cellar_error *error);
-void db_log(struct cellar *db, enum cellar_log_level level, const char *format, ...) CELLAR_PRINTF(3, 4);
 
 /* ---- db_config.c ---- */
 
@@ -157,15 +148,6 @@ struct cellar_result coordinator_refused(const struct cellar_call_options *optio
 
 /* ---- db_recover.c ---- */
 
-/* The recoverer: a worker's compute node, in that task. */
-struct recover_home db_recover_home(struct worker *worker, struct sched_task *task);
-
-/*
- * Recovers a dead compute node, in its life of that incarnation (0: whichever), in that task of a worker (recover.h).
- * EXISTS, too, when its own compute node is busy with another recovery; FENCED when it has stopped itself.
- */
-NODISCARD int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
-                         enum recover_how how, struct recover_report *report, struct cellar_error *error);
 /* As cellar_recover; *done: there was something to do, so it had died, and this call did it. */
 NODISCARD int db_recover_dead(struct cellar *db, uint32_t cn, bool *done, struct cellar_error *error);
 /* That compute node is waited for: it is watched like one whose lock is in the way. Nothing without leases. */

@@ -42,7 +42,7 @@ static int leave_all(struct coro *co, struct worker *worker)
     for (uint32_t i = 0; i < db->config.cns; i++) {
         bool stopped = atomic_load(&db->nodes[i].gate.failed);
         int left = stopped ? -CELLAR_ERR_FENCED
-                           : members_leave(co, worker->ep, db->catalog, db->nodes[i].cn, 1, db->incarnation);
+                           : members_leave(co, worker->ep, db->catalog, db->nodes[i].cn, 1, db->opening.incarnation);
         if (rc == 0 || left == -CELLAR_ERR_UNREACHABLE) rc = left;
     }
     return rc;

@@ -30,7 +30,7 @@ static int coordinator_open(struct coro *co, struct coordinator *coordinator, st
     int rc = space_log_take(co, worker->home.space, node, coordinator->cn_index, db->config.log_bytes, &addr, error);
     if (rc) return rc;
     logseg_init(&log, addr, PLANT_RING_BYTES(db->config.log_bytes - sizeof(struct chunk_wire)), worker->cn,
-                coordinator->cn_index, worker->incarnation);
+                coordinator->cn_index, worker->db->opening.incarnation);
     rc = txn_open(coordinator->txn, &worker->home, &coordinator->task, &log);
     return rc ? err_set(error, err_code(rc), "no memory for a coordinator's buffers") : 0;
 }
@@ -108,7 +108,7 @@ static int pool_check(struct coro *co, struct coordinator *coordinator, struct c
 {
     struct cellar *db = coordinator->worker->db;
     struct fabric_ep *ep = coordinator->worker->ep;
-    if (db->shared || db->fabric->fresh || !db->fabric->kept) return 0;
+    if (db->opening.shared || db->fabric->fresh || !db->fabric->kept) return 0;
     ep->bulk = true;
     int rc = db->catalog->closed ? seal_check(co, ep, db->catalog, error) : db_examine(co, coordinator, error);
     ep->bulk = false;
@@ -120,7 +120,7 @@ static int pool_use(struct coro *co, struct coordinator *coordinator, struct cel
 {
     struct cellar *db = coordinator->worker->db;
     struct fabric_ep *ep = coordinator->worker->ep;
-    if (db->shared || !db->catalog->closed) return 0;
+    if (db->opening.shared || !db->catalog->closed) return 0;
     ep->bulk = true;
     int rc = seal_break(co, ep, db->catalog);
     ep->bulk = false;
@@ -144,17 +144,17 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
     struct fabric_ep *ep = coordinator->worker->ep;
 
     ep->bulk = true;
-    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->shared, &db->catalog, start->error);
+    int rc = catalog_open(co, ep, &shape, db->fabric->fresh, db->opening.shared, &db->catalog, start->error);
     ep->bulk = false;
     if (rc == 0 && db->catalog->away >= 0)
         db->fabric->fresh = false; /* blank memory is a fresh node's, not a fresh pool's */
+    if (rc == 0) db_halts_open(db);
     if (rc == 0) rc = logs_fit(db, start->error);
     if (rc == 0) rc = pool_check(co, coordinator, start->error);
     if (rc == 0) rc = pool_use(co, coordinator, start->error);
-    if (rc == 0) db_halts_open(db);
     if (rc == 0) rc = db_join(co, coordinator, start->error);
     /* A pool of its own may have been left with locks in use. */
-    bool stale = rc == 0 && !db->shared && !db->fabric->fresh;
+    bool stale = rc == 0 && !db->opening.shared && !db->fabric->fresh;
     ep->bulk = true;
     int cleared = stale && !PLANT(reopen_locks_kept) ? locktable_clear(co, ep, db->catalog) : 0;
     ep->bulk = false;
@@ -203,9 +203,10 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     if (rc) return rc;
     db->eps[index] = worker->ep;
     sched_init(&worker->sched, worker->ep);
+    worker->by = (struct node_worker){worker->node, worker->ep, &worker->sched, &worker->stop};
     if (index % db->config.threads == 0) {
         worker->agent = &worker->node->agent;
-        if (agent_open(worker->agent, worker, &worker->node->halt, STACK_BYTES))
+        if (agent_open(worker->agent, &worker->by, &worker->node->halt, STACK_BYTES))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
     }
     rc = coordinators_make(db, worker, index);
@@ -231,7 +232,7 @@ static int vigil_start(struct coro *co, struct coordinator *coordinator, void *a
 static int promise_none(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     (void)arg;
-    return member_promise(co, &coordinator->worker->db->member, coordinator->worker->ep, 0);
+    return member_promise(co, &coordinator->worker->db->opening.member, coordinator->worker->ep, 0);
 }
 
 static int promises_end(struct cellar *db, struct cellar_error *error)
@@ -247,7 +248,7 @@ static int vigils_open(struct cellar *db, struct cellar_error *error)
     int rc = 0;
     if (db->config.lease_ns == CELLAR_LEASE_NONE) return promises_end(db, error);
     for (uint32_t i = 0; i < db->config.cns; i++)
-        if (!(db->nodes[i].vigil = vigil_new(first_worker(db, i), db->config.lease_ns)))
+        if (!(db->nodes[i].vigil = vigil_new(&first_worker(db, i)->by, db->config.lease_ns)))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory to watch other compute nodes");
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, vigil_start, db->nodes[i].vigil);
@@ -282,7 +283,7 @@ static int nodes_make(struct cellar *db, struct cellar_error *error)
         node->gate.worker_count = db->config.threads;
         node->config = &db->config;
         node->fabric = db->fabric;
-        node->member = &db->member;
+        node->opening = &db->opening;
     }
     for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode->open; i++) rc = mode->open(&db->nodes[i], error);
     return rc;
@@ -324,7 +325,6 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     if (rc == 0) rc = nodes_start(db, error);
     for (uint32_t i = 0; i < db->worker_count && rc == 0; i++) {
         struct worker_start worker = {&db->workers[i], error};
-        db->workers[i].incarnation = db->incarnation;
         rc = db_run_on(db, i * db->config.coros, worker_open, &worker);
     }
     for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode_of(db->config.cc)->follow; i++)
@@ -363,13 +363,15 @@ static int flush(struct cellar *db)
 /* What the sums are of is on the disk before they are. */
 static void pool_close(struct cellar *db)
 {
-    int rc = db->joined ? db_run_on(db, 0, db_leave, db) : 0; /* or it would look as if this process had crashed */
-    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
-    bool seals = rc == 0 && (db->joined || db->unsealed) && db->fabric->kept && !db->shared;
+    int rc =
+        db->opening.joined ? db_run_on(db, 0, db_leave, db) : 0; /* or it would look as if this process had crashed */
+    if (rc)
+        node_log(&db->opening, CELLAR_LOG_WARNING, "the pool could not be marked as closed: %s", cellar_error_text(rc));
+    bool seals = rc == 0 && (db->opening.joined || db->unsealed) && db->fabric->kept && !db->opening.shared;
     rc = flush(db);
     if (rc == 0 && seals) rc = db_run_on(db, 0, seal_fn, db);
     if (rc == 0 && seals) rc = flush(db);
-    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
+    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool file could not be flushed: %s", cellar_error_text(rc));
 }
 
 /* Stops the workers, then frees. The fabric is closed first when it is ours: that joins its threads. */
@@ -413,10 +415,14 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
         return rc;
     }
     db->fabric = fabric;
-    db->shared = config->memnodes != NULL;
+    db->opening.shared = config->memnodes != NULL;
+    db->opening.cn_first = db->config.cn_index;
+    db->opening.cn_count = db->config.cns;
+    db->opening.log.fn = db->config.log;
+    db->opening.log.arg = db->config.log_arg;
     db->worker_count = db->config.cns * db->config.threads;
     db->coordinator_count = db->worker_count * db->config.coros;
-    atomic_flag_clear(&db->log_busy);
+    atomic_flag_clear(&db->opening.log.busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
     db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);
     db->eps = calloc(db->worker_count, sizeof(struct fabric_ep *));
@@ -432,13 +438,13 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     if (rc == 0) rc = open_all(db, error);
     if (rc) {
         vigils_stop(db);
-        if (db->joined || db->unsealed) pool_close(db);
+        if (db->opening.joined || db->unsealed) pool_close(db);
         close_all(db);
         return rc;
     }
-    db_log(db, CELLAR_LOG_INFO,
-           "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
-           db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
+    node_log(&db->opening, CELLAR_LOG_INFO,
+             "open: %u compute nodes, %u threads of %u coordinators each, %u memory nodes, %u backups", db->config.cns,
+             db->config.threads, db->config.coros, fabric->mn_count, db->config.replicas);
     *out = db;
     return 0;
 }

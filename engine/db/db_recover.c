@@ -7,74 +7,6 @@
 #define JOIN_WAITS_MAX 5000
 #define JOIN_MAX_NS 5000000000ull
 
-struct recover_home db_recover_home(struct worker *worker, struct sched_task *task)
-{
-    const struct cellar *db = worker->db;
-    return (struct recover_home){.ep = worker->ep,
-                                 .catalog = worker->db->catalog,
-                                 .member = &worker->db->member,
-                                 .sched = &worker->sched,
-                                 .task = task,
-                                 .cn = worker->cn,
-                                 .first = db->shared ? db->config.cn_index : 0,
-                                 .count = db->shared ? db->config.cns : LAYOUT_MEMBERS_MAX,
-                                 .incarnation = db->joined ? db->incarnation : 0};
-}
-
-static struct recover_home home_of(struct worker *worker, struct sched_task *task)
-{
-    struct recover_home home = db_recover_home(worker, task);
-    if (worker->node->vigil) home.takeover = &worker->node->vigil->takeover;
-    return home;
-}
-
-static void tell(struct cellar *db, uint32_t by, uint32_t dead, const struct recover_report *report)
-{
-    db_log(db, CELLAR_LOG_WARNING,
-           "compute node %u was recovered by compute node %u: %llu log entries, %llu redone in %llu changes, %llu "
-           "erased, %llu tags cleared",
-           dead, by, (unsigned long long)report->entries, (unsigned long long)report->due,
-           (unsigned long long)report->redone, (unsigned long long)report->erased,
-           (unsigned long long)report->tags_cleared);
-}
-
-/*
- * A memory node does not answer. Those that would meet it may all wait for this recovery: its loss is noticed here, or
- * not at all.
- */
-static void suspect_all(struct node *node)
-{
-    const struct catalog *catalog = node->catalog;
-    if (!catalog->replicas || PLANT(recover_silence_ignored)) return;
-    for (uint32_t mn = 0; mn < catalog->mn_count; mn++) halt_suspect(&node->halt, mn);
-}
-
-int db_recover(struct coro *co, struct worker *worker, struct sched_task *task, uint32_t dead, uint64_t life,
-               enum recover_how how, struct recover_report *report, struct cellar_error *error)
-{
-    struct cellar *db = worker->db;
-    struct node *own = worker->node;
-    struct recover_home home = home_of(worker, task);
-    home.life = life;
-    home.late = how == RECOVER_LATE;
-    home.watching = own->vigil && task == &own->vigil->watcher;
-    home.halting = &own->gate.halted;
-
-    if (atomic_load(&own->gate.failed))
-        return err_set(error, CELLAR_ERR_FENCED, "compute node %u has stopped", worker->cn);
-    if (atomic_load(home.halting)) /* what is dead is recovered there, if that cannot wait */
-        return err_set(error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still", worker->cn);
-    /* A claim names a compute node: two coordinators of one could not tell theirs apart. */
-    if (atomic_exchange(&own->recovering, true))
-        return err_set(error, CELLAR_ERR_EXISTS, "compute node %u is busy with a recovery", worker->cn);
-    int rc = recover_run(co, &home, dead, how, report, error);
-    atomic_store(&own->recovering, false);
-    if (rc == -CELLAR_ERR_UNREACHABLE) suspect_all(own);
-    if (rc == 0 && report->done) tell(db, worker->cn, dead, report);
-    if (rc == 0 && db->recovered.fn) db->recovered.fn(db->recovered.arg, worker->cn, dead);
-    return rc;
-}
-
 struct recover_call {
     uint32_t dead;
     bool done; /* by this call */
@@ -95,7 +27,8 @@ static int recover_fn(struct coro *co, struct coordinator *coordinator, void *ar
     for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && rc == -CELLAR_ERR_EXISTS; waits++) {
         bool last = waits + 1 == JOIN_WAITS_MAX;
         if (last || (!atomic_load(recovering) && !atomic_load(halted))) {
-            rc = db_recover(co, worker, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
+            rc =
+                node_recover(co, &worker->by, &coordinator->task, call->dead, 0, RECOVER_IF_DEAD, &report, call->error);
             call->done = rc == 0 && report.done;
             if (!atomic_load(halted)) break;
         }
@@ -136,7 +69,7 @@ void db_watch(struct cellar *db, uint32_t cn)
 int db_outcome(struct coro *co, struct coordinator *coordinator, const uint64_t txn_id[2], enum cellar_fate *fate,
                struct cellar_error *error)
 {
-    const struct recover_home home = home_of(coordinator->worker, &coordinator->task);
+    const struct recover_home home = node_recover_home(&coordinator->worker->by, &coordinator->task);
     const struct recover_name name = {.cn = (uint32_t)(txn_id[0] >> 48),
                                       .coordinator = (uint32_t)(txn_id[0] >> 32) & 0xffff,
                                       .incarnation = txn_id[0] & 0xffffffff,
@@ -168,8 +101,8 @@ int cellar_outcome(struct cellar *db, const uint64_t txn_id[2], enum cellar_fate
 int db_examine(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
-    worker->db->member = member_builtin(worker->db->catalog);
-    const struct recover_home home = home_of(worker, &coordinator->task);
+    worker->db->opening.member = member_builtin(worker->db->catalog);
+    const struct recover_home home = node_recover_home(&worker->by, &coordinator->task);
     return recover_examine(co, &home, error);
 }
 
@@ -179,7 +112,7 @@ static int configuration_follow(struct coro *co, struct coordinator *coordinator
     struct cellar *db = coordinator->worker->db;
     int rc = 0;
     for (uint32_t i = 0; i < db->config.cns && rc == 0; i++) {
-        struct agent own = {.worker = coordinator->worker, .halt = &db->nodes[i].halt};
+        struct agent own = {.by = coordinator->worker->by, .halt = &db->nodes[i].halt};
         rc = agent_join(co, &own, &coordinator->task);
         if (rc && own.why.code) return err_set(error, own.why.code, "the configuration: %s", own.why.text);
     }
@@ -194,7 +127,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
 {
     struct worker *worker = coordinator->worker;
     atomic_bool *called = &worker->db->nodes[0].halt.called;
-    struct recover_home home = home_of(worker, &coordinator->task);
+    struct recover_home home = node_recover_home(&worker->by, &coordinator->task);
     struct recover_report report;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     int rc;
@@ -205,7 +138,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
         if (followed) return followed;
         sched_sleep(co, home.sched, home.task, JOIN_WAIT_NS);
     }
-    if (rc == 0 && report.done) tell(worker->db, home.cn, dead, &report);
+    if (rc == 0 && report.done) node_recover_tell(&worker->db->opening, home.cn, dead, &report);
     return rc;
 }
 
@@ -215,7 +148,7 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
     struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
     struct fabric_control leave = {.kind = FABRIC_NODE_LEAVE, .cn = worker->cn, .node = node};
-    const struct failover_home home = {.recover = db_recover_home(worker, &coordinator->task),
+    const struct failover_home home = {.recover = node_recover_home(&worker->by, &coordinator->task),
                                        .halt = &db->nodes[0].halt};
     struct failover_report report = {0};
     for (uint32_t waits = 0; waits < JOIN_WAITS_MAX && db->nodes[0].halt.now.state == CONFIGURATION_STEADY; waits++) {
@@ -226,7 +159,7 @@ static int away_lose(struct coro *co, struct coordinator *coordinator, uint32_t 
         if (rc) rc = configuration_follow(co, coordinator, error);
         if (rc) return rc;
     }
-    db_log(db, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over", leave.node);
+    node_log(&db->opening, CELLAR_LOG_WARNING, "memory node %u is lost: its backups have taken over", leave.node);
     return 0;
 }
 
@@ -240,7 +173,8 @@ static int joined_check(struct coro *co, struct coordinator *coordinator, struct
     for (uint32_t cn = db->config.cn_index; cn < db->config.cn_index + db->config.cns && rc == 0; cn++) {
         struct members_state now;
         rc = members_look(co, coordinator->worker->ep, cn, &now);
-        if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->incarnation)) rc = -CELLAR_ERR_DIRTY;
+        if (rc == 0 && (now.state != LAYOUT_MEMBER_LIVE || now.incarnation != db->opening.incarnation))
+            rc = -CELLAR_ERR_DIRTY;
     }
     return rc ? err_set(error, err_code(rc), "joining the pool: %s", cellar_error_text(rc)) : 0;
 }
@@ -250,9 +184,9 @@ static int join_once(struct coro *co, struct coordinator *coordinator, uint32_t 
 {
     struct cellar *db = coordinator->worker->db;
     *dirty = db->config.cn_index;
-    int rc = members_join(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns, !db->shared,
-                          &db->incarnation, dirty, error);
-    db->joined = rc == 0;
+    int rc = members_join(co, coordinator->worker->ep, db->catalog, db->config.cn_index, db->config.cns,
+                          !db->opening.shared, &db->opening.incarnation, dirty, error);
+    db->opening.joined = rc == 0;
     /* A leader that changed it before the word said so has not waited for us; one that does so from now on will. */
     if (rc == 0) db_halts_serve(db);
     if (rc == 0) rc = configuration_follow(co, coordinator, error);
@@ -265,7 +199,7 @@ static int join(struct coro *co, struct coordinator *coordinator, struct cellar_
     struct cellar *db = coordinator->worker->db;
     uint32_t dirty = 0;
 
-    db->member = member_builtin(db->catalog);
+    db->opening.member = member_builtin(db->catalog);
     int joined = configuration_follow(co, coordinator, error);
     if (joined == 0 && db->catalog->away >= 0 && db->nodes[0].halt.now.state == CONFIGURATION_STEADY)
         joined = away_lose(co, coordinator, (uint32_t)db->catalog->away, error);

@@ -205,5 +205,5 @@ void cellar_pool_space_read(struct cellar *db, struct cellar_pool_space *space)
 {
     *space = (struct cellar_pool_space){0};
     int rc = db_call_on(db, 0, pool_space_read, space, NULL);
-    if (rc) db_log(db, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
+    if (rc) node_log(&db->opening, CELLAR_LOG_WARNING, "the pool's space could not be read: %s", cellar_error_text(rc));
 }

@@ -86,12 +86,21 @@ static void dispatch_all(struct worker *worker, bool calls)
     fabric_unlock(fabric, &worker->queue_lock);
 }
 
+/* All messages that have come. True: one is not of the mode. */
+static bool receive(struct worker *worker)
+{
+    struct fabric_message message;
+    bool called = false;
+    if (worker->home.receives) return worker->home.mode->receive(&worker->home);
+    while (worker->agent && fabric_recv(worker->ep, &message)) called = true;
+    return called;
+}
+
 static inline void messages_take(struct worker *worker)
 {
-    if (worker->agent)
-        agent_look(worker->agent);
-    else if (worker->home.receives)
-        (void)worker->home.mode->receive(&worker->home);
+    if (!worker->agent && !worker->home.receives) return;
+    bool called = receive(worker);
+    if (worker->agent) agent_look(worker->agent, called);
 }
 
 /* ---- serving from outside ---- */

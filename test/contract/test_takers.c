@@ -101,7 +101,7 @@ static struct recover_home home_of(const struct takers *takers, struct coordinat
     struct worker *worker = coordinator->worker;
     return (struct recover_home){.ep = worker->ep,
                                  .catalog = takers->db->catalog,
-                                 .member = &takers->db->member,
+                                 .member = &takers->db->opening.member,
                                  .sched = &worker->sched,
                                  .task = &coordinator->task,
                                  .cn = RECOVERER};
@@ -137,7 +137,7 @@ static int free_at_last(struct coro *co, struct coordinator *coordinator, void *
     struct worker *worker = coordinator->worker;
     struct recover_report report = {.in_the_way = -1};
     struct members_state now;
-    int rc = db_recover(co, worker, &coordinator->task, DEAD, 0, RECOVER_IF_DEAD, &report, &takers->error);
+    int rc = node_recover(co, &worker->by, &coordinator->task, DEAD, 0, RECOVER_IF_DEAD, &report, &takers->error);
     assert_int_equal(rc, 0);
     assert_int_equal(members_look(co, worker->ep, DEAD, &now), 0);
     assert_int_equal(now.state, LAYOUT_MEMBER_FREE);

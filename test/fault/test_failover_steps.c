@@ -201,7 +201,7 @@ static int recovers(struct coro *co, struct coordinator *coordinator, void *arg)
     struct recover_report report;
     struct cellar_error error;
     if (worker->cn == 1)
-        steps->recovered = db_recover(co, worker, &coordinator->task, 0, 0, RECOVER_SUSPECTED, &report, &error);
+        steps->recovered = node_recover(co, &worker->by, &coordinator->task, 0, 0, RECOVER_SUSPECTED, &report, &error);
     if (worker->cn != 2) return 0;
     while (!steps->lost) failover_steps_sleep(co, coordinator, FAILOVER_STEPS_POLL_NS);
     halt_suspect(&steps->at.db->nodes[2].halt, 2);

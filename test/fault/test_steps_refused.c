@@ -141,11 +141,13 @@ static int recovers(struct coro *co, struct coordinator *coordinator, void *arg)
     struct cellar_error error = {0};
     if (coordinator->worker->cn != 0) return 0;
     run->leading = true;
-    run->ended = db_recover(co, coordinator->worker, &coordinator->task, 1, 0, RECOVER_SUSPECTED, &report, &error);
+    run->ended =
+        node_recover(co, &coordinator->worker->by, &coordinator->task, 1, 0, RECOVER_SUSPECTED, &report, &error);
     run->leading = false;
     run->copied += (uint32_t)report.copied;
     if (run->ended == 0) return 0;
-    int again = db_recover(co, coordinator->worker, &coordinator->task, 1, 0, RECOVER_SUSPECTED, &report, &error);
+    int again =
+        node_recover(co, &coordinator->worker->by, &coordinator->task, 1, 0, RECOVER_SUSPECTED, &report, &error);
     CHECK(&run->at, again == 0);
     return 0;
 }

@@ -46,11 +46,6 @@ engine/modes/locks  engine/txn engine/cluster engine/recovery
 engine/txn          engine/cluster engine/recovery
 engine/cluster      engine/recovery
 '
-# Not yet so, by file and header; no line is added here.
-upwards='
-engine/cluster/agent.c db.h
-engine/cluster/vigil.c db.h
-'
 # The engine but for its modes names no mode: no struct, function or constant of theirs, and none by its name. Planted bugs, bits of the lock
 # word and public counters are common to all.
 modeless='^engine/(db|txn|cluster|recovery)/'
@@ -77,7 +72,7 @@ find test -type f -name '*.[ch]' 2>/dev/null | sort >>"$sources"
 
 # What a mode's names begin with: its headers say. (Not arena: a transaction's cache has one, too.)
 modes=$(find engine/modes -name '*.h' 2>/dev/null | sed 's/.*\///; s/[.]h$//' | grep -vE '^(mode_table|arena)$' | tr '\n' '|')
-awk -v parts="$parts" -v upwards="$upwards" -v modeless="$modeless" -v modes="${modes%|}" \
+awk -v parts="$parts" -v modeless="$modeless" -v modes="${modes%|}" \
     -v edges="$edges" -v timely="$timely" -v verbs="$verbs" -v hot="$hot" -v wire="$wire" -v silent="$silent" \
     -v loud="$loud" -v sources="$sources" '
 function report(text) { printf "%s:%d: %s\n", FILENAME, FNR, text }
@@ -115,7 +110,7 @@ function includes(line,    header, target) {
     if (!(header in folder)) { report("include \"" header "\": no such header in the tree"); return }
     target = folder[header]
     if (target == room && room == "engine" && part ~ /\// && place[header] ~ /\// && place[header] != part &&
-        !((part, place[header]) in below) && !((FILENAME, header) in upward))
+        !((part, place[header]) in below))
         report(part " may not include " header " of " place[header])
     if (target != room && !((room, target) in edge) && !((room, header) in edge))
         report("room " room " may not include " header " of " target)
@@ -134,8 +129,6 @@ BEGIN {
         m = split(lines[i], word, " ")
         for (j = 2; j <= m; j++) below[word[1], word[j]] = 1
     }
-    n = split(upwards, lines, "\n")
-    for (i = 1; i <= n; i++) if (split(lines[i], word, " ") == 2) upward[word[1], word[2]] = 1
     n = split(edges, lines, "\n")
     for (i = 1; i <= n; i++) {
         m = split(lines[i], word, " ")

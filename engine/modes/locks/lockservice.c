@@ -100,7 +100,7 @@ void lockservice_init(struct lockservice *service, const struct node *node, lock
 {
     service->cn = node->cn;
     service->gate = &node->gate;
-    service->view.member = node->member;
+    service->view.member = &node->opening->member;
     service->watch = watch;
 }
 
