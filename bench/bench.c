@@ -161,8 +161,8 @@ static int measure(struct run *run, struct cellar_error *error)
     return 0;
 }
 
-/* By one session, at rest: the workload's checks, the audit, the measure of memory. */
-static int judge(struct cellar_session *session, void *arg, struct cellar_error *error)
+/* By one client, at rest: the workload's checks, the audit, the measure of memory. */
+static int judge(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct run *run = arg;
     struct workload_report *report = &run->outcome.report;
@@ -170,21 +170,21 @@ static int judge(struct cellar_session *session, void *arg, struct cellar_error 
     uint32_t count = run->driver.session_count;
     int code = 0;
     if (together(run)) {
-        code = processes_take_clients(&run->processes, session, clients, count, &run->clients, error);
+        code = processes_take_clients(&run->processes, client, clients, count, &run->clients, error);
         clients = run->clients;
     }
     if (code == 0)
-        code = run->settings.workload->check(run->workload_run, session, clients, count * run->settings.processes,
+        code = run->settings.workload->check(run->workload_run, client, clients, count * run->settings.processes,
                                              report, error);
     if (code < 0) return code;
     struct cellar_error violation = {0};
-    code = cellar_audit(session, &violation);
+    code = cellar_audit(client, &violation);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
         *error = violation;
         return code;
     }
     workload_report_check(report, "pool audit", code < 0 ? "%s" : NULL, violation.text);
-    return outcome_read_space(&run->outcome, run->db, session, error);
+    return outcome_read_space(&run->outcome, run->db, client, error);
 }
 
 static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
@@ -213,10 +213,10 @@ static int report(const struct run *run, struct cellar_error *error)
 
 /* ---- together with other processes ---- */
 
-static int measure_space(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int measure_space(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct run *run = arg;
-    return outcome_read_space(&run->outcome, run->db, session, error);
+    return outcome_read_space(&run->outcome, run->db, client, error);
 }
 
 /* All began at once: the others may still have what this one had left when it was interrupted, and a little more. */

@@ -86,11 +86,11 @@ static int outcome(struct driver *driver, int code, const char *what, struct cel
 
 /* ---- loading ---- */
 
-static int load_client(struct cellar_session *session, void *arg)
+static int load_client(struct cellar_client *self, void *arg)
 {
     struct driver *driver = arg;
     struct cellar_error error = {0};
-    int code = driver->workload->load(driver->run, session, &driver->loaded_rows, &error);
+    int code = driver->workload->load(driver->run, self, &driver->loaded_rows, &error);
     return code < 0 ? fail(driver, code, &error) : 0;
 }
 
@@ -123,11 +123,11 @@ static inline void measure(struct driver_session *slot, uint32_t type, const str
     publish(&slot->committed, slot->committed + 1);
 }
 
-/* One session's loop state; times are of the fabric's clock. */
+/* One client's loop state; times are of the fabric's clock. */
 struct loop {
     struct driver *driver;
     struct driver_session *slot;
-    struct cellar_session *session;
+    struct cellar_client *self;
     struct cellar_call_options options;
     uint64_t now_ns;      /* the last reading plus the latencies since: behind the clock, never ahead */
     uint64_t boundary_ns; /* end of warm-up, then of the window (UINT64_MAX: bounded by count) */
@@ -139,20 +139,20 @@ static int sync_clock(struct loop *loop)
 {
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
-    cellar_session_yield(loop->session);
-    loop->now_ns = cellar_session_now_ns(loop->session);
+    cellar_client_yield(loop->self);
+    loop->now_ns = cellar_client_now_ns(loop->self);
     loop->until_sync = SYNC_TXNS;
     publish(&slot->clock_ns, loop->now_ns);
     if (!driver->leave || loop->now_ns - slot->left_ns < driver->leave_every_ns) return 0;
     slot->left_ns = loop->now_ns;
-    return driver->leave(driver->leave_arg, loop->session, slot->client);
+    return driver->leave(driver->leave_arg, loop->self, slot->client);
 }
 
 /* Reading a real clock costs more than a small transaction's share of a lag is worth. */
 static inline void pass_time(struct loop *loop, const struct cellar_result *result)
 {
     if (result->latency_ns > loop->slot->longest_ns) loop->slot->longest_ns = result->latency_ns;
-    loop->now_ns = loop->driver->exact ? cellar_session_now_ns(loop->session) : loop->now_ns + result->latency_ns;
+    loop->now_ns = loop->driver->exact ? cellar_client_now_ns(loop->self) : loop->now_ns + result->latency_ns;
 }
 
 static inline bool stopped(const struct driver *driver)
@@ -165,7 +165,7 @@ static inline bool stopped(const struct driver *driver)
 static inline int run_next(struct loop *loop, uint32_t *type, struct cellar_result *result)
 {
     const struct driver *driver = loop->driver;
-    int code = driver->workload->next(driver->run, loop->session, loop->slot->client, type, &loop->options, result);
+    int code = driver->workload->next(driver->run, loop->self, loop->slot->client, type, &loop->options, result);
     return code == -CELLAR_ERR_RETRY ? 0 : code;
 }
 
@@ -213,14 +213,14 @@ static int measured(struct loop *loop)
 
 static uint64_t share(uint64_t all, uint32_t index, uint32_t count) { return all / count + (index < all % count); }
 
-/* The window of this session: from here to its end. */
+/* The window of this client: from here to its end. */
 static void begin_window(struct loop *loop)
 {
     struct driver *driver = loop->driver;
     struct driver_session *slot = loop->slot;
-    uint32_t index = cellar_session_index(loop->session), count = cellar_session_count(loop->session);
+    uint32_t index = cellar_client_index(loop->self), count = cellar_client_count(loop->self);
     if (__atomic_exchange_n(&driver->begun, 1, __ATOMIC_RELAXED) == 0) cellar_stats_read(driver->db, &driver->baseline);
-    loop->now_ns = cellar_session_now_ns(loop->session);
+    loop->now_ns = cellar_client_now_ns(loop->self);
     slot->window_start_ns = driver->txns ? loop->now_ns : loop->boundary_ns;
     loop->left = driver->txns ? share(driver->txns, index, count) : UINT64_MAX;
     loop->boundary_ns = driver->txns ? UINT64_MAX : loop->boundary_ns + driver->measure_ns;
@@ -234,19 +234,19 @@ static uint64_t first_start(struct driver *driver, uint64_t now_ns)
     return __atomic_load_n(&driver->start_ns, __ATOMIC_RELAXED);
 }
 
-static int run_client(struct cellar_session *session, void *arg)
+static int run_client(struct cellar_client *self, void *arg)
 {
     struct driver *driver = arg;
-    struct driver_session *slot = &driver->sessions[cellar_session_index(session)];
+    struct driver_session *slot = &driver->sessions[cellar_client_index(self)];
     struct loop loop = {
         .driver = driver,
         .slot = slot,
-        .session = session,
+        .self = self,
         .options = {.cancel = driver->stop, .timeout_ns = driver->timeout_ns, .attempts_max = driver->attempts_max},
         .until_sync = SYNC_TXNS};
-    slot->cn = cellar_session_cn(session);
-    int code = driver->workload->client_init(driver->run, session, slot->client);
-    loop.now_ns = cellar_session_now_ns(session);
+    slot->cn = cellar_client_cn(self);
+    int code = driver->workload->client_init(driver->run, self, slot->client);
+    loop.now_ns = cellar_client_now_ns(self);
     loop.boundary_ns = first_start(driver, loop.now_ns) + driver->warmup_ns;
     if (code == 0) code = warm_up(&loop);
     begin_window(&loop);
@@ -331,7 +331,7 @@ void driver_totals(const struct driver *driver, struct driver_totals *totals)
     stats_subtract(&totals->stats, &driver->baseline);
 }
 
-/* ---- one session alone ---- */
+/* ---- one client alone ---- */
 
 struct lone_job {
     driver_job_fn job;
@@ -339,10 +339,10 @@ struct lone_job {
     struct cellar_error *error;
 };
 
-static int lone_client(struct cellar_session *session, void *arg)
+static int lone_client(struct cellar_client *self, void *arg)
 {
     struct lone_job *lone = arg;
-    return cellar_session_index(session) == 0 ? lone->job(session, lone->arg, lone->error) : 0;
+    return cellar_client_index(self) == 0 ? lone->job(self, lone->arg, lone->error) : 0;
 }
 
 int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error)

@@ -1,8 +1,8 @@
 /*
- * driver.h - runs a workload on all coordinators of a database and measures it: a closed loop for each session, first
+ * driver.h - runs a workload on all coordinators of a database and measures it: a closed loop for each client, first
  * unmeasured (warm-up), then until the time is up or its share of the transactions is done.
  *
- * Each session writes only its own struct driver_session; others may read its counters while it runs (progress).
+ * Each client writes only its own struct driver_session; others may read its counters while it runs (progress).
  */
 #pragma once
 
@@ -21,10 +21,10 @@ struct driver_type {
 struct driver_session {
     _Alignas(64) uint64_t committed; /* measured; read by the progress line */
     uint64_t aborted;
-    uint64_t clock_ns;   /* the session's time, a little behind the fabric's */
+    uint64_t clock_ns;   /* the client's time, a little behind the fabric's */
     uint64_t longest_ns; /* the longest call of all, warm-up included */
     uint64_t left_ns;    /* when its client was last left */
-    uint64_t done;       /* since this session's window began, those after its end included */
+    uint64_t done;       /* since this client's window began, those after its end included */
     uint64_t window_start_ns, window_end_ns;
     uint32_t cn;
     uint32_t *ticks; /* NULL, or DRIVER_TICKS: measured in each tick of the window */
@@ -46,11 +46,11 @@ struct driver {
     uint64_t timeout_ns; /* 0: none; a transaction that takes longer ends the run */
     uint32_t attempts_max; /* 0: none; a transaction that has had so many is dropped */
     /* leaves what a client has counted so far where others find it, each leave_every_ns; NULL: it does not */
-    int (*leave)(void *arg, struct cellar_session *session, const struct workload_client *client);
+    int (*leave)(void *arg, struct cellar_client *self, const struct workload_client *client);
     void *leave_arg;
     uint64_t leave_every_ns;
     /*
-     * Once, that long after the window's begin, by a session of another compute node than strike_cn; that one's
+     * Once, that long after the window's begin, by a client of another compute node than strike_cn; that one's
      * sessions end when they fail from then on, and their clients are lost. NULL: never
      */
     void (*strike)(void *arg);
@@ -65,12 +65,12 @@ struct driver {
     struct workload_client **clients;
     uint32_t session_count;
     /* set while it runs */
-    uint64_t start_ns;            /* when the first session began */
+    uint64_t start_ns;            /* when the first client began */
     uint32_t struck;              /* 1 once that has happened */
-    uint32_t begun;               /* 1 once a session's window has begun */
+    uint32_t begun;               /* 1 once a client's window has begun */
     struct cellar_stats baseline; /* the engine's counters when the first one did */
     uint64_t loaded_rows;
-    uint32_t failed; /* the session that sets it to 1 owns *error */
+    uint32_t failed; /* the client that sets it to 1 owns *error */
     int failure;
     struct cellar_error error;
 };
@@ -98,6 +98,6 @@ CELLAR_NODISCARD int driver_load(struct driver *driver, struct cellar_error *err
 CELLAR_NODISCARD int driver_run(struct driver *driver, struct cellar_error *error);
 void driver_totals(const struct driver *driver, struct driver_totals *totals);
 
-typedef int (*driver_job_fn)(struct cellar_session *session, void *arg, struct cellar_error *error);
-/* Runs `job` on one session alone. */
+typedef int (*driver_job_fn)(struct cellar_client *self, void *arg, struct cellar_error *error);
+/* Runs `job` on one client alone. */
 CELLAR_NODISCARD int driver_alone(struct cellar *db, driver_job_fn job, void *arg, struct cellar_error *error);

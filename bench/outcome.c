@@ -17,7 +17,7 @@ const char *const outcome_verbs[CELLAR_VERBS] = {[CELLAR_VERB_READ] = "read", [C
 #define RATE_SAMPLE_SHARE 0.04
 #define RATE_SIGMAS 4
 
-int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_session *session,
+int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_client *client,
                        struct cellar_error *error)
 {
     const char *const *names = outcome->settings->workload->tables;
@@ -26,7 +26,7 @@ int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar
         if (!table) continue;
         struct outcome_table *found = &outcome->tables[outcome->table_count++];
         found->name = names[i];
-        int code = cellar_space_read(session, table, &found->space, error);
+        int code = cellar_space_read(client, table, &found->space, error);
         if (code < 0) return code;
     }
     return 0;

@@ -50,8 +50,8 @@ struct outcome {
     double nic_utilization[FABRIC_NODES_MAX]; /* busy share of the processing units, of each memory node */
 };
 
-/* Reads what each table of the workload takes; `session` alone is at work. */
-CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_session *session,
+/* Reads what each table of the workload takes; `client` alone is at work. */
+CELLAR_NODISCARD int outcome_read_space(struct outcome *outcome, struct cellar *db, struct cellar_client *client,
                                         struct cellar_error *error);
 /* What only the simulator knows, of a run between these two. */
 void outcome_compare(struct outcome *outcome, const struct simulation_counts *before,

@@ -363,12 +363,12 @@ int processes_await(struct processes *processes, uint32_t first, uint32_t count,
 
 /* ---- clients ---- */
 
-int processes_leave_one(void *arg, struct cellar_session *session, const struct workload_client *client)
+int processes_leave_one(void *arg, struct cellar_client *self, const struct workload_client *client)
 {
     struct processes *processes = arg;
     struct leave_args args = {processes, client};
     struct cellar_result result;
-    return cellar_exec(session, processes->leave, &args, &processes->options, &result);
+    return cellar_exec(self, processes->leave, &args, &processes->options, &result);
 }
 
 int processes_leave_clients(struct processes *processes, struct workload_client *const *clients, uint32_t count,
@@ -415,7 +415,7 @@ static int clients_prepare(const struct take *take)
     return 0;
 }
 
-int processes_take_clients(struct processes *processes, struct cellar_session *session,
+int processes_take_clients(struct processes *processes, struct cellar_client *self,
                            struct workload_client *const *clients, uint32_t count, struct workload_client ***all,
                            struct cellar_error *error)
 {
@@ -424,7 +424,7 @@ int processes_take_clients(struct processes *processes, struct cellar_session *s
     if (!take.all || clients_prepare(&take) < 0)
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the counters of all processes");
     memcpy(take.all + processes->index * count, clients, count * sizeof(clients[0]));
-    int code = cellar_scan(session, processes->clients, take_client, &take, error);
+    int code = cellar_scan(self, processes->clients, take_client, &take, error);
     if (code == -CELLAR_ERR_CORRUPT) return err_set(error, CELLAR_ERR_CORRUPT, "a counter of no process is there");
     return code < 0 && !error->code ? failed(code, error, "reading the counters of the other processes") : code;
 }

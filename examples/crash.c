@@ -76,25 +76,25 @@ static int bank_open(struct bank *bank, const char *path)
 
 /* ---- the child ---- */
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *client, void *arg)
 {
     const struct bank *bank = arg;
     const struct account account = {.cents = OPENING_CENTS};
     int code = 0;
-    for (uint64_t id = cellar_session_index(session); id < ACCOUNTS && code == 0; id += cellar_session_count(session))
-        code = cellar_load(session, bank->accounts, id, &account, NULL);
+    for (uint64_t id = cellar_client_index(client); id < ACCOUNTS && code == 0; id += cellar_client_count(client))
+        code = cellar_load(client, bank->accounts, id, &account, NULL);
     return code;
 }
 
 /* On each coordinator, until it is killed. What the pipe has is acknowledged: the call has returned 0. */
-static int work(struct cellar_session *session, void *arg)
+static int work(struct cellar_client *client, void *arg)
 {
     const struct bank *bank = arg;
-    for (uint64_t i = cellar_session_index(session);; i++) {
+    for (uint64_t i = cellar_client_index(client);; i++) {
         struct transfer_args args = {bank, i * 7 % ACCOUNTS, (i * 13 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (args.from == args.to) continue;
-        int code = cellar_exec(session, bank->transfer, &args, NULL, &result);
+        int code = cellar_exec(client, bank->transfer, &args, NULL, &result);
         if (code < 0) return code;
         uint8_t to = (uint8_t)args.to;
         if (write(bank->report, &to, 1) != 1) return -CELLAR_ERR_SYSTEM;
@@ -130,12 +130,12 @@ struct look {
     struct totals totals;
 };
 
-static int look(struct cellar_session *session, void *arg)
+static int look(struct cellar_client *client, void *arg)
 {
     struct look *look = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int code = cellar_audit(session, &look->bank->error);
-    return code < 0 ? code : cellar_scan(session, look->bank->accounts, add_row, &look->totals, &look->bank->error);
+    if (cellar_client_index(client) != 0) return 0;
+    int code = cellar_audit(client, &look->bank->error);
+    return code < 0 ? code : cellar_scan(client, look->bank->accounts, add_row, &look->totals, &look->bank->error);
 }
 
 static int judge(const char *path, const uint64_t *acknowledged)

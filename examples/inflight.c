@@ -106,11 +106,11 @@ struct total {
     uint64_t sum;
 };
 
-static int total(struct cellar_session *session, void *arg)
+static int total(struct cellar_client *client, void *arg)
 {
     struct total *total = arg;
-    if (cellar_session_index(session) > 0) return 0;
-    return cellar_scan(session, total->table, sum_rows, &total->sum, NULL);
+    if (cellar_client_index(client) > 0) return 0;
+    return cellar_scan(client, total->table, sum_rows, &total->sum, NULL);
 }
 
 int main(void)

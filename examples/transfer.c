@@ -204,7 +204,7 @@ static int transfers_make(const struct bank *bank)
     return code;
 }
 
-/* ---- the total: a scan by one session, while nothing else runs ---- */
+/* ---- the total: a scan by one client, while nothing else runs ---- */
 
 struct total {
     const struct bank *bank;
@@ -222,12 +222,12 @@ static int add_account(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int sum_up(struct cellar_session *session, void *arg)
+static int sum_up(struct cellar_client *client, void *arg)
 {
     struct total *total = arg;
-    if (cellar_session_index(session) != 0) return 0; /* every coordinator runs this; one does the work */
-    int code = cellar_scan(session, total->bank->accounts, add_account, total, &total->error);
-    return code < 0 ? code : cellar_audit(session, &total->error);
+    if (cellar_client_index(client) != 0) return 0; /* every coordinator runs this; one does the work */
+    int code = cellar_scan(client, total->bank->accounts, add_account, total, &total->error);
+    return code < 0 ? code : cellar_audit(client, &total->error);
 }
 
 /* 0 if all the money is there. */

@@ -49,21 +49,21 @@ static int open_all(struct point_run *run, int count, char *const *arguments, st
     return code < 0 ? code : driver_init(&run->driver, (uint32_t)settings_coordinators(settings), error);
 }
 
-static int judge(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int judge(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct point_run *run = arg;
     struct workload_report *report = &run->outcome.report;
     struct cellar_error violation = {0};
-    int code = run->settings.workload->check(run->workload_run, session, run->driver.clients, run->driver.session_count,
+    int code = run->settings.workload->check(run->workload_run, client, run->driver.clients, run->driver.session_count,
                                              report, error);
     if (code < 0) return code;
-    code = cellar_audit(session, &violation);
+    code = cellar_audit(client, &violation);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT) {
         *error = violation;
         return code;
     }
     workload_report_check(report, "pool audit", code < 0 ? "%s" : NULL, violation.text);
-    return outcome_read_space(&run->outcome, run->db, session, error);
+    return outcome_read_space(&run->outcome, run->db, client, error);
 }
 
 static int perform(struct point_run *run, struct cellar_error *error)

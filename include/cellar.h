@@ -22,7 +22,7 @@
  *
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions
  * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
- * cellar_session, only from the procedure or client function that was handed it. Errors: functions return 0
+ * cellar_client, only from the procedure or client function that was handed it. Errors: functions return 0
  * (or a non-negative value) or a negative code, -CELLAR_ERR_x.
  */
 #pragma once
@@ -142,11 +142,11 @@ enum cellar_cc {
     CELLAR_CC_TWOPL
 };
 
-struct cellar;         /* an open database: the compute nodes of this process and their memory */
-struct cellar_table;   /* a table's handle; valid until cellar_close */
-struct cellar_proc;    /* a registered procedure; valid until cellar_close */
-struct cellar_txn;     /* one attempt of a transaction; valid inside its procedure only */
-struct cellar_session; /* a coordinator, seen by a client function; valid inside it only */
+struct cellar;        /* an open database: the compute nodes of this process and their memory */
+struct cellar_table;  /* a table's handle; valid until cellar_close */
+struct cellar_proc;   /* a registered procedure; valid until cellar_close */
+struct cellar_txn;    /* one attempt of a transaction; valid inside its procedure only */
+struct cellar_client; /* a coordinator, seen by a client function; valid inside it only */
 
 enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
 /* May be called from any thread, never from two at once; text is valid during the call only. */
@@ -473,17 +473,17 @@ CELLAR_NODISCARD int cellar_reap(struct cellar_queue *queue, struct cellar_compl
  * engine. A function that keeps its worker for a quarter of lease_ns, by sleep or by work of its own, is
  * reported in the log. After a whole lease_ns other compute nodes may declare this one dead and fence it.
  */
-typedef int (*cellar_client_fn)(struct cellar_session *session, void *arg);
+typedef int (*cellar_client_fn)(struct cellar_client *client, void *arg);
 CELLAR_NODISCARD int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg);
 /* 0 .. count-1 over all coordinators of this process. */
-uint32_t cellar_session_index(const struct cellar_session *session);
-uint32_t cellar_session_count(const struct cellar_session *session);
-uint32_t cellar_session_cn(const struct cellar_session *session); /* its compute node, 0 .. cns-1 */
-uint64_t cellar_session_now_ns(struct cellar_session *session);   /* the fabric's clock: virtual in sim */
+uint32_t cellar_client_index(const struct cellar_client *client);
+uint32_t cellar_client_count(const struct cellar_client *client);
+uint32_t cellar_client_cn(const struct cellar_client *client); /* its compute node, 0 .. cns-1 */
+uint64_t cellar_client_now_ns(struct cellar_client *client);   /* the fabric's clock: virtual in sim */
 /* Lets other coordinators of this worker run. */
-void cellar_session_yield(struct cellar_session *session);
+void cellar_client_yield(struct cellar_client *client);
 /* Runs a procedure on this coordinator. Returns result->code. */
-CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
+CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
 
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
@@ -498,20 +498,20 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_session *session, const struct ce
  * load.
  */
 
-/* Adds one record, without log or transaction. Several sessions may load at once. EXISTS, FULL. */
-CELLAR_NODISCARD int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
+/* Adds one record, without log or transaction. Several clients may load at once. EXISTS, FULL. */
+CELLAR_NODISCARD int cellar_load(struct cellar_client *client, const struct cellar_table *table, uint64_t key,
                                  const void *row, struct cellar_error *error);
 /*
  * Calls fn for each record of the table, in no order, read from the primary replica; a negative value from fn ends it.
  */
 typedef int (*cellar_scan_fn)(void *arg, uint64_t key, const void *row);
-CELLAR_NODISCARD int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn,
+CELLAR_NODISCARD int cellar_scan(struct cellar_client *client, const struct cellar_table *table, cellar_scan_fn fn,
                                  void *arg, struct cellar_error *error);
 /*
  * Audits the whole pool at rest: no lock left, header EN = cell EN, index and records one to one, replicas equal.
  * CORRUPT with the first violation in *error.
  */
-CELLAR_NODISCARD int cellar_audit(struct cellar_session *session, struct cellar_error *error);
+CELLAR_NODISCARD int cellar_audit(struct cellar_client *client, struct cellar_error *error);
 
 /* ---- statistics ------------------------------------------------------------------------------------ */
 
@@ -570,7 +570,7 @@ struct cellar_space {
     uint64_t slot_bytes;    /* chunks handed out, free slots included */
     uint64_t index_bytes;   /* index buckets, overflow included */
 };
-CELLAR_NODISCARD int cellar_space_read(struct cellar_session *session, const struct cellar_table *table,
+CELLAR_NODISCARD int cellar_space_read(struct cellar_client *client, const struct cellar_table *table,
                                        struct cellar_space *space, struct cellar_error *error);
 /* Fixed regions of one memory node (superblock, catalog, logs, mailboxes), bytes; and all that is in use. */
 struct cellar_pool_space {

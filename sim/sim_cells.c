@@ -441,17 +441,17 @@ static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_
     return cells_make(cells_of(load), db, error);
 }
 
-static int cells_fill(struct sim_load *load, struct cellar_session *session, struct cellar_error *error)
+static int cells_fill(struct sim_load *load, struct cellar_client *self, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
     uint8_t row[ROW_BYTES_MAX];
     int code = 0;
-    if (cellar_session_index(session) != 0) return 0;
+    if (cellar_client_index(self) != 0) return 0;
     for (uint32_t t = 0; t < load->plan->tables; t++) {
         for (uint32_t key = 0; key < load->plan->keys && code == 0; key++) {
             if (mix(load->plan->seed, t << 8 | key) % 16 >= LOADED_SIXTEENTHS) continue;
             row_make(&cells->tables[t], t, key, 0, 0, row);
-            code = cellar_load(session, cells->tables[t].table, key_of(key), row, error);
+            code = cellar_load(self, cells->tables[t].table, key_of(key), row, error);
         }
     }
     return code;
@@ -464,16 +464,16 @@ static bool reads_only(const struct cells_txn *txn)
     return true;
 }
 
-static int cells_next(struct sim_load *load, struct cellar_session *session, uint32_t index,
+static int cells_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct cells *cells = cells_of(load);
-    uint32_t client = cellar_session_index(session);
+    uint32_t client = cellar_client_index(self);
     struct cells_txn txn;
     draw_txn(cells, client, index, &txn);
     struct cells_call call = {.cells = cells, .txn = &txn, .writer = sim_plan_txn(load->plan, client, index) + 1};
     const struct cellar_proc *proc = cells->read_proc && reads_only(&txn) ? cells->read_proc : cells->proc;
-    int code = cellar_exec(session, proc, &call, options, result);
+    int code = cellar_exec(self, proc, &call, options, result);
     if (code == 0 && call.complaint[0])
         sim_load_complain(load, "transaction %u read %s", call.writer - 1, call.complaint);
     return code;
@@ -503,13 +503,13 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int cells_check(struct sim_load *load, struct cellar_session *session, char verdict[SIM_LOAD_VERDICT_BYTES])
+static int cells_check(struct sim_load *load, struct cellar_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
 {
     struct cells *cells = cells_of(load);
     struct cellar_error error = {0};
     for (cells->scanning = 0; cells->scanning < load->plan->tables; cells->scanning++) {
         memset(cells->seen, 0, sizeof cells->seen);
-        int code = cellar_scan(session, cells->tables[cells->scanning].table, scan_row, cells, &error);
+        int code = cellar_scan(self, cells->tables[cells->scanning].table, scan_row, cells, &error);
         if (code == 0) continue;
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "%s", load->verdict[0] ? load->verdict : error.text);
         return -CELLAR_ERR_CORRUPT;

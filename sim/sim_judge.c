@@ -260,7 +260,7 @@ static int audit_pool(struct coro *co, struct coordinator *coordinator, void *ar
     struct sim_state *state = arg;
     struct cellar_error error = {0};
     (void)co;
-    int code = cellar_audit(coordinator->session, &error);
+    int code = cellar_audit(coordinator->client, &error);
     if (code == -CELLAR_ERR_CORRUPT) sim_judge_complain(state->report, "audit", "%s", error.text);
     if (code < 0 && code != -CELLAR_ERR_CORRUPT && state->error) *state->error = error;
     return code == -CELLAR_ERR_CORRUPT ? 0 : code;
@@ -271,7 +271,7 @@ static int check_load(struct coro *co, struct coordinator *coordinator, void *ar
     struct sim_state *state = arg;
     char verdict[SIM_LOAD_VERDICT_BYTES] = "";
     (void)co;
-    if (state->load->ops->check(state->load, coordinator->session, verdict) < 0)
+    if (state->load->ops->check(state->load, coordinator->client, verdict) < 0)
         sim_judge_complain(state->report, "workload", "%s", verdict);
     return 0;
 }

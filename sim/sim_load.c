@@ -80,10 +80,10 @@ static int run_open(struct whole *whole, struct cellar *db, struct cellar_error 
     return whole->workload->open(db, &config, txns, &whole->run, error);
 }
 
-static int client_begin(struct cellar_session *session, void *arg)
+static int client_begin(struct cellar_client *self, void *arg)
 {
     struct whole *whole = arg;
-    return whole->workload->client_init(whole->run, session, whole->clients[cellar_session_index(session)]);
+    return whole->workload->client_init(whole->run, self, whole->clients[cellar_client_index(self)]);
 }
 
 /* What clients have counted goes on; their run is another process's, which has loaded nothing. */
@@ -115,30 +115,30 @@ static int whole_open(const struct sim_plan *plan, struct cellar *db, struct sim
     return code;
 }
 
-static int whole_fill(struct sim_load *load, struct cellar_session *session, struct cellar_error *error)
+static int whole_fill(struct sim_load *load, struct cellar_client *self, struct cellar_error *error)
 {
     struct whole *whole = whole_of(load);
-    int code = whole->workload->load(whole->run, session, &whole->rows, error);
+    int code = whole->workload->load(whole->run, self, &whole->rows, error);
     if (code < 0) return code;
-    return whole->workload->client_init(whole->run, session, whole->clients[cellar_session_index(session)]);
+    return whole->workload->client_init(whole->run, self, whole->clients[cellar_client_index(self)]);
 }
 
-static int whole_next(struct sim_load *load, struct cellar_session *session, uint32_t index,
+static int whole_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
                       const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct whole *whole = whole_of(load);
-    struct workload_client *client = whole->clients[cellar_session_index(session)];
+    struct workload_client *client = whole->clients[cellar_client_index(self)];
     uint32_t type;
     prng_seed_stream(&client->prng, load->plan->seed, (uint64_t)index << 32 | (client->index + 1));
-    return whole->workload->next(whole->run, session, client, &type, options, result);
+    return whole->workload->next(whole->run, self, client, &type, options, result);
 }
 
-static int whole_check(struct sim_load *load, struct cellar_session *session, char verdict[SIM_LOAD_VERDICT_BYTES])
+static int whole_check(struct sim_load *load, struct cellar_client *self, char verdict[SIM_LOAD_VERDICT_BYTES])
 {
     struct whole *whole = whole_of(load);
     struct workload_report report = {0};
     struct cellar_error error = {0};
-    int code = whole->workload->check(whole->run, session, whole->clients, whole->client_count, &report, &error);
+    int code = whole->workload->check(whole->run, self, whole->clients, whole->client_count, &report, &error);
     if (code < 0) {
         snprintf(verdict, SIM_LOAD_VERDICT_BYTES, "the check ends with: %s", error.text);
         return -CELLAR_ERR_CORRUPT;

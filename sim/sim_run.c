@@ -92,7 +92,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
         sim_walk(state, coordinator, index);
         struct fabric_ep *ep = coordinator->worker->ep;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
-        int code = state->load->ops->next(state->load, coordinator->session, index, &options, &result);
+        int code = state->load->ops->next(state->load, coordinator->client, index, &options, &result);
         state->spans[txn] = (struct sim_span){begin_ns, fabric_sim_true_ns(ep)};
         client->fenced = code == -CELLAR_ERR_FENCED || sim_judge_cn_lost(state, client->cn);
         bool given_up = code == -CELLAR_ERR_RETRY && result.attempts == options.attempts_max;
@@ -207,10 +207,10 @@ static int open_cluster(struct sim_state *state)
     return code ? code : sim_run_open(state, state->error);
 }
 
-static int fill_client(struct cellar_session *session, void *arg)
+static int fill_client(struct cellar_client *self, void *arg)
 {
     struct sim_state *state = arg;
-    return state->load->ops->fill(state->load, session, state->error);
+    return state->load->ops->fill(state->load, self, state->error);
 }
 
 /* A run that dies leaves what it had recorded beside the history's file. */

@@ -180,24 +180,24 @@ static int read_loaded(struct cellar_txn *txn, void *args)
 
 /* ---- clients ---- */
 
-static int warm_client(struct cellar_session *session, void *arg)
+static int warm_client(struct cellar_client *self, void *arg)
 {
     struct lab *lab = arg;
     struct cellar_result result;
-    return cellar_exec(session, lab->warm_proc, lab, NULL, &result);
+    return cellar_exec(self, lab->warm_proc, lab, NULL, &result);
 }
 
-static int load_client(struct cellar_session *session, void *arg)
+static int load_client(struct cellar_client *self, void *arg)
 {
     struct lab *lab = arg;
     struct sim_scenario_state state;
     int code = 0;
-    if (cellar_session_index(session) != 0) return 0;
+    if (cellar_client_index(self) != 0) return 0;
     sim_scenario_state_load(&state, lab->scenario->loaded);
     for (uint32_t key = 0; key < SIM_SCENARIO_KEYS && code == 0; key++) {
         struct row row = {0};
         for (uint32_t cell = 0; cell < SIM_SCENARIO_CELLS; cell++) row_put(&row, cell, state.cells[key][cell]);
-        if (state.present[key]) code = cellar_load(session, lab->table, key, &row, &lab->error);
+        if (state.present[key]) code = cellar_load(self, lab->table, key, &row, &lab->error);
     }
     return code;
 }
@@ -212,15 +212,15 @@ static int scan_row(void *arg, uint64_t key, const void *bytes)
     return 0;
 }
 
-static int audit_client(struct cellar_session *session, void *arg)
+static int audit_client(struct cellar_client *self, void *arg)
 {
     struct lab *lab = arg;
     uint32_t cn = 0;
     while (fabric_sim_cn_lost_ns(lab->fabric, cn) != UINT64_MAX) cn++;
-    if (cellar_session_cn(session) != cn || lab->audited) return 0;
+    if (cellar_client_cn(self) != cn || lab->audited) return 0;
     lab->audited = true;
-    int code = cellar_scan(session, lab->table, scan_row, lab, &lab->error);
-    return code ? code : cellar_audit(session, &lab->error);
+    int code = cellar_scan(self, lab->table, scan_row, lab, &lab->error);
+    return code ? code : cellar_audit(self, &lab->error);
 }
 
 /* Dead, or has it stopped of itself? */
@@ -254,7 +254,7 @@ static void run_txn(struct lab *lab, struct coordinator *coordinator, uint32_t t
     lab->spans[txn].begin = ++lab->clock;
     const struct cellar_proc *proc =
         lab->read_proc && reads_only(&lab->scenario->txns[txn]) ? lab->read_proc : lab->run_proc;
-    outcome->code = cellar_exec(coordinator->session, proc, &call, &options, &result);
+    outcome->code = cellar_exec(coordinator->client, proc, &call, &options, &result);
     lab->spans[txn].end = ++lab->clock;
     outcome->attempts = result.attempts;
     outcome->digest = call.digest;

@@ -126,10 +126,10 @@ static int open_run(struct cellar *db, const struct workload_config *config, uin
 
 static uint64_t load_rows(const struct workload_run *run) { return run->accounts; }
 
-static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *client)
+static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *client)
 {
     (void)run;
-    (void)session;
+    (void)self;
     (void)client;
     return 0;
 }
@@ -169,7 +169,7 @@ static void draw(struct workload_run *run, struct prng *prng, uint32_t type, str
     }
 }
 
-static int next(struct workload_run *run, struct cellar_session *session, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct smallbank_client *client = (struct smallbank_client *)base;
@@ -177,7 +177,7 @@ static int next(struct workload_run *run, struct cellar_session *session, struct
     uint32_t drawn = mix[prng_below(&base->prng, sizeof(mix))];
     draw(run, &base->prng, drawn, &args);
     *type = drawn;
-    int code = cellar_exec(session, run->procs[drawn], &args, options, result);
+    int code = cellar_exec(self, run->procs[drawn], &args, options, result);
     if (code == CELLAR_USER_ABORT) {
         drawn = drawn == SMALLBANK_SEND_PAYMENT ? SMALLBANK_SEND_PAYMENT_REFUSED : SMALLBANK_TRANSACT_SAVINGS_REFUSED;
         args.delta = 0;

@@ -95,33 +95,33 @@ static int body(struct cellar_txn *txn, void *arg)
     return rc;
 }
 
-static int client(struct cellar_session *session, void *arg)
+static int client(struct cellar_client *self, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t cn = cellar_session_cn(session);
+    uint32_t cn = cellar_client_cn(self);
     if (cn >= crowd->cns) return 0;
     struct work work = {.crowd = crowd,
-                        .own = RECORDS_MAX + cellar_session_index(session) * MORE_MAX,
+                        .own = RECORDS_MAX + cellar_client_index(self) * MORE_MAX,
                         .writes = cn < HOT_RUN_CNS - crowd->plan->reader_cns,
-                        .reversed = crowd->plan->reversed && cellar_session_index(session) % 2};
-    uint64_t until_ns = cellar_session_now_ns(session) + crowd->length_ns;
-    while (cellar_session_now_ns(session) < until_ns) {
+                        .reversed = crowd->plan->reversed && cellar_client_index(self) % 2};
+    uint64_t until_ns = cellar_client_now_ns(self) + crowd->length_ns;
+    while (cellar_client_now_ns(self) < until_ns) {
         struct cellar_result result;
-        if (cellar_exec(session, crowd->proc, &work, NULL, &result)) return result.code;
+        if (cellar_exec(self, crowd->proc, &work, NULL, &result)) return result.code;
         crowd->done[cn]++;
         crowd->writes += work.writes;
     }
     return 0;
 }
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *self, void *arg)
 {
     const struct crowd *crowd = arg;
-    uint64_t zero = 0, own = RECORDS_MAX + cellar_session_index(session) * MORE_MAX;
+    uint64_t zero = 0, own = RECORDS_MAX + cellar_client_index(self) * MORE_MAX;
     int rc = 0;
-    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = cellar_load(session, crowd->table, own + i, &zero, NULL);
-    for (uint32_t i = 0; i < RECORDS_MAX && rc == 0 && cellar_session_index(session) == 0; i++)
-        rc = cellar_load(session, crowd->table, i, &zero, NULL);
+    for (uint32_t i = 0; i < MORE_MAX && rc == 0; i++) rc = cellar_load(self, crowd->table, own + i, &zero, NULL);
+    for (uint32_t i = 0; i < RECORDS_MAX && rc == 0 && cellar_client_index(self) == 0; i++)
+        rc = cellar_load(self, crowd->table, i, &zero, NULL);
     return rc;
 }
 

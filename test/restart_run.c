@@ -88,21 +88,21 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
         uint64_t keys[] = {(coordinator->index + i) % ACCOUNTS, (coordinator->index + i + 1) % ACCOUNTS,
                            (uintptr_t)life->accounts};
         struct cellar_result result;
-        rc = cellar_exec(coordinator->session, life->move, keys, NULL, &result);
+        rc = cellar_exec(coordinator->client, life->move, keys, NULL, &result);
         lab->commits[keys[0]] += rc == 0;
         lab->perhaps[keys[0]] += rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_FENCED;
     }
     return 0;
 }
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *self, void *arg)
 {
     struct life *life = arg;
     const struct account account = {.cents = CENTS};
     int rc = 0;
-    if (cellar_session_index(session) != 0) return 0;
+    if (cellar_client_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_load(session, life->accounts, key, &account, &life->lab->error);
+        rc = cellar_load(self, life->accounts, key, &account, &life->lab->error);
     return rc;
 }
 
@@ -115,12 +115,12 @@ static int add(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int look(struct cellar_session *session, void *arg)
+static int look(struct cellar_client *self, void *arg)
 {
     struct life *life = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int rc = cellar_scan(session, life->accounts, add, life->lab, &life->lab->error);
-    return rc ? rc : cellar_audit(session, &life->lab->error);
+    if (cellar_client_index(self) != 0) return 0;
+    int rc = cellar_scan(self, life->accounts, add, life->lab, &life->lab->error);
+    return rc ? rc : cellar_audit(self, &life->lab->error);
 }
 
 /* ---- events ---- */

@@ -130,13 +130,12 @@ static int open_tpcc(struct cellar *db, const struct workload_config *config, ui
 
 static void close_tpcc(struct workload_run *run) { free(run); }
 
-static int load(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
-                struct cellar_error *error)
+static int load(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error)
 {
     uint32_t pieces = tpcc_load_pieces(&run->input.scale), piece;
     __atomic_store_n(&run->loaded_here, true, __ATOMIC_RELAXED);
     while ((piece = __atomic_fetch_add(&run->next_piece, 1, __ATOMIC_RELAXED)) < pieces)
-        TRY(tpcc_load_piece(&run->load, session, piece, progress, error));
+        TRY(tpcc_load_piece(&run->load, self, piece, progress, error));
     return 0;
 }
 
@@ -144,10 +143,10 @@ static uint64_t load_rows(const struct workload_run *run) { return run->load_row
 
 /* ---- clients ---------------------------------------------------------------------------------------- */
 
-static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
 {
     struct tpcc_client *client = (struct tpcc_client *)base;
-    (void)session;
+    (void)self;
     client->terminal = tpcc_input_terminal(&run->input.scale, base->index);
     client->history_tag = (uint32_t)prng_next(&base->prng);
     tpcc_input_deck_init(&client->deck, run->mix_crest);
@@ -226,20 +225,20 @@ static void count_done(struct tpcc_client *client, enum tpcc_type type)
     }
 }
 
-static int next(struct workload_run *run, struct cellar_session *session, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct tpcc_client *client = (struct tpcc_client *)base;
     enum tpcc_type chosen = tpcc_input_deal(&client->deck, &base->prng);
-    draw(run, client, chosen, TPCC_FIRST_DATE + (int64_t)cellar_session_now_ns(session));
+    draw(run, client, chosen, TPCC_FIRST_DATE + (int64_t)cellar_client_now_ns(self));
     *type = chosen;
     client->running = (uint8_t)(chosen + 1);
-    int code = cellar_exec(session, run->procs[chosen], &client->args, options, result);
+    int code = cellar_exec(self, run->procs[chosen], &client->args, options, result);
     /* An earlier run on this pool has used the key: the rows of this one get another tag. */
     while (code == -CELLAR_ERR_EXISTS && chosen == TPCC_TYPE_PAYMENT) {
         client->history_tag = (uint32_t)prng_next(&base->prng);
         client->args.payment.history_key = next_history_key(client);
-        code = cellar_exec(session, run->procs[chosen], &client->args, options, result);
+        code = cellar_exec(self, run->procs[chosen], &client->args, options, result);
     }
     client->running = 0;
     if (code == CELLAR_USER_ABORT && chosen == TPCC_TYPE_NEW_ORDER && client->args.new_order.item_missing) {
@@ -261,12 +260,12 @@ static int feed(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int scan_all(const struct workload_run *run, struct cellar_session *session, struct tpcc_audit *audit,
+static int scan_all(const struct workload_run *run, struct cellar_client *self, struct tpcc_audit *audit,
                     struct cellar_error *error)
 {
     for (int i = 0; i < TPCC_TABLES; i++) {
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], error));
-        TRY(cellar_scan(session, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
+        TRY(cellar_scan(self, run->tables.table[tpcc_audit_steps[i]], feed, audit, error));
     }
     return 0;
 }
@@ -307,7 +306,7 @@ static void report_rates(const struct workload_run *run, const struct counts *su
 
 #define UNCOUNTED_MAX (1ull << 40)
 
-static int check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+static int check(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error)
 {
     struct counts sum = {0};
@@ -324,7 +323,7 @@ static int check(struct workload_run *run, struct cellar_session *session, struc
                                               .deliveries_unknown = sum.unknown[TPCC_TYPE_DELIVERY] + lost};
     struct tpcc_audit *audit;
     TRY(tpcc_audit_new(&run->input.scale, &audit, error));
-    int code = scan_all(run, session, audit, error);
+    int code = scan_all(run, self, audit, error);
     if (code >= 0) {
         tpcc_audit_report(audit, run->loaded_here && client_count > 0 ? &counted : NULL, report);
         report_rates(run, &sum, report);

@@ -19,7 +19,7 @@ enum { NAME_STREAM = 1, LINE_COUNT_STREAM, PERMUTATION_STREAM };
 /* One piece being loaded. */
 struct piece {
     const struct tpcc_load *load;
-    struct cellar_session *session;
+    struct cellar_client *client;
     struct cellar_error *error;
     struct prng prng;
     uint64_t *progress;
@@ -35,7 +35,7 @@ static void count_rows(struct piece *piece)
 static int add(struct piece *piece, enum tpcc_table table, uint64_t key, const void *row)
 {
     if (++piece->rows_uncounted == PROGRESS_ROWS) count_rows(piece);
-    return cellar_load(piece->session, piece->load->tables->table[table], key, row, piece->error);
+    return cellar_load(piece->client, piece->load->tables->table[table], key, row, piece->error);
 }
 
 /* ---- what pieces share ------------------------------------------------------------------------------ */
@@ -295,10 +295,10 @@ static int load_of_warehouse(struct piece *piece, uint32_t w_id, uint32_t part, 
     return load_orders(piece, w_id, 1 + part / ORDER_PARTS, plan, 1 + third * each, 1 + (third + 1) * each);
 }
 
-int tpcc_load_piece(const struct tpcc_load *load, struct cellar_session *session, uint32_t number, uint64_t *progress,
+int tpcc_load_piece(const struct tpcc_load *load, struct cellar_client *client, uint32_t number, uint64_t *progress,
                     struct cellar_error *error)
 {
-    struct piece piece = {.load = load, .session = session, .error = error, .progress = progress};
+    struct piece piece = {.load = load, .client = client, .error = error, .progress = progress};
     prng_seed_stream(&piece.prng, load->seed, number);
     int code;
     if (number < ITEM_PARTS) {

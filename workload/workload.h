@@ -4,7 +4,7 @@
  * the seed.
  *
  * Life: defaults -> (flags) -> validate -> open -> load, by all sessions -> client_init, next, next, ..., by each
- * session -> check, by one session, with nothing else running -> close.
+ * client -> check, by one client, with nothing else running -> close.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ void workload_report_rate(struct workload_report *report, const char *name, doub
 
 struct workload_run; /* a workload opened on a database */
 
-/* One session's generator; client_bytes long, all zero but for this first member, which workload_client_begin fills. */
+/* One client's generator; client_bytes long, all zero but for this first member, which workload_client_begin fills. */
 struct workload_client {
     struct prng prng;
     uint32_t index, count; /* of all sessions */
@@ -85,21 +85,20 @@ struct workload {
     /* Creates or finds the tables, registers the procedures. `expected_txns` sizes tables that grow. */
     int (*open)(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
                 struct workload_run **out, struct cellar_error *error);
-    /* Loads this session's share; adds rows done to *progress (atomically) as it goes. */
-    int (*load)(struct workload_run *run, struct cellar_session *session, uint64_t *progress,
-                struct cellar_error *error);
+    /* Loads this client's share; adds rows done to *progress (atomically) as it goes. */
+    int (*load)(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error);
     uint64_t (*load_rows)(const struct workload_run *run);
-    int (*client_init)(struct workload_run *run, struct cellar_session *session, struct workload_client *client);
+    int (*client_init)(struct workload_run *run, struct cellar_client *self, struct workload_client *client);
     /*
      * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code
      * of *result is 0 then, else the call's that is returned.
      */
-    int (*next)(struct workload_run *run, struct cellar_session *session, struct workload_client *client,
-                uint32_t *type, const struct cellar_call_options *options, struct cellar_result *result);
+    int (*next)(struct workload_run *run, struct cellar_client *self, struct workload_client *client, uint32_t *type,
+                const struct cellar_call_options *options, struct cellar_result *result);
     /*
      * Reads the memory pool and judges it, using also what the clients counted; `clients` has `client_count` entries.
      */
-    int (*check)(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+    int (*check)(struct workload_run *run, struct cellar_client *self, struct workload_client *const *clients,
                  uint32_t client_count, struct workload_report *report, struct cellar_error *error);
     void (*close)(struct workload_run *run);
 };

@@ -166,10 +166,10 @@ static int open_run(struct cellar *db, const struct workload_config *config, uin
 
 static uint64_t load_rows(const struct workload_run *run) { return run->records; }
 
-static int client_init(struct workload_run *run, struct cellar_session *session, struct workload_client *base)
+static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
 {
     struct ycsb_client *client = (struct ycsb_client *)base;
-    (void)session;
+    (void)self;
     client->args.run = run;
     client->args.writer = base->index;
     return 0;
@@ -205,7 +205,7 @@ static void draw(const struct workload_run *run, struct prng *prng, struct ycsb_
     }
 }
 
-static int next(struct workload_run *run, struct cellar_session *session, struct workload_client *base, uint32_t *type,
+static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
     struct ycsb_client *client = (struct ycsb_client *)base;
@@ -213,7 +213,7 @@ static int next(struct workload_run *run, struct cellar_session *session, struct
     draw(run, &base->prng, &client->args);
     client->args.counter = client->committed[YCSB_UPDATE] + 1;
     *type = drawn;
-    int code = cellar_exec(session, run->procs[drawn], &client->args, options, result);
+    int code = cellar_exec(self, run->procs[drawn], &client->args, options, result);
     if (code < 0) return code;
     client->committed[drawn]++;
     client->foreign += client->args.foreign;

@@ -23,7 +23,7 @@ enum ycsb_type { YCSB_READ, YCSB_UPDATE, YCSB_TYPES };
 struct ycsb_value {
     uint64_t key;
     uint32_t cell;
-    uint32_t writer;   /* index of the session */
+    uint32_t writer;   /* index of the client */
     uint64_t counter;  /* the writer's committed updates, this one included; 0: loaded */
     uint64_t writes;   /* of this cell, so far */
     uint64_t checksum; /* of the above */
@@ -66,6 +66,6 @@ struct ycsb_client {
     struct ycsb_args args;
 };
 
-int ycsb_load(struct workload_run *run, struct cellar_session *session, uint64_t *progress, struct cellar_error *error);
-int ycsb_check(struct workload_run *run, struct cellar_session *session, struct workload_client *const *clients,
+int ycsb_load(struct workload_run *run, struct cellar_client *client, uint64_t *progress, struct cellar_error *error);
+int ycsb_check(struct workload_run *run, struct cellar_client *client, struct workload_client *const *clients,
                uint32_t client_count, struct workload_report *report, struct cellar_error *error);

@@ -11,7 +11,7 @@
  *             changed: what it had changed half would show a tag, or a version that moves.
  */
 #include "db.h"
-#include "session.h"
+#include "client.h"
 
 #include "loader_sum.h"
 
@@ -52,17 +52,17 @@ static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_er
     return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
 }
 
-static int begin(struct bulk *bulk, struct cellar_session *session, struct cellar_error *error)
+static int begin(struct bulk *bulk, struct cellar_client *client, struct cellar_error *error)
 {
-    struct coordinator *coordinator = session->coordinator;
+    struct coordinator *coordinator = client->coordinator;
     struct worker *worker = coordinator->worker;
     uint64_t pause_ns = GATE_POLL_NS;
     int rc;
 
-    bulk->co = session->co;
+    bulk->co = client->co;
     bulk->worker = worker;
     while ((rc = gates_enter(worker, bulk->kind)) == -CELLAR_ERR_RETRY) {
-        sched_sleep(session->co, &worker->sched, &coordinator->task, pause_ns);
+        sched_sleep(client->co, &worker->sched, &coordinator->task, pause_ns);
         if (pause_ns < GATE_POLL_MAX_NS) pause_ns *= 2;
     }
     if (rc)
@@ -94,37 +94,37 @@ static int end(struct bulk *bulk, int rc, struct cellar_error *error)
     return rc;
 }
 
-int cellar_load(struct cellar_session *session, const struct cellar_table *table, uint64_t key, const void *row,
+int cellar_load(struct cellar_client *client, const struct cellar_table *table, uint64_t key, const void *row,
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
-    int rc = begin(&bulk, session, error);
+    int rc = begin(&bulk, client, error);
     if (rc) return rc;
     return end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
-int cellar_scan(struct cellar_session *session, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
+int cellar_scan(struct cellar_client *client, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    int rc = begin(&bulk, session, error);
+    int rc = begin(&bulk, client, error);
     if (rc) return rc;
     return end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
 
-int cellar_audit(struct cellar_session *session, struct cellar_error *error)
+int cellar_audit(struct cellar_client *client, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK};
-    int rc = begin(&bulk, session, error);
+    int rc = begin(&bulk, client, error);
     if (rc) return rc;
     return end(&bulk, loader_audit(bulk.co, bulk.worker->loader, error), error);
 }
 
-int cellar_space_read(struct cellar_session *session, const struct cellar_table *table, struct cellar_space *space,
+int cellar_space_read(struct cellar_client *client, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    int rc = begin(&bulk, session, error);
+    int rc = begin(&bulk, client, error);
     if (rc) return rc;
     return end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);
 }

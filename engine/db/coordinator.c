@@ -1,7 +1,7 @@
 /* coordinator.c - a coordinator serves requests: runs a procedure until it commits or fails, or a client function. */
 #include "db.h"
 
-#include "session.h"
+#include "client.h"
 #include "settle.h"
 
 #include "must.h"
@@ -281,9 +281,9 @@ void coordinator_main(struct coro *co, void *arg)
 {
     struct coordinator *coordinator = arg;
     struct worker *worker = coordinator->worker;
-    struct cellar_session session = {coordinator, co};
+    struct cellar_client client = {coordinator, co};
 
-    coordinator->session = &session;
+    coordinator->client = &client;
     coordinator->txn->wait.co = co;
     for (;;) {
         coordinator->task.next = worker->parked;
@@ -305,30 +305,27 @@ void coordinator_main(struct coro *co, void *arg)
     }
 }
 
-/* ---- sessions (cellar.h) ---- */
+/* ---- clients (cellar.h) ---- */
 
-uint32_t cellar_session_index(const struct cellar_session *session) { return session->coordinator->index; }
-uint32_t cellar_session_count(const struct cellar_session *session)
+uint32_t cellar_client_index(const struct cellar_client *client) { return client->coordinator->index; }
+uint32_t cellar_client_count(const struct cellar_client *client)
 {
-    return session->coordinator->worker->db->coordinator_count;
+    return client->coordinator->worker->db->coordinator_count;
 }
-uint32_t cellar_session_cn(const struct cellar_session *session)
+uint32_t cellar_client_cn(const struct cellar_client *client)
 {
-    return session->coordinator->worker->cn - session->coordinator->worker->db->config.cn_index;
+    return client->coordinator->worker->cn - client->coordinator->worker->db->config.cn_index;
 }
-uint64_t cellar_session_now_ns(struct cellar_session *session)
-{
-    return fabric_now_ns(session->coordinator->worker->ep);
-}
+uint64_t cellar_client_now_ns(struct cellar_client *client) { return fabric_now_ns(client->coordinator->worker->ep); }
 
-void cellar_session_yield(struct cellar_session *session)
+void cellar_client_yield(struct cellar_client *client)
 {
-    struct coordinator *coordinator = session->coordinator;
-    sched_yield_task(session->co, &coordinator->worker->sched, &coordinator->task);
+    struct coordinator *coordinator = client->coordinator;
+    sched_yield_task(client->co, &coordinator->worker->sched, &coordinator->task);
 }
 
-int cellar_exec(struct cellar_session *session, const struct cellar_proc *proc, void *args,
+int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
-    return coordinator_exec(session->co, session->coordinator, proc, args, options, 0, result);
+    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
 }

@@ -168,7 +168,7 @@ static int run_client(struct coro *co, struct coordinator *coordinator, void *ar
 {
     const struct client *client = arg;
     (void)co;
-    return client->fn(coordinator->session, client->arg);
+    return client->fn(coordinator->client, client->arg);
 }
 
 int cellar_run(struct cellar *db, cellar_client_fn fn, void *arg)

@@ -73,7 +73,7 @@ struct coordinator {
     struct txn *txn;
     uint32_t calls;   /* counts to the end of its turn, and samples phases */
     uint64_t turn_ns; /* when its turn began */
-    struct cellar_session *session;
+    struct cellar_client *client;
 };
 
 struct cellar_proc {

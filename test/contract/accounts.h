@@ -66,13 +66,13 @@ static inline int side_open(struct side *side, const struct cellar_config *confi
     return rc ? rc : cellar_proc_register(side->db, &transfer, &side->transfer, &side->error);
 }
 
-static inline int load_job(struct cellar_session *session, void *arg)
+static inline int load_job(struct cellar_client *client, void *arg)
 {
     struct side *side = arg;
-    for (uint64_t key = cellar_session_index(session); key < ACCOUNTS; key += cellar_session_count(session)) {
+    for (uint64_t key = cellar_client_index(client); key < ACCOUNTS; key += cellar_client_count(client)) {
         struct account row = {.balance = ACCOUNT_BALANCE};
         for (int i = 0; i < ACCOUNT_WORDS; i++) row.text[i] = ACCOUNT_BALANCE;
-        int rc = cellar_load(session, side->accounts, key, &row, NULL);
+        int rc = cellar_load(client, side->accounts, key, &row, NULL);
         if (rc) return rc;
     }
     return 0;
@@ -94,12 +94,12 @@ static inline int sum_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static inline int sum_job(struct cellar_session *session, void *arg)
+static inline int sum_job(struct cellar_client *client, void *arg)
 {
     struct sums *sums = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int rc = cellar_audit(session, &sums->side->error);
-    return rc ? rc : cellar_scan(session, sums->side->accounts, sum_row, sums, &sums->side->error);
+    if (cellar_client_index(client) != 0) return 0;
+    int rc = cellar_audit(client, &sums->side->error);
+    return rc ? rc : cellar_scan(client, sums->side->accounts, sum_row, sums, &sums->side->error);
 }
 
 /* The pool passes its audit, and nothing was lost, made twice or torn. */

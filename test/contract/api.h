@@ -195,9 +195,9 @@ static inline void api_close(struct api *api)
     api->db = NULL;
 }
 
-/* ---- one session alone ---- */
+/* ---- one client alone ---- */
 
-typedef int (*api_job)(struct cellar_session *session, void *arg, struct cellar_error *error);
+typedef int (*api_job)(struct cellar_client *client, void *arg, struct cellar_error *error);
 
 struct api_alone {
     api_job job;
@@ -205,10 +205,10 @@ struct api_alone {
     struct cellar_error *error;
 };
 
-static int api_alone_client(struct cellar_session *session, void *arg)
+static int api_alone_client(struct cellar_client *client, void *arg)
 {
     struct api_alone *alone = arg;
-    return cellar_session_index(session) == 0 ? alone->job(session, alone->arg, alone->error) : 0;
+    return cellar_client_index(client) == 0 ? alone->job(client, alone->arg, alone->error) : 0;
 }
 
 static inline int api_alone(struct api *api, api_job job, void *arg)
@@ -235,13 +235,13 @@ struct api_range {
     uint64_t first, count, sum_a, seen;
 };
 
-static int api_load_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int api_load_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct api_range *range = arg;
     int rc = 0;
     for (; rc == 0 && range->seen < range->count; range->seen += rc == 0) {
         struct item item = item_of(range->first + range->seen);
-        rc = cellar_load(session, range->table, range->first + range->seen, &item, error);
+        rc = cellar_load(client, range->table, range->first + range->seen, &item, error);
     }
     return rc;
 }
@@ -261,10 +261,10 @@ static int api_sum(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int api_scan_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int api_scan_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct api_range *range = arg;
-    return cellar_scan(session, range->table, api_sum, range, error);
+    return cellar_scan(client, range->table, api_sum, range, error);
 }
 
 /* How many items there are, and the sum of their column a. */
@@ -275,10 +275,10 @@ static inline struct api_range api_totals(struct api *api)
     return range;
 }
 
-static int api_audit_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int api_audit_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     (void)arg;
-    return cellar_audit(session, error);
+    return cellar_audit(client, error);
 }
 
 static inline int api_audit(struct api *api) { return api_alone(api, api_audit_job, NULL); }

@@ -296,9 +296,9 @@ static void *close_main(void *arg)
     return NULL;
 }
 
-static int no_client(struct cellar_session *session, void *arg)
+static int no_client(struct cellar_client *client, void *arg)
 {
-    (void)session, (void)arg;
+    (void)client, (void)arg;
     return 0;
 }
 

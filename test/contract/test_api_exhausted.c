@@ -88,16 +88,16 @@ struct crowd {
 };
 
 /* The first wants too much all the while; the others want what fits, but not all at once. */
-static int crowd_client(struct cellar_session *session, void *arg)
+static int crowd_client(struct cellar_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    uint32_t index = cellar_session_index(session);
+    uint32_t index = cellar_client_index(client);
     struct cellar_result result;
 
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct growth growth = index ? growth_of(crowd->api, (index * 11 + round * 3) % (KEYS - FITS), FITS)
                                      : growth_of(crowd->api, 0, TOO_MANY);
-        int rc = cellar_exec(session, crowd->api->any, &growth, NULL, &result);
+        int rc = cellar_exec(client, crowd->api->any, &growth, NULL, &result);
         if (index == 0 && rc != -CELLAR_ERR_TOO_LARGE) return rc ? rc : -CELLAR_ERR_INVALID;
         if (index && rc) return rc;
         crowd->done += index > 0;

@@ -295,14 +295,14 @@ static void a_second_opener_is_refused(void **state)
     place_remove(&place);
 }
 
-static int work_client(struct cellar_session *session, void *arg)
+static int work_client(struct cellar_client *client, void *arg)
 {
     struct api *api = arg;
     for (uint64_t i = 0;; i++) {
         struct cellar_result result;
         struct rows args = {.call = {.body = update_row, .items = api->items}, .key = i % 10};
-        TRY(cellar_exec(session, api->any, &args, NULL, &result));
-        if (i == 1000 && cellar_session_index(session) == 0) kill(getpid(), SIGKILL);
+        TRY(cellar_exec(client, api->any, &args, NULL, &result));
+        if (i == 1000 && cellar_client_index(client) == 0) kill(getpid(), SIGKILL);
     }
 }
 
@@ -421,10 +421,10 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int scan_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int scan_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct scanned *scanned = arg;
-    return cellar_scan(session, scanned->api->items, scan_row, scanned, error);
+    return cellar_scan(client, scanned->api->items, scan_row, scanned, error);
 }
 
 /* Everything that reads what may be damaged. Any code will do, if the errors have words. */

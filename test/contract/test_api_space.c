@@ -146,10 +146,10 @@ static int end_scan(void *arg, uint64_t key, const void *row)
     return ++ending->seen == ending->end_at ? ending->code : 1;
 }
 
-static int ending_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int ending_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct ending *ending = arg;
-    return cellar_scan(session, ending->table, end_scan, ending, error);
+    return cellar_scan(client, ending->table, end_scan, ending, error);
 }
 
 static void a_scan_ends_when_it_is_told(void **state)
@@ -174,10 +174,10 @@ struct measure {
     struct cellar_space space;
 };
 
-static int measure_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int measure_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct measure *measure = arg;
-    return cellar_space_read(session, measure->table, &measure->space, error);
+    return cellar_space_read(client, measure->table, &measure->space, error);
 }
 
 static void memory_is_measured(void **state)

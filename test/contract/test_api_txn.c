@@ -349,27 +349,27 @@ static int read_and_wait(struct cellar_txn *txn, struct api_call *call)
     return 0;
 }
 
-static int replace(struct cellar_session *session, struct reuse *reuse)
+static int replace(struct cellar_client *client, struct reuse *reuse)
 {
     struct upsert args = {.key = 5};
     struct cellar_result result;
     struct look look_args = {.call = {.body = look, .items = reuse->api->items}, .key = 9};
     while (!__atomic_load_n(&reuse->has_read, __ATOMIC_SEQ_CST))
-        TRY(cellar_exec(session, reuse->api->any, &look_args, NULL, &result));
+        TRY(cellar_exec(client, reuse->api->any, &look_args, NULL, &result));
     args.call = (struct api_call){.body = erase, .items = reuse->api->items};
-    TRY(cellar_exec(session, reuse->api->any, &args, NULL, &result));
+    TRY(cellar_exec(client, reuse->api->any, &args, NULL, &result));
     args.call.body = insert_absent;
-    TRY(cellar_exec(session, reuse->api->any, &args, NULL, &result));
+    TRY(cellar_exec(client, reuse->api->any, &args, NULL, &result));
     __atomic_store_n(&reuse->replaced, 1, __ATOMIC_SEQ_CST);
     return 0;
 }
 
-static int reuse_client(struct cellar_session *session, void *arg)
+static int reuse_client(struct cellar_client *client, void *arg)
 {
     struct reuse *reuse = arg;
-    if (cellar_session_index(session) == 1) return replace(session, reuse);
+    if (cellar_client_index(client) == 1) return replace(client, reuse);
     reuse->reader.call = (struct api_call){.body = read_and_wait, .items = reuse->api->items};
-    return cellar_exec(session, reuse->reader_proc, &reuse->reader, NULL, &reuse->result);
+    return cellar_exec(client, reuse->reader_proc, &reuse->reader, NULL, &reuse->result);
 }
 
 static void a_slot_used_again_is_another_version(void **state)
@@ -432,19 +432,19 @@ static int read_absence_late(struct cellar_txn *txn, struct api_call *call)
     return rc;
 }
 
-static int late_client(struct cellar_session *session, void *arg)
+static int late_client(struct cellar_client *client, void *arg)
 {
     struct late *late = arg;
-    if (cellar_session_index(session) == 0) {
+    if (cellar_client_index(client) == 0) {
         late->reader = (struct api_call){.body = read_absence_late, .items = late->api->items};
-        return cellar_exec(session, late->reader_proc, &late->reader, NULL, &late->result);
+        return cellar_exec(client, late->reader_proc, &late->reader, NULL, &late->result);
     }
     struct cellar_result result;
     struct look look_args = {.call = {.body = look, .items = late->api->items}, .key = 9};
     struct upsert args = {.call = {.body = insert_absent, .items = late->api->items}, .key = late->beside};
     while (!__atomic_load_n(&late->has_read, __ATOMIC_SEQ_CST))
-        TRY(cellar_exec(session, late->api->any, &look_args, NULL, &result));
-    TRY(cellar_exec(session, late->api->any, &args, NULL, &result));
+        TRY(cellar_exec(client, late->api->any, &look_args, NULL, &result));
+    TRY(cellar_exec(client, late->api->any, &args, NULL, &result));
     __atomic_store_n(&late->changed, 1, __ATOMIC_SEQ_CST);
     return 0;
 }

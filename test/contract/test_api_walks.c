@@ -79,7 +79,7 @@ struct tries {
 };
 
 /* The first coordinator that gets to it: of a worker that does not hold. */
-static int try_all(struct cellar_session *session, void *arg)
+static int try_all(struct cellar_client *client, void *arg)
 {
     struct tries *tries = arg;
     struct side *side = &tries->meeting->side;
@@ -87,11 +87,11 @@ static int try_all(struct cellar_session *session, void *arg)
     struct cellar_error error = {0};
     struct account row = {0};
     if (atomic_exchange(&tries->begun, 1)) return 0;
-    tries->codes[0] = cellar_scan(session, side->accounts, no_row, NULL, &error);
+    tries->codes[0] = cellar_scan(client, side->accounts, no_row, NULL, &error);
     memcpy(tries->text, error.text, sizeof tries->text);
-    tries->codes[1] = cellar_audit(session, NULL);
-    tries->codes[2] = cellar_space_read(session, side->accounts, &space, NULL);
-    tries->codes[3] = cellar_load(session, side->accounts, 77, &row, NULL);
+    tries->codes[1] = cellar_audit(client, NULL);
+    tries->codes[2] = cellar_space_read(client, side->accounts, &space, NULL);
+    tries->codes[3] = cellar_load(client, side->accounts, 77, &row, NULL);
     atomic_store(&tries->meeting->go, 1);
     return 0;
 }
@@ -135,11 +135,11 @@ static int wait_row(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int long_walk(struct cellar_session *session, void *arg)
+static int long_walk(struct cellar_client *client, void *arg)
 {
     struct meeting *meeting = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    return cellar_scan(session, meeting->side.accounts, wait_row, meeting, NULL);
+    if (cellar_client_index(client) != 0) return 0;
+    return cellar_scan(client, meeting->side.accounts, wait_row, meeting, NULL);
 }
 
 static void *walk_main(void *arg)
@@ -189,10 +189,10 @@ struct crowd {
     int code;
 };
 
-static void walk_once(struct cellar_session *session, struct crowd *crowd, int refusal)
+static void walk_once(struct cellar_client *client, struct crowd *crowd, int refusal)
 {
     struct sums sums = {.side = &crowd->side};
-    int rc = cellar_scan(session, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
+    int rc = cellar_scan(client, crowd->side.accounts, sum_row, &sums, &crowd->side.error);
     bool right = sums.accounts == ACCOUNTS && sums.balance == ACCOUNTS * ACCOUNT_BALANCE && sums.torn == 0;
     if (rc == refusal)
         crowd->refused++;
@@ -204,28 +204,28 @@ static void walk_once(struct cellar_session *session, struct crowd *crowd, int r
 }
 
 /* Until one was refused at least; the machine may have too few processors for others to be at work just then. */
-static void walks(struct cellar_session *session, struct crowd *crowd, int refusal)
+static void walks(struct cellar_client *client, struct crowd *crowd, int refusal)
 {
     for (uint32_t i = 0; i < WALKS || (crowd->refused == 0 && i < WALKS_MAX); i++) {
-        walk_once(session, crowd, refusal);
+        walk_once(client, crowd, refusal);
         if (i % 16 == 0) rest_ms(1);
-        cellar_session_yield(session);
+        cellar_client_yield(client);
     }
 }
 
-static int crowd_job(struct cellar_session *session, void *arg)
+static int crowd_job(struct cellar_client *client, void *arg)
 {
     struct crowd *crowd = arg;
-    if (cellar_session_index(session) == 0) {
-        walks(session, crowd, -CELLAR_ERR_BUSY);
+    if (cellar_client_index(client) == 0) {
+        walks(client, crowd, -CELLAR_ERR_BUSY);
         atomic_store(&crowd->done, 1);
         return 0;
     }
-    for (uint64_t i = cellar_session_index(session); !atomic_load(&crowd->done); i++) {
+    for (uint64_t i = cellar_client_index(client); !atomic_load(&crowd->done); i++) {
         struct transfer transfer = {&crowd->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (transfer.from == transfer.to) continue;
-        int rc = cellar_exec(session, crowd->side.transfer, &transfer, NULL, &result);
+        int rc = cellar_exec(client, crowd->side.transfer, &transfer, NULL, &result);
         if (rc) return rc;
     }
     return 0;
@@ -285,17 +285,17 @@ struct writer {
 };
 
 /* Until the other end of the pipe is closed: bursts of transfers, and rests between them. */
-static int write_job(struct cellar_session *session, void *arg)
+static int write_job(struct cellar_client *client, void *arg)
 {
     struct writer *writer = arg;
-    for (uint64_t i = cellar_session_index(session);; i++) {
+    for (uint64_t i = cellar_client_index(client);; i++) {
         struct transfer transfer = {&writer->side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         char byte;
         if (i % 64 == 0 && read(writer->stop, &byte, 1) == 0) return 0;
         if (i % 512 == 0) rest_ms(3);
         if (transfer.from == transfer.to) continue;
-        int rc = cellar_exec(session, writer->side.transfer, &transfer, NULL, &result);
+        int rc = cellar_exec(client, writer->side.transfer, &transfer, NULL, &result);
         if (rc) return rc;
     }
 }
@@ -313,10 +313,10 @@ static void writer_main(const char *memnode, int start, int stop, int ready)
     _exit(rc ? 3 : 0);
 }
 
-static int walks_job(struct cellar_session *session, void *arg)
+static int walks_job(struct cellar_client *client, void *arg)
 {
-    if (cellar_session_index(session) != 0) return 0;
-    walks(session, arg, -CELLAR_ERR_TORN);
+    if (cellar_client_index(client) != 0) return 0;
+    walks(client, arg, -CELLAR_ERR_TORN);
     return 0;
 }
 

@@ -89,23 +89,23 @@ static int bank_open(struct bank *bank)
     return code ? code : bank_prepare(bank);
 }
 
-static int load_client(struct cellar_session *session, void *arg)
+static int load_client(struct cellar_client *client, void *arg)
 {
     struct bank *bank = arg;
     int code = 0;
     for (uint64_t key = 0; key < ROWS && code == 0; key++)
-        code = cellar_load(session, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
+        code = cellar_load(client, bank->table, key, &(struct row){BALANCE, key}, &bank->error);
     return code;
 }
 
 /* Every row once, without a deadline. */
-static int move_client(struct cellar_session *session, void *arg)
+static int move_client(struct cellar_client *client, void *arg)
 {
     struct bank *bank = arg;
     int code = 0;
     for (uint64_t key = 0; key < ROWS && code == 0; key++) {
         struct cellar_result result;
-        code = cellar_exec(session, bank->move, &(struct move_args){bank, key}, NULL, &result);
+        code = cellar_exec(client, bank->move, &(struct move_args){bank, key}, NULL, &result);
     }
     return code;
 }
@@ -128,11 +128,11 @@ struct judge {
     struct sums sums;
 };
 
-static int judge_client(struct cellar_session *session, void *arg)
+static int judge_client(struct cellar_client *client, void *arg)
 {
     struct judge *judge = arg;
-    int code = cellar_audit(session, &judge->bank->error);
-    return code ? code : cellar_scan(session, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
+    int code = cellar_audit(client, &judge->bank->error);
+    return code ? code : cellar_scan(client, judge->bank->table, row_sum, &judge->sums, &judge->bank->error);
 }
 
 /* ---- in a process of its own ---- */

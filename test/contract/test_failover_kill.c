@@ -42,14 +42,14 @@ static int side_open_leased(struct side *side, const char *memnodes, enum cellar
 
 /* ---- the other compute node's process ---- */
 
-static int work_until_told(struct cellar_session *session, void *arg)
+static int work_until_told(struct cellar_client *client, void *arg)
 {
     struct side *side = arg;
-    for (uint64_t i = cellar_session_index(session); getppid() != 1; i++) {
+    for (uint64_t i = cellar_client_index(client); getppid() != 1; i++) {
         struct transfer transfer = {side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         if (transfer.from == transfer.to) continue;
-        int code = cellar_exec(session, side->transfer, &transfer, NULL, &result);
+        int code = cellar_exec(client, side->transfer, &transfer, NULL, &result);
         if (code != 0 && code != -CELLAR_ERR_UNREACHABLE) return code;
     }
     return 0;

@@ -111,10 +111,10 @@ static struct seen look(struct logged *logged, uint32_t replica)
 
 #define LATER (1ull << 40) /* a TS above all that a run here comes to */
 
-static int many_client(struct cellar_session *session, void *arg)
+static int many_client(struct cellar_client *client, void *arg)
 {
     struct logged *logged = arg;
-    uint32_t index = cellar_session_index(session);
+    uint32_t index = cellar_client_index(client);
     int rc = 0;
     for (uint64_t i = 0; rc == 0 && i < 700; i++) {
         uint64_t own = 100 + index; /* comes and goes */
@@ -123,7 +123,7 @@ static int many_client(struct cellar_session *session, void *arg)
                               .insert = i % 3 == 1,
                               .erase = i % 3 == 2};
         struct cellar_result result;
-        rc = cellar_exec(session, logged->api.any, &args, NULL, &result);
+        rc = cellar_exec(client, logged->api.any, &args, NULL, &result);
     }
     return rc;
 }

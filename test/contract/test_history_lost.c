@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Two transactions that write and two that read, on the compute node of the session: cellar_call would choose one. */
-static int told_client(struct cellar_session *session, void *arg)
+/* Two transactions that write and two that read, on the compute node of the client: cellar_call would choose one. */
+static int told_client(struct cellar_client *client, void *arg)
 {
     struct recorded *r = arg;
-    uint32_t cn = cellar_session_cn(session);
+    uint32_t cn = cellar_client_cn(client);
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < 4; i++) {
@@ -26,7 +26,7 @@ static int told_client(struct cellar_session *session, void *arg)
         const struct step reads[] = {{ACCESS, key, CELL_A, 0, 0}, {FETCH, 0, 0, 0, 0}, {END, 0, 0, 0, 0}};
         struct script script = {.call = {.body = script_body, .items = r->api.items}, .steps = i < 2 ? writes : reads};
         struct cellar_result result;
-        rc = cellar_exec(session, r->api.any, &script, NULL, &result);
+        rc = cellar_exec(client, r->api.any, &script, NULL, &result);
     }
     return rc;
 }

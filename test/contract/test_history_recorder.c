@@ -212,7 +212,7 @@ static int add_one(struct cellar_txn *txn, struct api_call *call)
 
 #define ADDS 200
 
-static int add_client(struct cellar_session *session, void *arg)
+static int add_client(struct cellar_client *client, void *arg)
 {
     struct recorded *r = arg;
     int rc = 0;
@@ -220,7 +220,7 @@ static int add_client(struct cellar_session *session, void *arg)
         const struct step step = {.key = i % 2};
         struct script script = {.call = {.body = add_one, .items = r->api.items}, .steps = &step};
         struct cellar_result result;
-        rc = cellar_exec(session, r->api.any, &script, NULL, &result);
+        rc = cellar_exec(client, r->api.any, &script, NULL, &result);
     }
     return rc;
 }

@@ -92,13 +92,13 @@ static int side_open(struct side *side, const char *memnodes, uint32_t cn)
     return rc ? rc : cellar_proc_register(side->db, &hold, &side->hold, &side->error);
 }
 
-static int fill(struct cellar_session *session, void *arg)
+static int fill(struct cellar_client *client, void *arg)
 {
     struct side *side = arg;
     const uint64_t zero = 0;
     int rc = 0;
-    for (uint64_t key = 0; key < 64 && rc == 0 && cellar_session_index(session) == 0; key++)
-        rc = cellar_load(session, side->table, key, &zero, &side->error);
+    for (uint64_t key = 0; key < 64 && rc == 0 && cellar_client_index(client) == 0; key++)
+        rc = cellar_load(client, side->table, key, &zero, &side->error);
     return rc;
 }
 
@@ -148,13 +148,13 @@ static int end_of(pid_t pid)
 }
 
 /* Calls, and sleeps between them, and never yields; one of them wants the record that the other node had. */
-static int without_manners(struct cellar_session *session, void *arg)
+static int without_manners(struct cellar_client *client, void *arg)
 {
     struct side *side = arg;
     struct cellar_result result;
-    struct call call = {side, cellar_session_index(session) == 0 ? HELD : cellar_session_index(session)};
+    struct call call = {side, cellar_client_index(client) == 0 ? HELD : cellar_client_index(client)};
     while (!atomic_load(&side->recovered) && atomic_load(&side->calls) < CALLS_MAX) {
-        if (cellar_exec(session, side->add, &call, NULL, &result)) atomic_fetch_add(&side->wrong, 1);
+        if (cellar_exec(client, side->add, &call, NULL, &result)) atomic_fetch_add(&side->wrong, 1);
         atomic_fetch_add(&side->calls, 1);
         usleep(SLEEP_US);
     }
@@ -195,16 +195,16 @@ static void its_plant_is_met(void **state)
 #endif
 
 /* The first to run calls what is refused at once, until another one of its worker has had its turn. */
-static int refused_for_ever(struct cellar_session *session, void *arg)
+static int refused_for_ever(struct cellar_client *client, void *arg)
 {
     static const uint32_t cancelled = 1;
     const struct cellar_call_options options = {.cancel = &cancelled};
     struct side *side = arg;
     struct cellar_result result;
     struct call call = {side, 1};
-    if (cellar_session_index(session) != 0) atomic_store(&side->recovered, 1);
+    if (cellar_client_index(client) != 0) atomic_store(&side->recovered, 1);
     for (int i = 0; i < 1000 && !atomic_load(&side->recovered); i++)
-        if (cellar_exec(session, side->add, &call, &options, &result) != -CELLAR_ERR_CANCELLED) return -1;
+        if (cellar_exec(client, side->add, &call, &options, &result) != -CELLAR_ERR_CANCELLED) return -1;
     return atomic_load(&side->recovered) ? 0 : -1;
 }
 
@@ -237,11 +237,11 @@ static void who_blocks_with_a_record_in_hand_is_declared_dead(void **state)
     contract_memnodes_stop(&memnodes);
 }
 
-static int block(struct cellar_session *session, void *arg)
+static int block(struct cellar_client *client, void *arg)
 {
     (void)arg;
-    if (cellar_session_index(session) == 0) usleep(LEASE_NS / 2000);
-    cellar_session_yield(session);
+    if (cellar_client_index(client) == 0) usleep(LEASE_NS / 2000);
+    cellar_client_yield(client);
     return 0;
 }
 

@@ -23,13 +23,13 @@ static int add(struct cellar_txn *txn, struct api_call *call)
     return cellar_put(txn, ref, ITEM_A, &a);
 }
 
-static int client(struct cellar_session *session, void *arg)
+static int client(struct cellar_client *self, void *arg)
 {
     struct api *api = arg;
     for (int i = 0; i < CALLS; i++) {
         struct api_call call = {.body = add, .items = api->items};
         struct cellar_result result;
-        int rc = cellar_exec(session, api->any, &call, NULL, &result);
+        int rc = cellar_exec(self, api->any, &call, NULL, &result);
         if (rc) return rc;
     }
     return 0;

@@ -21,11 +21,11 @@ static int write_one(struct cellar_txn *txn, struct api_call *call)
     return rc ? rc : cellar_put(txn, ref, ITEM_A, &a);
 }
 
-static int load_one(struct cellar_session *session, void *arg)
+static int load_one(struct cellar_client *client, void *arg)
 {
     struct api *api = arg;
     const struct item row = {.a = 1};
-    return cellar_session_index(session) == 0 ? cellar_load(session, api->items, 1, &row, &api->error) : 0;
+    return cellar_client_index(client) == 0 ? cellar_load(client, api->items, 1, &row, &api->error) : 0;
 }
 
 static uint32_t cn_of(const uint64_t id[2]) { return (uint32_t)(id[0] >> 48); }

@@ -78,16 +78,16 @@ static int bank_open(struct bank *bank, const char *path)
 
 /* ---- the process that dies ---- */
 
-static int load_job(struct cellar_session *session, void *arg)
+static int load_job(struct cellar_client *client, void *arg)
 {
     struct bank *bank = arg;
     int rc = 0;
-    for (uint64_t key = 0; key < ACCOUNTS && rc == 0 && cellar_session_index(session) == 0; key++)
-        rc = cellar_load(session, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
+    for (uint64_t key = 0; key < ACCOUNTS && rc == 0 && cellar_client_index(client) == 0; key++)
+        rc = cellar_load(client, bank->accounts, key, &(struct account){.balance = BALANCE}, NULL);
     return rc;
 }
 
-static int work_job(struct cellar_session *session, void *arg)
+static int work_job(struct cellar_client *client, void *arg)
 {
     struct bank *bank = arg;
     for (uint64_t i = 1;; i++) {
@@ -95,7 +95,7 @@ static int work_job(struct cellar_session *session, void *arg)
         struct cellar_result result;
         if (i == CALLS) kill(getpid(), SIGKILL);
         if (transfer.from == transfer.to) continue;
-        int code = cellar_exec(session, bank->transfer, &transfer, NULL, &result);
+        int code = cellar_exec(client, bank->transfer, &transfer, NULL, &result);
         if (code < 0) return code;
     }
 }
@@ -130,12 +130,12 @@ struct look {
     uint64_t sum;
 };
 
-static int look_job(struct cellar_session *session, void *arg)
+static int look_job(struct cellar_client *client, void *arg)
 {
     struct look *look = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int rc = cellar_audit(session, &look->bank->error);
-    return rc ? rc : cellar_scan(session, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
+    if (cellar_client_index(client) != 0) return 0;
+    int rc = cellar_audit(client, &look->bank->error);
+    return rc ? rc : cellar_scan(client, look->bank->accounts, sum_row, &look->sum, &look->bank->error);
 }
 
 static void recovers(const char *path, const char *what)

@@ -63,16 +63,16 @@ static bool well(int code) { return code == 0 || code == -CELLAR_ERR_EXISTS || c
 
 /* ---- the victim's process ---- */
 
-static int work_for_ever(struct cellar_session *session, void *arg)
+static int work_for_ever(struct cellar_client *client, void *arg)
 {
     struct marking *marking = arg;
     struct side *side = &marking->side;
-    for (uint64_t i = cellar_session_index(session);; i++) {
+    for (uint64_t i = cellar_client_index(client);; i++) {
         struct transfer transfer = {side, i % ACCOUNTS, (i * 7 + 1) % ACCOUNTS};
         struct cellar_result result;
         const struct cellar_proc *proc = i % 3 ? side->transfer : i % 2 ? marking->mark : marking->unmark;
         if (transfer.from == transfer.to) continue;
-        if (!well(cellar_exec(session, proc, &transfer, NULL, &result))) return result.code;
+        if (!well(cellar_exec(client, proc, &transfer, NULL, &result))) return result.code;
     }
 }
 

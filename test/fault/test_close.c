@@ -86,7 +86,7 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
         uint64_t keys[] = {(coordinator->index + i) % ACCOUNTS, (coordinator->index + i + 1) % ACCOUNTS,
                            (uintptr_t)closing->accounts};
         struct cellar_result result;
-        rc = cellar_exec(coordinator->session, closing->move, keys, NULL, &result);
+        rc = cellar_exec(coordinator->client, closing->move, keys, NULL, &result);
         closing->commits[keys[0]] += rc == 0;
     }
     closing->ended += rc == -CELLAR_ERR_CLOSED;
@@ -105,14 +105,14 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
     return FABRIC_SIM_NONE;
 }
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *self, void *arg)
 {
     struct closing *closing = arg;
     const struct account account = {.cents = CENTS};
     int rc = 0;
-    if (cellar_session_index(session) != 0) return 0;
+    if (cellar_client_index(self) != 0) return 0;
     for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++)
-        rc = cellar_load(session, closing->accounts, key, &account, &closing->error);
+        rc = cellar_load(self, closing->accounts, key, &account, &closing->error);
     return rc;
 }
 
@@ -125,12 +125,12 @@ static int add(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int look(struct cellar_session *session, void *arg)
+static int look(struct cellar_client *self, void *arg)
 {
     struct closing *closing = arg;
-    if (cellar_session_index(session) != 0) return 0;
-    int rc = cellar_scan(session, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
-    return rc ? rc : cellar_audit(session, &closing->error);
+    if (cellar_client_index(self) != 0) return 0;
+    int rc = cellar_scan(self, cellar_table_find(closing->db, "accounts"), add, closing, &closing->error);
+    return rc ? rc : cellar_audit(self, &closing->error);
 }
 
 /* Goes on, or says what is wrong. */

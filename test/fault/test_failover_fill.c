@@ -140,18 +140,18 @@ static enum fabric_sim_fault watch(void *arg, uint64_t index, const struct fabri
 
 /* ---- the cluster ---- */
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *client, void *arg)
 {
     struct fill *fill = arg;
     const struct row row = {0};
-    if (cellar_session_index(session) != 0) return 0;
-    return cellar_load(session, fill->table, KEY, &row, &fill->at.error);
+    if (cellar_client_index(client) != 0) return 0;
+    return cellar_load(client, fill->table, KEY, &row, &fill->at.error);
 }
 
-static int audit(struct cellar_session *session, void *arg)
+static int audit(struct cellar_client *client, void *arg)
 {
     struct fill *fill = arg;
-    return cellar_session_index(session) ? 0 : cellar_audit(session, &fill->at.error);
+    return cellar_client_index(client) ? 0 : cellar_audit(client, &fill->at.error);
 }
 
 static void begin(struct fill *fill)
@@ -205,7 +205,7 @@ static int answer(struct coro *co, struct coordinator *coordinator, struct fill 
 static void change(struct coordinator *coordinator, struct fill *fill)
 {
     struct cellar_result result;
-    CHECK(&fill->at, cellar_exec(coordinator->session, fill->add, (void *)fill->table, NULL, &result) == 0);
+    CHECK(&fill->at, cellar_exec(coordinator->client, fill->add, (void *)fill->table, NULL, &result) == 0);
 }
 
 /* ---- a filler gives up ---- */

@@ -91,13 +91,13 @@ static int insert_and_add(struct cellar_txn *txn, void *arg)
     return rc ? rc : cellar_put(txn, ref, 1, &value);
 }
 
-static int client(struct cellar_session *session, void *arg)
+static int client(struct cellar_client *self, void *arg)
 {
     struct cellar_result result;
     int rc = 0;
     for (uint64_t i = 0; i < RECORDS && rc == 0; i++) {
         uint64_t args[2] = {(uint64_t)(uintptr_t)arg, i % (RECORDS / 2)};
-        rc = cellar_exec(session, ((struct life *)arg)->proc, args, NULL, &result);
+        rc = cellar_exec(self, ((struct life *)arg)->proc, args, NULL, &result);
     }
     return rc;
 }

@@ -112,13 +112,13 @@ static int move(struct cellar_txn *txn, void *args)
     return rc ? rc : cellar_put_row(txn, b, &to);
 }
 
-static int load(struct cellar_session *session, void *arg)
+static int load(struct cellar_client *client, void *arg)
 {
     struct refused *run = arg;
     const struct account account = {.cents = 100};
     int rc = 0;
-    for (uint64_t key = 0; key < 2 && rc == 0 && cellar_session_index(session) == 0; key++)
-        rc = cellar_load(session, run->accounts, key, &account, &run->at.error);
+    for (uint64_t key = 0; key < 2 && rc == 0 && cellar_client_index(client) == 0; key++)
+        rc = cellar_load(client, run->accounts, key, &account, &run->at.error);
     return rc;
 }
 
@@ -129,7 +129,7 @@ static int moves(struct coro *co, struct coordinator *coordinator, void *arg)
     (void)co;
     if (coordinator->worker->cn != 1) return 0;
     run->moving = true;
-    (void)!cellar_exec(coordinator->session, run->move, run, NULL, &result);
+    (void)!cellar_exec(coordinator->client, run->move, run, NULL, &result);
     run->moving = false;
     return 0;
 }

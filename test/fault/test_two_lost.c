@@ -96,7 +96,7 @@ static void ended(struct loss *loss, struct fabric_ep *ep, int code)
 static int client(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct loss *loss = arg;
-    struct cellar_session *session = coordinator->session;
+    struct cellar_client *self = coordinator->client;
     uint32_t index = coordinator->index;
     struct fabric_ep *ep = coordinator->worker->ep;
     (void)co;
@@ -105,14 +105,14 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
         uint64_t args[3] = {(index + i) % ACCOUNTS, (index + i + 1 + i % (ACCOUNTS - 1)) % ACCOUNTS,
                             (uintptr_t)loss->accounts};
         struct cellar_result result;
-        code = cellar_exec(session, loss->transfer, args, NULL, &result);
+        code = cellar_exec(self, loss->transfer, args, NULL, &result);
         ended(loss, ep, code);
     }
     for (uint32_t i = 0; i < 2 && code; i++) {
         uint64_t args[3] = {0, 1, (uintptr_t)loss->accounts};
         struct cellar_result result;
         uint64_t begin_ns = fabric_sim_true_ns(ep);
-        code = cellar_exec(session, loss->transfer, args, NULL, &result);
+        code = cellar_exec(self, loss->transfer, args, NULL, &result);
         uint64_t took_ns = fabric_sim_true_ns(ep) - begin_ns;
         if (took_ns > loss->late_ns) loss->late_ns = took_ns;
         loss->ended[-code & 127]++;
@@ -120,13 +120,13 @@ static int client(struct coro *co, struct coordinator *coordinator, void *arg)
     return 0;
 }
 
-static int fill(struct cellar_session *session, void *arg)
+static int fill(struct cellar_client *self, void *arg)
 {
     struct loss *loss = arg;
     const struct account row = {1000};
     int rc = 0;
-    if (cellar_session_index(session) != 0) return 0;
-    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++) rc = cellar_load(session, loss->accounts, key, &row, NULL);
+    if (cellar_client_index(self) != 0) return 0;
+    for (uint64_t key = 0; key < ACCOUNTS && rc == 0; key++) rc = cellar_load(self, loss->accounts, key, &row, NULL);
     return rc;
 }
 

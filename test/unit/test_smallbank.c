@@ -46,11 +46,11 @@ static void bank_close(struct bank *bank)
     cellar_close(bank->db);
 }
 
-static int check_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct bank *bank = arg;
     memset(&bank->report, 0, sizeof(bank->report));
-    return smallbank_workload.check(bank->run, session, bank->driver.clients, bank->driver.session_count, &bank->report,
+    return smallbank_workload.check(bank->run, client, bank->driver.clients, bank->driver.session_count, &bank->report,
                                     error);
 }
 

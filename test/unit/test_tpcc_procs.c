@@ -33,13 +33,13 @@ struct store {
 
 static struct store store;
 
-static int load_all(struct cellar_session *session, void *arg)
+static int load_all(struct cellar_client *client, void *arg)
 {
     (void)arg;
     struct cellar_error error = {0};
     uint32_t pieces = tpcc_load_pieces(&store.scale), piece;
     while ((piece = __atomic_fetch_add(&store.next_piece, 1, __ATOMIC_RELAXED)) < pieces)
-        TRY(tpcc_load_piece(&store.load, session, piece, &store.rows_loaded, &error));
+        TRY(tpcc_load_piece(&store.load, client, piece, &store.rows_loaded, &error));
     return 0;
 }
 
@@ -111,13 +111,13 @@ static int feed(void *arg, uint64_t key, const void *row)
     return 0;
 }
 
-static int audit_by_first(struct cellar_session *session, void *arg)
+static int audit_by_first(struct cellar_client *client, void *arg)
 {
     struct tpcc_audit *audit = arg;
     struct cellar_error error = {0};
-    for (int i = 0; i < TPCC_TABLES && cellar_session_index(session) == 0; i++) {
+    for (int i = 0; i < TPCC_TABLES && cellar_client_index(client) == 0; i++) {
         TRY(tpcc_audit_begin(audit, tpcc_audit_steps[i], &error));
-        TRY(cellar_scan(session, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
+        TRY(cellar_scan(client, store.tables.table[tpcc_audit_steps[i]], feed, audit, &error));
     }
     return 0;
 }
@@ -379,14 +379,14 @@ static void a_name_means_its_middle_customer(void **state)
 }
 
 /* Lists longer than a row go on in further parts; `arg` is the count. */
-static int load_long_name(struct cellar_session *session, void *arg)
+static int load_long_name(struct cellar_client *client, void *arg)
 {
     const uint32_t count = *(const uint32_t *)arg;
     struct cellar_error error = {0};
-    for (uint32_t part = 0; part * TPCC_NAME_IDS < count && cellar_session_index(session) == 0; part++) {
+    for (uint32_t part = 0; part * TPCC_NAME_IDS < count && cellar_client_index(client) == 0; part++) {
         struct tpcc_customer_by_name names = {.count = (uint16_t)count};
         for (uint32_t i = 0; i < TPCC_NAME_IDS; i++) names.ids[i] = (uint16_t)(1 + part * TPCC_NAME_IDS + i);
-        TRY(cellar_load(session, store.tables.table[TPCC_CUSTOMER_BY_NAME],
+        TRY(cellar_load(client, store.tables.table[TPCC_CUSTOMER_BY_NAME],
                         tpcc_schema_name_key(1, count % 10 + 1, NAME_UNUSED, part), &names, &error));
     }
     return 0;

@@ -55,11 +55,11 @@ static void run_end(struct pool *pool)
     tpcc_workload.close(pool->run);
 }
 
-static int check_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct pool *pool = arg;
     memset(&pool->report, 0, sizeof(pool->report));
-    return tpcc_workload.check(pool->run, session, pool->driver.clients, pool->driver.session_count, &pool->report,
+    return tpcc_workload.check(pool->run, client, pool->driver.clients, pool->driver.session_count, &pool->report,
                                error);
 }
 

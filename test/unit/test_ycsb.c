@@ -46,11 +46,11 @@ static void store_close(struct store *store)
     cellar_close(store->db);
 }
 
-static int check_job(struct cellar_session *session, void *arg, struct cellar_error *error)
+static int check_job(struct cellar_client *client, void *arg, struct cellar_error *error)
 {
     struct store *store = arg;
     memset(&store->report, 0, sizeof(store->report));
-    return ycsb_workload.check(store->run, session, store->driver.clients, store->driver.session_count, &store->report,
+    return ycsb_workload.check(store->run, client, store->driver.clients, store->driver.session_count, &store->report,
                                error);
 }
 

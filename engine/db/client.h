@@ -1,10 +1,10 @@
-/* session.h - a coordinator, as a client function sees it. */
+/* client.h - a coordinator, as a client function sees it. */
 #pragma once
 
 struct coordinator;
 struct coro;
 
-struct cellar_session {
+struct cellar_client {
     struct coordinator *coordinator;
     struct coro *co;
 };

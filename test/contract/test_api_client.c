@@ -1,4 +1,4 @@
-/* test_api_session.c - cellar.h: sessions, what may overlap, statistics; and that a transaction allocates nothing. */
+/* test_api_client.c - cellar.h: client functions, what may overlap, statistics; and that a transaction allocates nothing. */
 #include "api_items.h"
 
 #include <pthread.h>
@@ -53,7 +53,7 @@ int posix_memalign(void **out, size_t alignment, size_t bytes)
 }
 #endif
 
-/* ---- sessions ---- */
+/* ---- client functions ---- */
 
 #define SESSIONS 12
 
@@ -64,24 +64,24 @@ struct visits {
     int codes[SESSIONS];
 };
 
-static int visit(struct cellar_session *session, void *arg)
+static int visit(struct cellar_client *client, void *arg)
 {
     struct visits *visits = arg;
-    uint32_t index = cellar_session_index(session);
-    uint64_t now = cellar_session_now_ns(session);
+    uint32_t index = cellar_client_index(client);
+    uint64_t now = cellar_client_now_ns(client);
     struct cellar_result result;
-    if (index >= SESSIONS || cellar_session_count(session) != SESSIONS) {
+    if (index >= SESSIONS || cellar_client_count(client) != SESSIONS) {
         __atomic_fetch_add(&visits->wrong, 1, __ATOMIC_RELAXED);
         return 0;
     }
     visits->count[index]++;
-    visits->cn[index] = cellar_session_cn(session);
+    visits->cn[index] = cellar_client_cn(client);
     for (uint32_t i = 0; i < 3; i++) {
         struct add args = add_args(visits->api, index % 10, index % 10);
-        if (cellar_exec(session, visits->api->any, &args, NULL, &result)) visits->count[index] = 100;
-        cellar_session_yield(session);
+        if (cellar_exec(client, visits->api->any, &args, NULL, &result)) visits->count[index] = 100;
+        cellar_client_yield(client);
     }
-    if (cellar_session_now_ns(session) < now) visits->count[index] = 101;
+    if (cellar_client_now_ns(client) < now) visits->count[index] = 101;
     return visits->codes[index];
 }
 
@@ -308,20 +308,20 @@ struct busy {
 };
 
 /* Transfers, reads, inserts and deletes: from one moment at which all sessions are at it to another. */
-static int be_busy(struct cellar_session *session, void *arg)
+static int be_busy(struct cellar_client *client, void *arg)
 {
     struct busy *busy = arg;
     struct api *api = busy->api;
-    uint32_t index = cellar_session_index(session);
+    uint32_t index = cellar_client_index(client);
     struct cellar_result result;
     for (uint32_t i = 0; i < 10000; i++) {
         struct add args = add_args(api, i % 10, (i + index) % 10);
         struct churn churns = {.call = {.body = churn, .items = api->items}, .key = 1000 + index, .insert = i % 8 == 0};
         if (i % 4 == 1) args.call.body = read_one;
-        if (i == 16 && __atomic_add_fetch(&busy->sessions_busy, 1, __ATOMIC_SEQ_CST) == cellar_session_count(session))
+        if (i == 16 && __atomic_add_fetch(&busy->sessions_busy, 1, __ATOMIC_SEQ_CST) == cellar_client_count(client))
             busy->allocated = allocations();
-        TRY(i % 4 ? cellar_exec(session, api->any, &args, NULL, &result)
-                  : cellar_exec(session, api->any, &churns, NULL, &result));
+        TRY(i % 4 ? cellar_exec(client, api->any, &args, NULL, &result)
+                  : cellar_exec(client, api->any, &churns, NULL, &result));
     }
     return 0;
 }
@@ -356,5 +356,5 @@ int main(int argc, char **argv)
         API_TEST(simple_transactions_cost_little),
         API_TEST_SHM(transactions_allocate_nothing),
     };
-    return api_main("api_session", tests, sizeof tests / sizeof *tests, argc, argv);
+    return api_main("api_client", tests, sizeof tests / sizeof *tests, argc, argv);
 }
