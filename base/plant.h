@@ -22,6 +22,8 @@
     X(snapshot_on_words, "one record counts as a snapshot where lines can be torn")                                    \
     X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
     X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
+    /* ordered indexes */                                                                                              \
+    X(sortkey_sign_kept, "a negative number's key is above a positive one's")                                          \
     /* locks and reads */                                                                                              \
     X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \
     X(ford_part_kept, "mode ford: recovery undoes nothing")                                                            \

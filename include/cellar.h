@@ -293,6 +293,13 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
 /* A column's number, for cellar_get and cellar_put; negative if there is none of that name. */
 int cellar_column_of(const struct cellar_table *table, const char *column);
 
+/* How a column's bytes are compared, where records have an order (docs/ordered.md). */
+enum cellar_sort {
+    CELLAR_SORT_UNSIGNED, /* a number of 1, 2, 4 or 8 bytes */
+    CELLAR_SORT_SIGNED,   /* likewise, in two's complement */
+    CELLAR_SORT_BYTES     /* byte by byte, all of the column */
+};
+
 /* ---- stored procedures ----------------------------------------------------------------------------- */
 
 /*
