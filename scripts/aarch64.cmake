@@ -1,4 +1,5 @@
-# aarch64.cmake - toolchain file: gcc of Debian for aarch64, its libraries in build-aarch64/sysroot (scripts/aarch64.sh fetches them), tests under QEMU.
+# aarch64.cmake - toolchain file: gcc of Debian for aarch64, its libraries in build-aarch64/sysroot (scripts/aarch64.sh
+# fetches them), tests under QEMU.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

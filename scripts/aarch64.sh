@@ -1,19 +1,22 @@
 #!/bin/bash
-# aarch64.sh [TESTS] - builds for aarch64 on another machine, in build-aarch64, and runs under QEMU the tests whose names match the regular expression
-# TESTS; by default the unit and contract suites, the examples and all trace hashes, and then SmallBank on shm with its checks.
+# aarch64.sh [TESTS] - builds for aarch64 on another machine, in build-aarch64, and runs under QEMU the tests whose
+# names match the regular expression TESTS; by default the unit and contract suites, the examples and all trace hashes,
+# and then SmallBank on shm with its checks.
 #
-# Debian: the compiler and the emulator are installed if they are missing (as root, or through sudo); the libraries are Debian's own for arm64, taken
-# apart into build-aarch64/sysroot: nothing that is installed changes for them.
+# Debian: the compiler and the emulator are installed if they are missing (as root, or through sudo); the libraries are
+# Debian's own for arm64, taken apart into build-aarch64/sysroot: nothing that is installed changes for them.
 #
-# All runs on one processor. On two of x86-64, QEMU (7.2) lets a load-acquire pass a store-release before it, which aarch64 forbids, and threads
-# that tell each other so lose wake-ups. What is right on a processor that orders less is argued in docs/fabric.md, not shown here.
+# All runs on one processor. On two of x86-64, QEMU (7.2) lets a load-acquire pass a store-release before it, which
+# aarch64 forbids, and threads that tell each other so lose wake-ups. What is right on a processor that orders less is
+# argued in docs/fabric.md, not shown here.
 set -eu
 cd "$(dirname "$0")/.."
 tests=${1:-'^(unit|contract|example)[.]|^sim[.]trace_hashes$'}
 libraries=(libc6-dev libxxhash-dev libjansson-dev libsodium-dev libjemalloc-dev libcmocka-dev)
 work=$PWD/build-aarch64
 
-# apt gets lists, a cache and a status of its own, in which nothing is installed: so it fetches what the libraries need, too.
+# apt gets lists, a cache and a status of its own, in which nothing is installed: so it fetches what the libraries need,
+# too.
 make_sysroot() { # FOLDER, in which all of it happens
     local folder=$1 package
     local apt=(apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Sandbox::User= -o Acquire::Languages=none

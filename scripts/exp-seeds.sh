@@ -1,6 +1,7 @@
 #!/bin/bash
-# exp-seeds.sh BUILD SEEDS A B ARGUMENTS... - throughput of mode A over mode B's in `cellar bench ARGUMENTS` on the cluster of the experiments (docs/evaluation.md), for
-# seeds 1 to SEEDS: ratios, their mean and standard deviation. ARGUMENTS name the workload and the threads: smallbank --theta 0.99 --threads 40
+# exp-seeds.sh BUILD SEEDS A B ARGUMENTS... - throughput of mode A over mode B's in `cellar bench ARGUMENTS` on the
+# cluster of the experiments (docs/evaluation.md), for seeds 1 to SEEDS: ratios, their mean and standard deviation.
+# ARGUMENTS name the workload and the threads: smallbank --theta 0.99 --threads 40
 set -eu
 [ $# -ge 6 ] && [ -x "$1/cellar" ] || { sed -n '2,3s/^# //p' "$0" >&2 && exit 2; }
 cellar=$1/cellar seeds=$2 a=$3 b=$4

@@ -1,5 +1,6 @@
 #!/bin/bash
-# lock-costs.sh [BUILD] - what each lock costs, simulated, for docs/locks.md: alone, and with 64 clients of 8 compute nodes that all want the same one.
+# lock-costs.sh [BUILD] - what each lock costs, simulated, for docs/locks.md: alone, and with 64 clients of 8 compute
+# nodes that all want the same one.
 # The same on every machine; some seconds of a processor.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -7,7 +8,8 @@ cellar=${1:-$root/build}/cellar
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 locks=(cas cas-backoff retry drtm dslr dslr+ declock-flat declock mcs rmarw ncosed shiftlock rpc netchain netlock)
-# run LOCK OPTIONS...: sets ops, pair, messages (of one acquire, or of a pair), us (acquiring, median), round (median), rate
+# run LOCK OPTIONS...: sets ops, pair, messages (of one acquire, or of a pair), us (acquiring, median), round (median),
+# rate
 run() {
     local lock=$1 warmup=0.002
     shift

@@ -1,5 +1,6 @@
 #!/bin/bash
-# lock-figures.sh [BUILD] - runs `cellar exp locks --quick` and puts its tables into docs/lock-figures.md. About two minutes; every machine gets the same.
+# lock-figures.sh [BUILD] - runs `cellar exp locks --quick` and puts its tables into docs/lock-figures.md. About two
+# minutes; every machine gets the same.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cellar=${1:-$root/build}/cellar

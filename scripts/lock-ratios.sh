@@ -1,6 +1,7 @@
 #!/bin/bash
-# lock-ratios.sh [BUILD [ROUNDS [SECONDS]]] - goodput of all locks between threads and between processes of this machine, as ratios to `retry`, for docs/locks.md. All locks are measured in
-# each round, one after the other, and divided by that round's `retry`; the table has the median of the rounds' ratios, so that what else the machine does
+# lock-ratios.sh [BUILD [ROUNDS [SECONDS]]] - goodput of all locks between threads and between processes of this
+# machine, as ratios to `retry`, for docs/locks.md. All locks are measured in each round, one after the other, and
+# divided by that round's `retry`; the table has the median of the rounds' ratios, so that what else the machine does
 # meanwhile falls on all of them.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -1,13 +1,16 @@
 #!/bin/bash
-# measure-sim.sh [--quick] [--build DIR] [--update] - how fast the simulator is, and how much memory a large cluster takes: the tables of
-# "The simulator" in docs/performance.md, on standard output. Builds the release build that it measures.
+# measure-sim.sh [--quick] [--build DIR] [--update] - how fast the simulator is, and how much memory a large cluster
+# takes: the tables of "The simulator" in docs/performance.md, on standard output. Builds the release build that it
+# measures.
 #
 #   --quick       each rate once, and only the smaller of the memory runs
 #   --build DIR   the build folder (build-measure)
 #   --update      also put the tables into docs/performance.md
 #
-# Rates are the best of three runs, of processor time: on a busy machine they suffer less than those of the wall, which are printed beside.
-# Memory is what the kernel says of the process (VmHWM), looked at each fifth of a second. Exit 1: a run failed, or a check after it.
+# Rates are the best of three runs, of processor time: on a busy machine they suffer less than those of the wall, which
+# are printed beside.
+# Memory is what the kernel says of the process (VmHWM), looked at each fifth of a second. Exit 1: a run failed, or a
+# check after it.
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C
@@ -43,7 +46,8 @@ run() { # arguments of `cellar bench`, behind the fabric
     timeout -k 5 1200 "$build/cellar" bench "$@" --fabric sim --nic cx5 --json "$work/report" >"$work/log" 2>&1 </dev/null
 }
 
-# ---- verbs per second --------------------------------------------------------------------------------------------------
+# ---- verbs per second
+# --------------------------------------------------------------------------------------------------
 
 rate_row() { # TITLE, arguments
     local title=$1 best=0 wall=0 round cpu
@@ -66,7 +70,8 @@ rate_table() {
     rate_row "SmallBank, 100 CN x 8 MN" smallbank --cns 100 --mns 8 --threads 2 --coros 2 --seconds 0.01
 }
 
-# ---- memory ------------------------------------------------------------------------------------------------------------
+# ---- memory
+# ------------------------------------------------------------------------------------------------------------
 
 memory_row() { # REPLICAS GIB-NEEDED
     local title="TPC-C, 40 warehouses at full size, 3 CN x 2 MN, backups: $1" have peak=0 now large=0 began=$SECONDS

@@ -1,8 +1,10 @@
 #!/bin/bash
-# measure.sh [--quick] [--rounds N] [--seconds S] [--build DIR] [--json FILE] [--update] - every figure of docs/performance.md,
-# as tables on standard output. Builds what it measures: the release build, and the peer on LMDB if there is an LMDB.
+# measure.sh [--quick] [--rounds N] [--seconds S] [--build DIR] [--json FILE] [--update] - every figure of
+# docs/performance.md, as tables on standard output. Builds what it measures: the release build, and the peer on LMDB if
+# there is an LMDB.
 #
-#   --rounds N    rounds of the runs against the clock (3): in each, every mode and LMDB one after the other, so that a busy
+#   --rounds N rounds of the runs against the clock (3): in each, every mode and LMDB one after the other, so that a
+#   busy
 #                 machine hits all alike; medians over the rounds, and the median of the rounds' ratios, are printed
 #   --seconds S   measured in each of those runs (2)
 #   --quick       one round of one second, and instructions of mode cell only
@@ -10,8 +12,8 @@
 #   --json FILE   also all figures as one flat JSON object
 #   --update      also put the tables into docs/performance.md
 #
-# Instructions are counted by callgrind: exactly, of the measured run alone, and the same at every repetition. Needs valgrind;
-# without it those rows are missing. Exit 1: a run failed, or a check after it.
+# Instructions are counted by callgrind: exactly, of the measured run alone, and the same at every repetition. Needs
+# valgrind; without it those rows are missing. Exit 1: a run failed, or a check after it.
 # shellcheck disable=SC2015,SC2086
 set -eu
 cd "$(dirname "$0")/.."
@@ -54,7 +56,8 @@ figure() { printf '%s %s\n' "$1" "$2" >>"$figures"; }
 value() { awk -v name="$1" '$1 == name { v = $2 } END { print v == "" ? "-" : v }' "$figures"; }
 fail() { say "$*"; exit 1; }
 median() { sort -g | awk '{ v[NR] = $1 } END { if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-# The reports are indented JSON, one field a line: `field FILE NAME` is one of the outermost, `inner FILE OBJECT` the sum of an object's numbers.
+# The reports are indented JSON, one field a line: `field FILE NAME` is one of the outermost, `inner FILE OBJECT` the
+# sum of an object's numbers.
 field() { awk -v name="\"$2\":" '/^  "/ && $1 == name { sub(/,$/, "", $2); print $2; exit }' "$1"; }
 inner() {
     awk -v name="\"$2\":" '/^  "/ { in_it = $1 == name; next } /^  }/ { in_it = 0 }
@@ -74,7 +77,8 @@ cellar=$build/cellar
 peer=$build/cellar-peer-lmdb
 cmake --build "$build" --target cellar-peer-lmdb -j 2 >>"$work/build.log" 2>&1 || { peer= && say "no LMDB here: nothing to compare with"; }
 
-# ---- against the clock --------------------------------------------------------------------------------------------------
+# ---- against the clock
+# --------------------------------------------------------------------------------------------------
 
 workloads=(smallbank ycsb tpcc)
 modes=(cell record crest cellar)
@@ -122,7 +126,8 @@ for workload in "${workloads[@]}"; do
         figure $workload.$mode.rtts "$(field "$report" rtts_per_txn)"
         figure $workload.$mode.abort_rate "$(field "$report" abort_rate)"
     done
-    # Memory after a number of transactions that the program knows beforehand: it sizes the index of growing tables by it.
+    # Memory after a number of transactions that the program knows beforehand: it sizes the index of growing tables by
+    # it.
     report=$work/$workload.space.json
     "$cellar" bench ${options[$workload]} --threads 2 --txns $space_txns --json "$report" >"$work/run.log" 2>&1 ||
         { tail -20 "$work/run.log" >&2; fail "cellar bench ${options[$workload]} --txns $space_txns failed"; }
@@ -134,11 +139,12 @@ for workload in "${workloads[@]}"; do
 done
 figure tpcc.load_s_per_warehouse "$(divide "$(value tpcc.load_s)" 2)"
 
-# ---- instructions and allocations -----------------------------------------------------------------------------------------
+# ---- instructions and allocations
+# -----------------------------------------------------------------------------------------
 
-# Two runs of one thread, N and 3 N transactions; what they differ by is of 2 N transactions on warm caches. SmallBank and YCSB-T
-# have fewer records here, so that N transactions meet nearly all of them. The program calls cellar_run three times: to load, to run, to
-# check. What callgrind writes when the third begins is of the second alone.
+# Two runs of one thread, N and 3 N transactions; what they differ by is of 2 N transactions on warm caches. SmallBank
+# and YCSB-T have fewer records here, so that N transactions meet nearly all of them. The program calls cellar_run three
+# times: to load, to run, to check. What callgrind writes when the third begins is of the second alone.
 declare -A count_options=([smallbank]="smallbank --accounts 20000" [ycsb]="ycsb --theta 0.1 --records 50000" [tpcc]="${options[tpcc]}")
 declare -A count_txns=([smallbank]=40000 [ycsb]=40000 [tpcc]=10000)
 
@@ -171,7 +177,8 @@ profile_of() { # the functions with the largest shares of their own, as two colu
         sort -gr | head -n "$2" | awk '{ printf "`%s` | %.1f %%\n", $2, $1 }'
 }
 
-# Instructions by the room in which the line stands, wherever it was inlined: lines "room share". SIMD headers are used by the hash only.
+# Instructions by the room in which the line stands, wherever it was inlined: lines "room share". SIMD headers are used
+# by the hash only.
 rooms_of() {
     awk 'function intern(text,    id) {
              id = text; sub(/ .*/, "", id)
@@ -219,7 +226,8 @@ else
     say "no valgrind here: instructions are not counted"
 fi
 
-# ---- report -------------------------------------------------------------------------------------------------------------
+# ---- report
+# -------------------------------------------------------------------------------------------------------------
 
 thousands() { awk -v v="$1" -v unit="${2:-1}" -v digits="${3:-0}" 'BEGIN {
     if (v == "-" || v == "") { print "-"; exit }

@@ -1,18 +1,22 @@
 #!/bin/bash
-# mutate.sh [--build DIR] [--seconds S] [--most N] [--lines A-B] [--list] FILE CHECK... - does any check notice when a line of FILE is wrong?
+# mutate.sh [--build DIR] [--seconds S] [--most N] [--lines A-B] [--list] FILE CHECK... - does any check notice when a
+# line of FILE is wrong?
 #
-# Makes mutations of one line each in FILE: a condition negated, a step dropped, an error swallowed. For each one it builds what the checks run, runs
-# them until one fails, and reports which. A CHECK is a command of one argument, run in the build folder, that is to succeed:
+# Makes mutations of one line each in FILE: a condition negated, a step dropped, an error swallowed. For each one it
+# builds what the checks run, runs them until one fails, and reports which. A CHECK is a command of one argument, run in
+# the build folder, that is to succeed:
 #
 #     scripts/mutate.sh --build build-mutate engine/modes/hot/hot.c ./test_hot './cellar sim --cc cellar --seeds 1..20'
 #
-# --build DIR     a configured build folder (build); best a Debug one with -DWERROR=OFF, since a mutation often leaves something unused
+# --build DIR     a configured build folder (build); best a Debug one with -DWERROR=OFF, since a mutation often leaves
+#                 something unused
 # --seconds S     a check that takes longer has found something, too (60)
 # --most N        so many mutations, spread over the file (all)
 # --lines A-B     only of these lines
 # --list          prints the mutations, and runs nothing
 #
-# FILE is restored however this ends. Exit 0: each mutation that builds was caught, or N of them are listed; 1: some survived; 2: an error.
+# FILE is restored however this ends. Exit 0: each mutation that builds was caught, or N of them are listed; 1: some
+# survived; 2: an error.
 set -u
 build=build seconds=60 most=0 lines=1-1000000 list=
 while [ $# -gt 0 ]; do
@@ -25,7 +29,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
     esac
 done
-[ $# -ge 2 ] || [ -n "$list" ] && [ -f "${1:-}" ] || { sed -n '2,17s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || [ -n "$list" ] && [ -f "${1:-}" ] || { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 file=$1
 shift
 folder=$(mktemp -d) || exit 2

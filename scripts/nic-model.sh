@@ -1,6 +1,7 @@
 #!/bin/bash
-# nic-model.sh [BUILD] - runs `cellar exp nic` and puts its tables and charts into docs/nic-model.md. About five minutes; every machine
-# gets the same figures. BUILD is the folder with the program (build). Exit 1: a figure is outside its band.
+# nic-model.sh [BUILD] - runs `cellar exp nic` and puts its tables and charts into docs/nic-model.md. About five
+# minutes; every machine gets the same figures. BUILD is the folder with the program (build). Exit 1: a figure is
+# outside its band.
 set -eu
 cellar=$(realpath "${1:-build}")/cellar
 cd "$(dirname "$0")/.."

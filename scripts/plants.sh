@@ -2,7 +2,7 @@
 # plants.sh - meets each planted bug by chance alone: seeds of `cellar sim` from 1 on (of one workload; the rest as it
 # is drawn), until a checker complains. The same seed without the bug must pass; else the search goes on after it.
 #
-#     scripts/plants.sh BUILD [SECONDS] [NAME...]        a build with PLANTS=ON; for each bug so long at most [20]; these only
+#     scripts/plants.sh BUILD [SECONDS] [NAME...] a build with PLANTS=ON; for each bug so long at most [20]; these only
 #
 # Prints the rows of a table for docs/testing.md. Bugs of mode crest are looked for in that mode, the others in whatever
 # mode is drawn.

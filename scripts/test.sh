@@ -1,7 +1,8 @@
 #!/bin/bash
 # test.sh [quick] - installs what is missing, builds, runs the tests; exit 0 only if all builds and all tests are good.
 #
-# All of it: release with gcc; release with clang and the planted bugs; ASan + UBSan; TSan. Warnings are errors everywhere.
+# All of it: release with gcc; release with clang and the planted bugs; ASan + UBSan; TSan. Warnings are errors
+# everywhere.
 # The tests of all four run under one ctest, whose summary ends the output. `quick`: release only, the tests of `check`.
 set -eu
 cd "$(dirname "$0")/.."
@@ -40,7 +41,8 @@ build "release, clang, planted bugs" build-clang-planted -DCMAKE_BUILD_TYPE=Rele
     -DTEST_PREFIX=clang: "-DTEST_MATCH=^(unit|contract|interleave|sim|xfail)/"
 build "ASan and UBSan" build-asan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DASAN=ON -DUBSAN=ON \
     -DTEST_PREFIX=asan: "-DTEST_MATCH=^(unit|contract|interleave|fault|cli|sim|example)/"
-# Of what has threads. It is also the build of a machine without libibverbs: nothing here that TSan watches needs a device.
+# Of what has threads. It is also the build of a machine without libibverbs: nothing here that TSan watches needs a
+# device.
 build "TSan" build-tsan -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_COMPILER=gcc -DTSAN=ON -DWITH_VERBS=OFF \
     -DTEST_PREFIX=tsan: "-DTEST_MATCH=^(contract|example)/|^unit/test_(coro|smallbank|tpcc_|ycsb)|^sim/seeds_cells_crest|stress|without_verbs"
 

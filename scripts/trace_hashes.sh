@@ -1,9 +1,10 @@
 #!/bin/bash
-# trace_hashes.sh [--update] [CELLAR [MATCH]] - runs each line of test/sim/trace_hashes.txt (those that match the regular expression MATCH) and
-# compares the trace hash; --update writes those that it finds. CELLAR is the program: $CELLAR_BUILD/cellar, or build/cellar.
+# trace_hashes.sh [--update] [CELLAR [MATCH]] - runs each line of test/sim/trace_hashes.txt (those that match the
+# regular expression MATCH) and compares the trace hash; --update writes those that it finds. CELLAR is the program:
+# $CELLAR_BUILD/cellar, or build/cellar.
 #
-# A trace changes whenever the engine, the fabric or a workload does something else, or at another time: then update, and commit the file with the
-# change. It must not change with the compiler, its options, the sanitizers or the machine.
+# A trace changes whenever the engine, the fabric or a workload does something else, or at another time: then update,
+# and commit the file with the change. It must not change with the compiler, its options, the sanitizers or the machine.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 file=test/sim/trace_hashes.txt

@@ -1,15 +1,19 @@
 /*
  * commit.pml - transactions in mode `crest`, step by step as engine/modes/crest/crest_*.c execute them, over two
- * compute nodes (CN): 1..on_first run on CN 0, the others on CN 1. With -DCRASH, CN 0 is fenced at any moment and recovered, while CN 1 goes on.
+ * compute nodes (CN): 1..on_first run on CN 0, the others on CN 1. With -DCRASH, CN 0 is fenced at any moment and
+ * recovered, while CN 1 goes on.
  *
- *     join -> claim -> fetch -> publish -> take, block_end -> ... -> serialize: v, check -> validate -> committable -> placed -> durable
+ *     join -> claim -> fetch -> publish -> take, block_end -> ... -> serialize: v, check -> validate -> committable ->
+ *     placed -> durable
  *          -> leave -> apply -> applied          and, without effect:  take_back, release
  *
- * One step is one verb at a memory node, or one critical section under a slot's lock. A version is named by its writer (0: the first one), so
- * "same epoch number" is "same version". A record has CPR cells; an index bucket is a cell that transactions change with B and look at with L.
+ * One step is one verb at a memory node, or one critical section under a slot's lock. A version is named by its writer
+ * (0: the first one), so "same epoch number" is "same version". A record has CPR cells; an index bucket is a cell that
+ * transactions change with B and look at with L.
  *
- * At the end: no cycle of dependencies, nothing aborted was read, the pool holds the last versions, no tag, announcement, claim or fetch is left,
- * nobody waits for ever. At the crash: what was acknowledged survives, and what survives rests on survivors only.
+ * At the end: no cycle of dependencies, nothing aborted was read, the pool holds the last versions, no tag,
+ * announcement, claim or fetch is left, nobody waits for ever. At the crash: what was acknowledged survives, and what
+ * survives rests on survivors only.
  *
  * `template` chooses the transactions, 0: any. `removed` takes one rule away.
  */

@@ -1,17 +1,21 @@
 /*
- * commit_hot.pml - mode `cellar`, with -DHOT: the transactions of commit.pml, with all their rules, behind the hand-over of hot records
- * (engine/modes/hot/hot*.c). Records 0 and 2 may be hot, each with a lock of its own; a compute node (CN) has one place in DecLock's queue for all its
- * transactions together, which a keeper takes and gives back.
+ * commit_hot.pml - mode `cellar`, with -DHOT: the transactions of commit.pml, with all their rules, behind the
+ * hand-over of hot records (engine/modes/hot/hot*.c). Records 0 and 2 may be hot, each with a lock of its own; a
+ * compute node (CN) has one place in DecLock's queue for all its transactions together, which a keeper takes and gives
+ * back.
  *
- *     enter: OPEN -> use it, else wait to be told -> block (join ... take) -> v ... leave, apply, untag -> leave the lock -> keeper: release
+ *     enter: OPEN -> use it, else wait to be told -> block (join ... take) -> v ... leave, apply, untag -> leave the
+ *     lock -> keeper: release
  *
- * From the environment: LOCKS, a bit for each lock that counts; COLD, transactions (a bit each) that do not know that anything is hot;
- * GIVES_UP: waits may end at any moment; READERS: who reads enters, too, shared. With -DCRASH the nodes of CN 0 die at any moment, users, waiters
- * and keepers, and are recovered when a living transaction has met one of its tags, or has nothing left to do; DecLock's queue forgets them behind
- * the redo.
+ * From the environment: LOCKS, a bit for each lock that counts; COLD, transactions (a bit each) that do not know that
+ * anything is hot;
+ * GIVES_UP: waits may end at any moment; READERS: who reads enters, too, shared. With -DCRASH the nodes of CN 0 die at
+ * any moment, users, waiters and keepers, and are recovered when a living transaction has met one of its tags, or has
+ * nothing left to do; DecLock's queue forgets them behind the redo.
  *
- * Always: who has entered meets no tag but those of dead or of cold ones (INV-HOT-2). At the end, besides what commit.pml asks: locks are free, nobody waits
- * (INV-HOT-4, 5), and what committed has an order, though HOT, locks and queue may say what they like (INV-HOT-1).
+ * Always: who has entered meets no tag but those of dead or of cold ones (INV-HOT-2). At the end, besides what
+ * commit.pml asks: locks are free, nobody waits (INV-HOT-4, 5), and what committed has an order, though HOT, locks and
+ * queue may say what they like (INV-HOT-1).
  */
 #ifndef HOT
 #define HOT_ONLY(steps)

@@ -1,6 +1,7 @@
 /*
- * commit_recover.pml - CN 0 of commit.pml is fenced at some moment, and recovered while CN 1 goes on: fence, read and decide (what counts), redo
- * in TS order, change by change, scrub, free. What happens within one change, and to the recoverer, is in recover.pml.
+ * commit_recover.pml - CN 0 of commit.pml is fenced at some moment, and recovered while CN 1 goes on: fence, read and
+ * decide (what counts), redo in TS order, change by change, scrub, free. What happens within one change, and to the
+ * recoverer, is in recover.pml.
  */
 byte survivors;
 bit judged;

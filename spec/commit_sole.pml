@@ -1,8 +1,9 @@
 /*
- * commit_sole.pml - objects that one transaction has alone (engine/modes/crest/crest_sole.c), with -DSOLE: nothing of them is told to anybody until another one
- * joins. The word `shared` of the copy: busy while its owner fetches, computes, applies or gives up; SHARING while a newcomer reads it. A newcomer holds the
- * slot's lock from the exchange to its end: !sharing stands for asking for that lock. A cell that the owner has put is hollow when it is shared: its base is
- * known by its version only, and fetched again if the owner aborts.
+ * commit_sole.pml - objects that one transaction has alone (engine/modes/crest/crest_sole.c), with -DSOLE: nothing of
+ * them is told to anybody until another one joins. The word `shared` of the copy: busy while its owner fetches,
+ * computes, applies or gives up; SHARING while a newcomer reads it. A newcomer holds the slot's lock from the exchange
+ * to its end: !sharing stands for asking for that lock. A cell that the owner has put is hollow when it is shared: its
+ * base is known by its version only, and fetched again if the owner aborts.
  */
 #ifndef SOLE
 #define SOLE_ONLY(steps)

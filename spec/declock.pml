@@ -1,16 +1,19 @@
 /*
- * declock.pml - DecLock's queue with readers and writers (lockmgr/cql.c, declock_place.c) and its reset (declock_reset.c): three clients, each of a
- * compute node of its own, each with some rounds (client 0 with ON_FIRST of them); each round shared or exclusive. A WRITE of an entry is on its way until the NIC executes it;
- * grants and signals come late. TEMPLATE chooses the scenario:
+ * declock.pml - DecLock's queue with readers and writers (lockmgr/cql.c, declock_place.c) and its reset
+ * (declock_reset.c): three clients, each of a compute node of its own, each with some rounds (client 0 with ON_FIRST of
+ * them); each round shared or exclusive. A WRITE of an entry is on its way until the NIC executes it; grants and
+ * signals come late. TEMPLATE chooses the scenario:
  *
- *     1  room for all          2  a ring too small         3  versions come to their end       4  client 0 may die at any step
+ *     1 room for all 2 a ring too small 3 versions come to their end 4 client 0 may die at any step
  *     5  one client three rounds: readers pass a reader whose entry is on its way        6  2 and 4
  *
- * Who leaves with a round to go may take its next place by the same FAA (JOINT: a bit for each client that does); then its entry is written
- * before it waits for entries of others, or together with its grants.
+ * Who leaves with a round to go may take its next place by the same FAA (JOINT: a bit for each client that does); then
+ * its entry is written before it waits for entries of others, or together with its grants.
  *
- * Always: one writer or readers only hold. At the end everybody has had its rounds, nobody resets, the queue is empty (unless somebody died).
- * A step is one operation at the memory node, or what a client does between two. `timeout`: nothing else can happen, so a stall is seen.
+ * Always: one writer or readers only hold. At the end everybody has had its rounds, nobody resets, the queue is empty
+ * (unless somebody died).
+ * A step is one operation at the memory node, or what a client does between two. `timeout`: nothing else can happen, so
+ * a stall is seen.
  */
 #define N 3
 #define SLOTS 3

@@ -1,13 +1,15 @@
 /*
- * dslr.pml - DSLR's tickets with leases (lockmgr/lockmgr_dslr.c, policy field): three clients, as many slots of tickets as TICKETS. (That a counter comes full
- * circle while somebody waits is kept out by time, in the code: FORGOTTEN_LEASES.)
+ * dslr.pml - DSLR's tickets with leases (lockmgr/lockmgr_dslr.c, policy field): three clients, as many slots of tickets
+ * as TICKETS. (That a counter comes full circle while somebody waits is kept out by time, in the code:
+ * FORGOTTEN_LEASES.)
  *
- * A step is one atomic or READ at the memory node. Time is what a client knows: `fresh` from a READ (or its ticket's FAA) that showed that its turn was
- * not there, until half a lease is over, which may be at any moment. Who has seen nothing change for two leases may pass over those before it: so
- * nobody whose turn is there by the word is fresh then. A fresh release is an FAA, executed in time; any other one is a masked CAS.
+ * A step is one atomic or READ at the memory node. Time is what a client knows: `fresh` from a READ (or its ticket's
+ * FAA) that showed that its turn was not there, until half a lease is over, which may be at any moment. Who has seen
+ * nothing change for two leases may pass over those before it: so nobody whose turn is there by the word is fresh then.
+ * A fresh release is an FAA, executed in time; any other one is a masked CAS.
  *
- * Who gives up takes its ticket back if it is the newest; else it leaves a ghost, which is as a client that ends its turn at once. Update locks are
- * left out.
+ * Who gives up takes its ticket back if it is the newest; else it leaves a ghost, which is as a client that ends its
+ * turn at once. Update locks are left out.
  *
  * Always: nobody gets the lock beside a holder that is fresh. At the end: nobody alive is stuck.
  */

@@ -1,12 +1,15 @@
 /*
- * failover.pml - the loss of a memory node and the filling of a fresh one, write by write, as engine/cluster/failover*.c and engine/cluster/agent.c execute them: one
- * cell at place 0 with one backup; two compute nodes (CN) that lock it, read its version, log the next one, are told, write all replicas and unlock;
- * one of them may crash at any step. The leader is a third CN.
+ * failover.pml - the loss of a memory node and the filling of a fresh one, write by write, as
+ * engine/cluster/failover*.c and engine/cluster/agent.c execute them: one cell at place 0 with one backup; two compute
+ * nodes (CN) that lock it, read its version, log the next one, are told, write all replicas and unlock; one of them may
+ * crash at any step. The leader is a third CN.
  *
- *     epoch 1 LOST: stand still, redo the dead by versions alone, clear tags -> 2 -> 3 JOINING: stand still -> 4, copy -> 5 stand still -> 6, compare
+ *     epoch 1 LOST: stand still, redo the dead by versions alone, clear tags -> 2 -> 3 JOINING: stand still -> 4, copy
+ *     -> 5 stand still -> 6, compare
  *     -> 7 STEADY: stand still, redo the dead, copy what differed, clear tags -> 8
  *
- * Always: no version is committed twice (a lost update). At the end: what was acknowledged is there, and replicas are equal.
+ * Always: no version is committed twice (a lost update). At the end: what was acknowledged is there, and replicas are
+ * equal.
  */
 #define P 0 /* what has the cell: the old primary, its backup, the fresh node */
 #define B 1

@@ -1,13 +1,17 @@
 /*
- * ford.pml - mode `ford` with one backup of everything, write by write, on a compute node (CN) that dies between any two of them; as engine/modes/ford.c and
- * engine/recovery/recover_undo.c have it. Two coordinators of the dead CN: T1 writes records X and Y, T2 writes X. CN 1 writes X (T3), and reads both (R).
+ * ford.pml - mode `ford` with one backup of everything, write by write, on a compute node (CN) that dies between any
+ * two of them; as engine/modes/ford.c and engine/recovery/recover_undo.c have it. Two coordinators of the dead CN: T1
+ * writes records X and Y, T2 writes X. CN 1 writes X (T3), and reads both (R).
  *
  *     T1, T2, T3:  tag and read -> old values to the log -> cells, epoch numbers -> told -> tags cleared
  *     R:           header, cell of each -> headers again: unchanged, and no tag
- *     recovery:    log of all replicas -> for each entry: stays, or is undone -> erased -> tags cleared; the first recoverer may die likewise
+ *     recovery: log of all replicas -> for each entry: stays, or is undone -> erased -> tags cleared; the first
+ *     recoverer may die likewise
  *
- * template 1: T1, T3, R; the log lies where the records are, and its WRITE goes ahead of theirs; in the others elsewhere, and is awaited; 2: T1, T3, R;
- * 3: T1, T2; T1 may end behind its log entry, and try again; 4: T1, T3, and a first recoverer that dies. At the end: replicas are equal, no tag is left, what was told or read is there, T1 whole or not.
+ * template 1: T1, T3, R; the log lies where the records are, and its WRITE goes ahead of theirs; in the others
+ * elsewhere, and is awaited; 2: T1, T3, R;
+ * 3: T1, T2; T1 may end behind its log entry, and try again; 4: T1, T3, and a first recoverer that dies. At the end:
+ * replicas are equal, no tag is left, what was told or read is there, T1 whole or not.
  */
 #define X 0
 #define Y 1

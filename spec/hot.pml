@@ -1,12 +1,15 @@
 /*
- * hot.pml - the hand-over of a hot record between two compute nodes (engine/modes/hot/hot*.c), with what of the commit rules it rests on: the tag, HOT, one fetcher for a
- * node, the last writer's apply and untag. Two transactions on each node; each reads the newest version and puts the next one.
+ * hot.pml - the hand-over of a hot record between two compute nodes (engine/modes/hot/hot*.c), with what of the commit
+ * rules it rests on: the tag, HOT, one fetcher for a node, the last writer's apply and untag. Two transactions on each
+ * node; each reads the newest version and puts the next one.
  *
- * A step is one verb's effect or one section under a lock. DecLock is its promise: first come, first served, by node (declock.pml has how). The
- * template says who is cold: transactions of that bit do not know at first that the record is hot. The template's bit 4: waiters may give up.
+ * A step is one verb's effect or one section under a lock. DecLock is its promise: first come, first served, by node
+ * (declock.pml has how). The template says who is cold: transactions of that bit do not know at first that the record
+ * is hot. The template's bit 4: waiters may give up.
  *
- * Always: no update is lost, whatever the queue does (INV-HOT-1); a lock is released without users (INV-HOT-2), and who has it meets no tag but those of cold
- * ones. At the end: nobody is stuck, the tag is clear, the queue empty (INV-HOT-5).
+ * Always: no update is lost, whatever the queue does (INV-HOT-1); a lock is released without users (INV-HOT-2), and who
+ * has it meets no tag but those of cold ones. At the end: nobody is stuck, the tag is clear, the queue empty
+ * (INV-HOT-5).
  */
 #define CNS 2
 #define TXNS 4

@@ -1,13 +1,15 @@
 /*
- * recover.pml - recovery of a compute node (CN), write by write, as engine/recovery/recover*.c execute it: one cell of two lines on a primary and a backup,
- * two log entries of the dead CN (TS 5, and TS 6 which rests on it) on two replicas of its log. The dead CN may be a zombie that goes on until
- * it is fenced. The first recoverer may be overtaken at any step by a second one; one replica of the log may be lost at any time; CN 1
- * takes the cell as soon as its tag is clear.
+ * recover.pml - recovery of a compute node (CN), write by write, as engine/recovery/recover*.c execute it: one cell of
+ * two lines on a primary and a backup, two log entries of the dead CN (TS 5, and TS 6 which rests on it) on two
+ * replicas of its log. The dead CN may be a zombie that goes on until it is fenced. The first recoverer may be
+ * overtaken at any step by a second one; one replica of the log may be lost at any time; CN 1 takes the cell as soon as
+ * its tag is clear.
  *
  *     claim -> fence -> read -> decide -> copy -> redo -> erase -> REDONE -> scrub -> SCRUBBED -> FREE
  *
- * Always: who reads a whole cell (both lines and the header with one epoch number) gets one version's bytes, and no epoch number ever names two
- * versions. At the end: replicas are equal to the byte, no tag is left, what was acknowledged or seen is there.
+ * Always: who reads a whole cell (both lines and the header with one epoch number) gets one version's bytes, and no
+ * epoch number ever names two versions. At the end: replicas are equal to the byte, no tag is left, what was
+ * acknowledged or seen is there.
  */
 #define DEAD 1 /* tags: CN index + 1 */
 #define LIVING 2

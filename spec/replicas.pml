@@ -1,12 +1,15 @@
 /*
- * replicas.pml - an insert of a compute node (CN) that dies between any two of its writes, with one backup of everything: its log entry, the record (a
- * header and a cell), the entry of its bucket; as engine/txn/apply.c and engine/recovery/recover*.c write them. A memory node may refuse to show its log and answer
- * the next time. The first recoverer may die between any two of its writes, too. CN 1 changes the record as soon as it finds it without a tag.
+ * replicas.pml - an insert of a compute node (CN) that dies between any two of its writes, with one backup of
+ * everything: its log entry, the record (a header and a cell), the entry of its bucket; as engine/txn/apply.c and
+ * engine/recovery/recover*.c write them. A memory node may refuse to show its log and answer the next time. The first
+ * recoverer may die between any two of its writes, too. CN 1 changes the record as soon as it finds it without a tag.
  *
- *     the dead:  log ∥ log -> acknowledged -> tag of the record -> (record, bucket) ∥ (record, bucket) -> untag record -> untag bucket
+ *     the dead: log ∥ log -> acknowledged -> tag of the record -> (record, bucket) ∥ (record, bucket) -> untag record
+ *     -> untag bucket
  *     recovery:  read logs -> copy -> record, where it is due -> bucket -> untag record -> untag bucket
  *
- * At the end: replicas are equal, no tag is left, what was acknowledged is there; and each replica of the log tells what became of it.
+ * At the end: replicas are equal, no tag is left, what was acknowledged is there; and each replica of the log tells
+ * what became of it.
  */
 #define NOBODY 0 /* tags: CN index + 1 */
 #define DEAD 1

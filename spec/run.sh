@@ -1,11 +1,12 @@
 #!/bin/bash
-# run.sh [quick|full] [WHAT] - builds the models and runs every configuration, each under its expected verdict: it holds, or, with one rule removed,
-# it has a counterexample. Prints a table, as docs/testing.md has it; exit 1 if any verdict is another one. 77: spin is absent.
-# WHAT limits the runs to those whose line matches it. Each run has at most 300 s and 1 GiB of memory (quick) or 3 GiB (full); the environment may
-# say otherwise: SPEC_SECONDS, SPEC_MIB.
+# run.sh [quick|full] [WHAT] - builds the models and runs every configuration, each under its expected verdict: it
+# holds, or, with one rule removed, it has a counterexample. Prints a table, as docs/testing.md has it; exit 1 if any
+# verdict is another one. 77: spin is absent.
+# WHAT limits the runs to those whose line matches it. Each run has at most 300 s and 1 GiB of memory (quick) or 3 GiB
+# (full); the environment may say otherwise: SPEC_SECONDS, SPEC_MIB.
 #
-# States are kept as hashes (-DHC4). `bounded`: more states than fit; then one bit for each (-DBITSTATE), for as long as that takes or 300 s: no
-# counterexample among those that were visited.
+# States are kept as hashes (-DHC4). `bounded`: more states than fit; then one bit for each (-DBITSTATE), for as long as
+# that takes or 300 s: no counterexample among those that were visited.
 set -u
 cd "$(dirname "$0")" || exit 2
 mode=${1:-quick}

@@ -1,12 +1,15 @@
 /*
- * shiftlock.pml - ShiftLock's entry, its queue of writers and its reset (lockmgr/lockmgr_shiftlock*.c): three clients, each a worker of its own; client 0
- * has ON_FIRST rounds, the others one; each round shared or exclusive. Operations take effect in one step, and their answers are seen in a
- * later one; messages come late. TEMPLATE chooses the scenario:
+ * shiftlock.pml - ShiftLock's entry, its queue of writers and its reset (lockmgr/lockmgr_shiftlock*.c): three clients,
+ * each a worker of its own; client 0 has ON_FIRST rounds, the others one; each round shared or exclusive. Operations
+ * take effect in one step, and their answers are seen in a later one; messages come late. TEMPLATE chooses the
+ * scenario:
  *
- *     1  nobody fails        2  writers give up      3  the server resets the lock once, whoever lives (a false suspicion)
- *     4  client 0 may die in the queue, holding, or before it passes on, and the server resets the lock when nothing else moves        5  2 and 3
+ *     1 nobody fails 2 writers give up 3 the server resets the lock once, whoever lives (a false suspicion)
+ *     4 client 0 may die in the queue, holding, or before it passes on, and the server resets the lock when nothing
+ *     else moves 5 2 and 3
  *
- * Always: one writer or readers only hold. At the end everybody has had its rounds, and nobody is in the entry (unless somebody died).
+ * Always: one writer or readers only hold. At the end everybody has had its rounds, and nobody is in the entry (unless
+ * somebody died).
  */
 #define N 3
 #define NOBODY 3

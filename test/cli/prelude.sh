@@ -2,12 +2,15 @@
 #
 #   $folder      for files; removed in the end, when the processes in `started` have been killed
 #   fail TEXT    counts a failure; a test ends with: [ $failures -eq 0 ]
-#   until_true SECONDS COMMAND...   waits for the command to succeed, at most so long: a loaded machine keeps live processes waiting, so be generous
+#   until_true SECONDS COMMAND... waits for the command to succeed, at most so long: a loaded machine keeps live
+#   processes waiting, so be generous
 #   ended PID    is that process gone?
 #   works PID    has that process attached to its memory nodes, and begun to work?
-#   busy PID [TICKS]   and have its workers used so much processor time, else a fifth of a second? Then they run transactions.
+#   busy PID [TICKS] and have its workers used so much processor time, else a fifth of a second? Then they run
+#   transactions.
 #   child PID COMMAND...   the command, of that process's only child: the program that `timeout` has started
-#   refused TEXT ARGUMENTS...   the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that contains TEXT
+#   refused TEXT ARGUMENTS... the program, or its `subcommand`: exit 2, nothing on stdout, one line on stderr that
+#   contains TEXT
 #   $share       the percentage of long tests that this build makes: $CELLAR_SHARE, where that is not set or empty all
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 source "$(dirname "${BASH_SOURCE[0]}")/../share.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_bench_death.sh [CELLAR] - one of three simulated compute nodes dies amid a load, in every mode: its lease tells, another one recovers it, the
-# others go on to the end of the run, and every check of what is left holds.
+# test_bench_death.sh [CELLAR] - one of three simulated compute nodes dies amid a load, in every mode: its lease tells,
+# another one recovers it, the others go on to the end of the run, and every check of what is left holds.
 set -u
 source "$(dirname "$0")/prelude.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_check.sh [CELLAR] - `cellar check` and `bench --history`: histories written by hand for each class of anomaly, files that are no
-# histories, files with bytes flipped and cut off, and runs of all workloads recorded and judged.
+# test_check.sh [CELLAR] - `cellar check` and `bench --history`: histories written by hand for each class of anomaly,
+# files that are no histories, files with bytes flipped and cut off, and runs of all workloads recorded and judged.
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -32,7 +32,8 @@ judged() {
     says "$@"
 }
 
-# ---- each class, by hand: x is record 1, y record 2; "write" is [table, key, cell, EN, TS, EN and TS below, digest] ----
+# ---- each class, by hand: x is record 1, y record 2; "write" is [table, key, cell, EN, TS, EN and TS below, digest]
+# ----
 
 name="in order" txns=2
 judged 0 "strictly serializable" "2 transactions: 2 committed" <<'END'
@@ -219,7 +220,8 @@ name="a recording cut off" && check "$folder/bad" && refuses "a recording that i
 timeout -k 5 240 "$cellar" bench smallbank --accounts 300 --txns 100 --history "$folder/dead" >"$folder/bench" 2>&1 </dev/null || fail "after it: $(cat "$folder/bench")"
 [ ! -e "$folder/dead.recording" ] || fail "a recording outlives its history"
 
-# One of three is killed, and the others go on: its part is what it had recorded, and the pool at rest tells of its writes, too.
+# One of three is killed, and the others go on: its part is what it had recorded, and the pool at rest tells of its
+# writes, too.
 "$cellar" memnode --socket "$folder/mn3" --bytes 300M >"$folder/mn.out" 2>&1 &
 started+=($!)
 until_true 60 test -S "$folder/mn3" || fail "no socket of a memory node: $(cat "$folder/mn.out")"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_exp.sh - `cellar exp`: its quick form gives, to the last digit, the figures of exp_nic.csv, in all its files and on every machine;
-# bad input is refused with one line and exit 2. After a change to the model that is meant:
+# test_exp.sh - `cellar exp`: its quick form gives, to the last digit, the figures of exp_nic.csv, in all its files and
+# on every machine; bad input is refused with one line and exit 2. After a change to the model that is meant:
 #   cellar exp nic --quick --out DIR; cp DIR/nic.csv test/cli/exp_nic.csv
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -80,7 +80,8 @@ if [ "$share" -eq 100 ]; then
     gate targets 0 # it has none
 fi
 
-# The page about the model has the profiles as they are, and a table of all these figures (of the long runs, so other values).
+# The page about the model has the profiles as they are, and a table of all these figures (of the long runs, so other
+# values).
 page=$here/../../docs/nic-model.md
 table() { awk -v name="$1" '/^<!-- end -->/ { on = 0 } on && /^[|]/; $0 == "<!-- " name " -->" { on = 1 }' "$page"; }
 diff <(table nic-profiles) "$folder/nic/nic-profiles.md" || fail "docs/nic-model.md has other profiles: scripts/nic-model.sh"
@@ -88,7 +89,8 @@ while read -r figure; do
     table nic | grep -qF "| $figure |" || fail "docs/nic-model.md lacks $figure: scripts/nic-model.sh"
 done < <(sed -n '2,$s/^"\([^"]*\)".*/\1/p' "$here/exp_nic.csv")
 
-# All forms hold the same figures, and besides them the few of the experiment locks that were asked for (test_exp_locks.sh has the others).
+# All forms hold the same figures, and besides them the few of the experiment locks that were asked for
+# (test_exp_locks.sh has the others).
 locks=$(tail -n +2 "$folder/nic/locks-declock.csv" | wc -l)
 [ "$(grep -c '"figure":' "$folder/json")" -eq $((rows + locks)) ] || fail "the JSON report has not $rows + $locks figures"
 grep -q "\"known\": $known," "$folder/json" || fail "the JSON report does not count $known known misses"

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_exp_locks.sh - `cellar exp locks --quick` gives, to the last digit, the figures of exp_locks_*.csv: DecLock's in the plain build, a few
-# of them in others, all papers' with CELLAR_EXP_LOCKS=all. What must hold is asked for again below. After a change that is meant:
+# test_exp_locks.sh - `cellar exp locks --quick` gives, to the last digit, the figures of exp_locks_*.csv: DecLock's in
+# the plain build, a few of them in others, all papers' with CELLAR_EXP_LOCKS=all. What must hold is asked for again
+# below. After a change that is meant:
 #   cellar exp locks --quick --out DIR
 #   for paper in declock shiftlock dslr netlock; do cp DIR/locks-$paper.csv test/cli/exp_locks_$paper.csv; done
 set -u

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_exp_page.sh - the page of `cellar exp` in a real browser, headless: a picture that is not blank, no message on the console, no text on
-# other text or outside its chart, nothing asked of a network. In the plain build only; 77 where there is no Chromium.
+# test_exp_page.sh - the page of `cellar exp` in a real browser, headless: a picture that is not blank, no message on
+# the console, no text on other text or outside its chart, nothing asked of a network. In the plain build only; 77 where
+# there is no Chromium.
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -24,7 +25,8 @@ timeout -k 5 600 "$cellar" exp txn --quick --only costs --out "$folder/bars" >"$
 timeout -k 5 600 "$cellar" exp locks --quick --only declock-15 --out "$folder/lines" >"$folder/out" 2>&1 </dev/null
 [ $? -le 1 ] || fail "cellar exp locks: $(cat "$folder/out")"
 
-# Behind the page: boxes of all texts, those of one line each; two that meet are named in the page itself, which is then dumped.
+# Behind the page: boxes of all texts, those of one line each; two that meet are named in the page itself, which is then
+# dumped.
 cat >"$folder/boxes.js" <<'J'
 <script>
 addEventListener("load", () => {

@@ -1,7 +1,8 @@
 #!/bin/bash
-# test_hot_stress.sh [CELLAR] - mode cellar on real threads, with a crowd on few records: two compute nodes of two threads, whose coordinators and
-# keepers meet under the words of hot locks. The simulator runs one worker at a time, so that only here a word that is not locked shows: as a
-# data race under TSan, which runs this test, else as a crash or a wrong sum, now and then.
+# test_hot_stress.sh [CELLAR] - mode cellar on real threads, with a crowd on few records: two compute nodes of two
+# threads, whose coordinators and keepers meet under the words of hot locks. The simulator runs one worker at a time, so
+# that only here a word that is not locked shows: as a data race under TSan, which runs this test, else as a crash or a
+# wrong sum, now and then.
 set -u
 source "$(dirname "$0")/prelude.sh"
 

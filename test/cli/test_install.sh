@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_install.sh - an embedder's way: install into a prefix of his own, build examples/transfer.c with what pkg-config says, against the
-# shared and the static library, run it, build and run a C++ program, and run the installed `cellar`.
+# test_install.sh - an embedder's way: install into a prefix of his own, build examples/transfer.c with what pkg-config
+# says, against the shared and the static library, run it, build and run a C++ program, and run the installed `cellar`.
 set -u
 source_folder=$(cd "$(dirname "$0")/../.." && pwd)
 build=${CELLAR_BUILD:?}

@@ -1,6 +1,7 @@
 #!/bin/bash
-# test_lock_processes.sh [CELLAR] - `cellar bench lock` in several processes on one memory node: every algorithm excludes between processes, and all
-# locks are idle at the end; processes that do not fit are refused, and an interrupt ends a run early, in order.
+# test_lock_processes.sh [CELLAR] - `cellar bench lock` in several processes on one memory node: every algorithm
+# excludes between processes, and all locks are idle at the end; processes that do not fit are refused, and an interrupt
+# ends a run early, in order.
 set -u
 source "$(dirname "$0")/prelude.sh"
 

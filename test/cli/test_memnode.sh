@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_memnode.sh [CELLAR] - memory nodes of their own, killed and interrupted: clear errors, and nothing is left behind.
+# test_memnode.sh [CELLAR] - memory nodes of their own, killed and interrupted: clear errors, and nothing is left
+# behind.
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -22,8 +23,8 @@ ends() {
     [ $status -eq "$2" ] || fail "$3: exit $status, wanted $2"
 }
 
-# nameless PID WHAT: the process has no memory with a name in /dev/shm, which would outlive it when it is killed. (Comparing the folder
-# before and after would blame this test for what others do there.)
+# nameless PID WHAT: the process has no memory with a name in /dev/shm, which would outlive it when it is killed.
+# (Comparing the folder before and after would blame this test for what others do there.)
 nameless() {
     kill -0 "$1" 2>/dev/null || fail "$2 does not run"
     if grep -qs /dev/shm/ "/proc/$1/maps" || ls -l "/proc/$1/fd" | grep -q /dev/shm/; then fail "$2 has memory in /dev/shm"; fi

@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_processes.sh [CELLAR] - several bench processes as compute nodes of the same memory-node processes: run together and checked as
-# one, refused when they do not fit, told of when one of them is killed.
+# test_processes.sh [CELLAR] - several bench processes as compute nodes of the same memory-node processes: run together
+# and checked as one, refused when they do not fit, told of when one of them is killed.
 set -u
 source "$(dirname "$0")/prelude.sh"
 
@@ -15,7 +15,8 @@ memnode() {
     fail "no socket of $name: $(cat "$folder/$name.err")"
 }
 
-# starts NAME ARGUMENTS...: a bench run in the background; its output is in $folder/NAME.{out,err,json}, its process is $pid.
+# starts NAME ARGUMENTS...: a bench run in the background; its output is in $folder/NAME.{out,err,json}, its process is
+# $pid.
 starts() {
     local name=$1
     shift
@@ -38,7 +39,8 @@ ends() {
     fi
 }
 
-# together NAME COUNT ARGUMENTS...: so many processes at once, the last one first; all end well, and number 0 has checked.
+# together NAME COUNT ARGUMENTS...: so many processes at once, the last one first; all end well, and number 0 has
+# checked.
 together() {
     local name=$1 count=$2 pids=() i
     shift 2
@@ -58,8 +60,8 @@ together() {
     grep -q '"pool audit": "ok"' "$folder/${name}0.json" || fail "${name}0: the pool was not audited"
 }
 
-# A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever. Leases are off: the
-# survivor must not recover it before the operator does.
+# A killed process first, since its end takes longest: the memory node notices, and the others do not wait for ever.
+# Leases are off: the survivor must not recover it before the operator does.
 memnode killed
 starts k1 ycsb --records 2000 --seconds 10 --warmup 0 --lease off --memnodes "$folder/killed" --process 1/2
 victim=$pid
@@ -123,7 +125,8 @@ wait "$waiting"
 # Its first thread has slept so often: it looks for another process every 5 ms.
 polls() { awk '/^voluntary/ { sleeps = $2 } END { exit sleeps < 300 }' "/proc/$1/status"; }
 
-# What does not fit. The first process waits for its peer, meanwhile others try its place, and it is interrupted in the end.
+# What does not fit. The first process waits for its peer, meanwhile others try its place, and it is interrupted in the
+# end.
 memnode e --cns 2
 starts waiting smallbank --accounts 300 --txns 100 --lease 10 --memnodes "$folder/e" --process 0/2
 waiting=$pid

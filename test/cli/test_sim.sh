@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_sim.sh [CELLAR] - `cellar sim` as its users call it: wrong usage, impossible plans, replay of a seed, interrupts, a process that crashes.
+# test_sim.sh [CELLAR] - `cellar sim` as its users call it: wrong usage, impossible plans, replay of a seed, interrupts,
+# a process that crashes.
 set -u
 source "$(dirname "$0")/prelude.sh"
 subcommand=(sim)
@@ -77,7 +78,8 @@ hash=$(sed 's/^1 //' "$folder/hashes")
 grep -q "^  \"trace_hash\": \"$hash\"" "$folder/json" && grep -q "^trace hash    $hash$" "$folder/out" ||
     fail "three trace hashes of one seed: $hash, $(grep trace "$folder/json" "$folder/out")"
 
-# ---- its history, which a checker judges as the simulator did: of each workload, and where compute nodes and memory nodes are lost for good
+# ---- its history, which a checker judges as the simulator did: of each workload, and where compute nodes and memory
+# nodes are lost for good
 refused "--history belongs to one --seed" --history "$folder/h"
 refused "/no/such/folder/x" --seed 1 --history /no/such/folder/x
 # history ARGUMENTS...

@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_usage.sh [CELLAR] - wrong usage of the program: exit 2, nothing on stdout, and exactly one line on stderr that says what is wrong.
+# test_usage.sh [CELLAR] - wrong usage of the program: exit 2, nothing on stdout, and exactly one line on stderr that
+# says what is wrong.
 set -u
 source "$(dirname "$0")/prelude.sh"
 

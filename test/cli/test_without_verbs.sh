@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_without_verbs.sh [CELLAR] - a build without libibverbs says so, and does all else. Skipped in builds that have it.
+# test_without_verbs.sh [CELLAR] - a build without libibverbs says so, and does all else. Skipped in builds that have
+# it.
 set -u
 source "$(dirname "$0")/prelude.sh"
 

@@ -46,8 +46,8 @@ engine/modes/locks  engine/txn engine/cluster engine/recovery
 engine/txn          engine/cluster engine/recovery
 engine/cluster      engine/recovery
 '
-# The engine but for its modes names no mode: no struct, function or constant of theirs, and none by its name. Planted bugs, bits of the lock
-# word and public counters are common to all.
+# The engine but for its modes names no mode: no struct, function or constant of theirs, and none by its name. Planted
+# bugs, bits of the lock word and public counters are common to all.
 modeless='^engine/(db|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
 timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
@@ -186,7 +186,8 @@ for header in $(grep '[.]h$' "$sources"); do
         echo "$header:1: does not compile alone" >>"$found"
 done
 
-# ---- symbols: named after a header of their room, or their file; no variables -------------------------------------------------------
+# ---- symbols: named after a header of their room, or their file; no variables
+# -------------------------------------------------------
 
 if [ -n "${CELLAR_BUILD:-}" ] && command -v nm >/dev/null; then
     for room in $rooms; do

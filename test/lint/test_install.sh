@@ -1,6 +1,6 @@
 #!/bin/bash
-# What `make install` leaves is enough: a program of an embedder builds with pkg-config's flags alone, against the shared and
-# the static library, sees the public symbols only, and runs.
+# What `make install` leaves is enough: a program of an embedder builds with pkg-config's flags alone, against the
+# shared and the static library, sees the public symbols only, and runs.
 set -eu
 here=$(cd "$(dirname "$0")/../.." && pwd)
 build=${CELLAR_BUILD:?}

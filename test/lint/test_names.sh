@@ -1,5 +1,6 @@
 #!/bin/bash
-# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in base/plant.h and their searches.
+# Names that documents cite exist: steps of the models in spec/*.pml, functions in the code, planted bugs in
+# base/plant.h and their searches.
 set -eu
 cd "$(dirname "$0")/../.."
 failed=0
@@ -15,7 +16,8 @@ while IFS='|' read -r _ steps functions _; do
     done
 done < <(sed -n '/^| step of the model/,/^$/p' spec/README.md)
 
-# storage/layout.c: the fingerprint has every constant of layout.h (fields it has from the tables there). Epoch numbers are fewer in tests only.
+# storage/layout.c: the fingerprint has every constant of layout.h (fields it has from the tables there). Epoch numbers
+# are fewer in tests only.
 for name in $(sed 's|/[*].*||' storage/layout.h | awk '/^#define LAYOUT_[A-Z_0-9]+ / { print $2 } /^enum/ { within = 1 }
     within { line = $0; while (match(line, /LAYOUT_[A-Z_0-9]+/)) { print substr(line, RSTART, RLENGTH); line = substr(line, RSTART + RLENGTH) } }
     /}/ { within = 0 }' | grep -vx LAYOUT_EN_BITS | sort -u); do

@@ -24,7 +24,8 @@ fresh() {
     printf '#pragma once\n' >"$copy/engine/modes/crest/crest.h"
 }
 
-# planted RULE FILE TEXT EXPECTED: appends TEXT to FILE of the copy. All of them are planted at once, as each header is compiled for each look at the copy.
+# planted RULE FILE TEXT EXPECTED: appends TEXT to FILE of the copy. All of them are planted at once, as each header is
+# compiled for each look at the copy.
 rules=() files=() expected=()
 planted() {
     printf '%b\n' "$3" >>"$copy/$2"

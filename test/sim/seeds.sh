@@ -1,6 +1,6 @@
 #!/bin/bash
-# seeds.sh WORKLOAD MODE FIRST..LAST TWICE - runs seeds and requires that all checks hold; the first TWICE of them twice, for determinism. With
-# $CELLAR_SHARE, a percentage, only so many of each (sanitizers are slow).
+# seeds.sh WORKLOAD MODE FIRST..LAST TWICE - runs seeds and requires that all checks hold; the first TWICE of them
+# twice, for determinism. With $CELLAR_SHARE, a percentage, only so many of each (sanitizers are slow).
 set -u
 cellar=${CELLAR_BUILD:?}/cellar
 source "$(dirname "$0")/../share.sh"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_crowd.sh - many coordinators whose transactions all want the same 4 to 10 records: once all faults have ended each of them must get through.
+# test_crowd.sh - many coordinators whose transactions all want the same 4 to 10 records: once all faults have ended
+# each of them must get through.
 # With a backoff that stops growing too early each meets another one for ever, and the seeds fail with `progress`.
 set -u
 cellar=${CELLAR_BUILD:?}/cellar

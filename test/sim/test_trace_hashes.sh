@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_trace_hashes.sh [CELLAR] - a run's trace is that of the committed file, whatever compiled it; and what surrounds a process (its memory map,
-# its environment, its fellow processes, what it ran before) does not change it.
+# test_trace_hashes.sh [CELLAR] - a run's trace is that of the committed file, whatever compiled it; and what surrounds
+# a process (its memory map, its environment, its fellow processes, what it ran before) does not change it.
 set -u
 cellar=$(realpath "${1:-${CELLAR_BUILD:?}/cellar}")
 folder=$(mktemp -d) || exit 2

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# guest-hosts.sh - two guests as two hosts: the memory nodes and one compute node here (10.7.0.1), other compute nodes there (10.7.0.2), over a
-# network that a frame needs to pass. The exit status is the number of steps that failed.
+# guest-hosts.sh - two guests as two hosts: the memory nodes and one compute node here (10.7.0.1), other compute nodes
+# there (10.7.0.2), over a network that a frame needs to pass. The exit status is the number of steps that failed.
 
 # there COMMANDS: a shell of the other host runs them; their output.
 there() { echo "$1" | nc -w $((30 * slow)) 10.7.0.2 999; }

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
-# guest-plan.sh - what runs in one guest on soft-RoCE: the contract suite, refusals, and the program as its users call it. $PLAN: quick, all or
-# sanitized. The exit status is the number of steps that failed.
+# guest-plan.sh - what runs in one guest on soft-RoCE: the contract suite, refusals, and the program as its users call
+# it. $PLAN: quick, all or sanitized. The exit status is the number of steps that failed.
 
 contract() {
     export CELLAR_VERBS_ADDRESS=10.7.0.1
@@ -71,7 +71,8 @@ smallbank() {
     stops $a $b
 }
 
-# One of two processes dies amid its work, by SIGKILL or stopped for longer than its lease; the other recovers it, and all checks hold.
+# One of two processes dies amid its work, by SIGKILL or stopped for longer than its lease; the other recovers it, and
+# all checks hold.
 kill_one() {
     local signal=$1 port=$2
     memnode a $port --bytes 64M --node 0 --mns 2

@@ -1,6 +1,7 @@
 #!/bin/busybox sh
-# guest-steps.sh - what the plans of guests have in common: steps, each of which prints one line, refusals, memory nodes. All limits grow with the
-# time that the guest took to begin ($slow): an emulated processor of a loaded machine may be ten times slower than usual.
+# guest-steps.sh - what the plans of guests have in common: steps, each of which prints one line, refusals, memory
+# nodes. All limits grow with the time that the guest took to begin ($slow): an emulated processor of a loaded machine
+# may be ten times slower than usual.
 failures=0
 read up _ </proc/uptime
 slow=$((${up%.*} / 8 + 1))
@@ -9,7 +10,8 @@ lease=$((2 + slow)) # of compute nodes that die
 [ $lease -le 15 ] || lease=15
 fail() { echo "FAILED $*"; failures=$((failures + 1)); }
 
-# crash PROGRAM: where it was, if it has died of a fault, or hung; its core goes to the host, which shows the stacks (guest.sh). The first one has to do.
+# crash PROGRAM: where it was, if it has died of a fault, or hung; its core goes to the host, which shows the stacks
+# (guest.sh). The first one has to do.
 crash() {
     dmesg | grep -E "segfault|general protection|traps:" | tail -n 3
     [ -e /tmp/core ] && [ ! -e /tmp/core.sent ] || return 0
@@ -29,7 +31,8 @@ step() {
     echo "ok $name, $(echo "$end $begin" | awk '{printf "%.1f", $1 - $2}') s"
 }
 
-# refused TEXT ARGUMENTS...: exit 2 and one line that contains TEXT. With $memlock: under that limit, and not as root, who is not held to it.
+# refused TEXT ARGUMENTS...: exit 2 and one line that contains TEXT. With $memlock: under that limit, and not as root,
+# who is not held to it.
 refused() {
     local text=$1 status
     shift

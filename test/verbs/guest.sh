@@ -1,10 +1,11 @@
 #!/bin/bash
-# guest.sh - sourced by run.sh: guests of QEMU with Debian's own kernel and soft-RoCE. The kernel package is unpacked, never installed. Nothing
-# here needs root, and nothing of the host's network is touched.
+# guest.sh - sourced by run.sh: guests of QEMU with Debian's own kernel and soft-RoCE. The kernel package is unpacked,
+# never installed. Nothing here needs root, and nothing of the host's network is touched.
 #
 #   guest_need              the tools and the kernel package; 1 and a reason on stdout where they cannot be had
 #   guest_root PROGRAM...   the guests' file system: these programs, what they load, and guest-init.sh
-#   guest_boot NAME CPUS SECONDS PLAN [qemu options...]   boots it in the background, runs the shell script PLAN in it; its output goes to
+#   guest_boot NAME CPUS SECONDS PLAN [qemu options...] boots it in the background, runs the shell script PLAN in it;
+#   its output goes to
 #                           NAME.log, its process is guest_pid, and after SECONDS it is killed
 #   guest_wait NAME PID     shows that output as it comes, until the guest has ended
 # The working folder is the current one.
@@ -83,8 +84,8 @@ guest_root() {
     guest_archive root . >root.initrd
 }
 
-# What runs the guest: a /dev/kvm may be there and not be good for it, where the processor has no means of its own. Without -erms: the guest's
-# kernel would copy bytewise, one emulated byte at a time.
+# What runs the guest: a /dev/kvm may be there and not be good for it, where the processor has no means of its own.
+# Without -erms: the guest's kernel would copy bytewise, one emulated byte at a time.
 guest_machine() {
     if [ -w /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then
         echo "-accel kvm -cpu host"
@@ -102,7 +103,8 @@ guest_boot() {
     { cat root.initrd; guest_archive "$name.plan" t/plan; } >"$name.initrd"
     : >"$name.log"
     rm -f "$name.core" "$name.core.gz"
-    # no_timer_check: else a kernel that is not run in time takes its timer for broken. cryptomgr.notests: they have hung on emulated processors.
+    # no_timer_check: else a kernel that is not run in time takes its timer for broken. cryptomgr.notests: they have
+    # hung on emulated processors.
     # shellcheck disable=SC2046 # options, one word each
     timeout -s KILL "$seconds" qemu-system-x86_64 -M q35 $(guest_machine) -smp "$cpus" -m "${guest_megabytes:-1024}" \
         -display none -nodefaults -serial "file:$name.log" -serial "file:$name.core.gz" -monitor none -no-reboot -kernel vmlinux -initrd "$name.initrd" \

@@ -1,13 +1,15 @@
 #!/bin/bash
-# run.sh [quick|all|hosts|sanitized] - the verbs fabric on real verbs without the hardware: guests under QEMU with soft-RoCE (rdma_rxe).
+# run.sh [quick|all|hosts|sanitized] - the verbs fabric on real verbs without the hardware: guests under QEMU with
+# soft-RoCE (rdma_rxe).
 #
 #   quick      one guest: refusals, locks, SmallBank, the death of a process, the contract suite
 #   all        besides mode crest, a process that is stopped and fenced, a small TPC-C; then `hosts`
 #   hosts      two guests as two hosts: memory nodes in one, compute nodes in the other, which dies
-#   sanitized  for a build with sanitizers: the contract suite and SmallBank, and nothing that a sanitizer complains about
+#   sanitized for a build with sanitizers: the contract suite and SmallBank, and nothing that a sanitizer complains
+#   about
 #
-# $CELLAR_BUILD has the programs, $CELLAR_GUEST_SECONDS is the most that a guest may take. Exit 77 and a reason where no guest can be had;
-# scripts/install-deps.sh guest installs what it needs.
+# $CELLAR_BUILD has the programs, $CELLAR_GUEST_SECONDS is the most that a guest may take. Exit 77 and a reason where no
+# guest can be had; scripts/install-deps.sh guest installs what it needs.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 build=${CELLAR_BUILD:?}

@@ -1,5 +1,6 @@
 #!/bin/bash
-# test_damaged.sh - planted bugs in how damaged pools are met: contract/test_damage or test_recover_input must fail with each, and hold without one.
+# test_damaged.sh - planted bugs in how damaged pools are met: contract/test_damage or test_recover_input must fail with
+# each, and hold without one.
 # Needs a build with planted bugs.
 set -u
 build=${CELLAR_BUILD:?}

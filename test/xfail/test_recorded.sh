@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_recorded.sh [CELLAR] - planted bugs on shm, in real time: a recorded run of real threads must show each of these within a few runs, and
-# none without a bug. Needs a build with planted bugs.
+# test_recorded.sh [CELLAR] - planted bugs on shm, in real time: a recorded run of real threads must show each of these
+# within a few runs, and none without a bug. Needs a build with planted bugs.
 set -u
 cellar=${1:-${CELLAR_BUILD:?}/cellar}
 folder=$(mktemp -d) || exit 2

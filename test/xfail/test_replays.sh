@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_replays.sh - the line that test_sim_templates prints of a planted bug, run as it stands, fails again with the same verdict, and does
-# not fail without the bug; a bug of no such name is refused.
+# test_replays.sh - the line that test_sim_templates prints of a planted bug, run as it stands, fails again with the
+# same verdict, and does not fail without the bug; a bug of no such name is refused.
 set -u
 program=${CELLAR_BUILD:?}/test_sim_templates
 [ -x "$program" ] || exit 77

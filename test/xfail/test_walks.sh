@@ -1,6 +1,6 @@
 #!/bin/bash
-# test_walks.sh - planted bugs of whole-table work: test_api_walks, whose walks go on beside writers of real threads and processes, must fail
-# with each, and must not without. Needs a build with planted bugs.
+# test_walks.sh - planted bugs of whole-table work: test_api_walks, whose walks go on beside writers of real threads and
+# processes, must fail with each, and must not without. Needs a build with planted bugs.
 set -u
 walks=${CELLAR_BUILD:?}/test_api_walks
 failures=0
