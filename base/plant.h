@@ -44,6 +44,8 @@
       "mode 2pl: a worker that leaves looks after tickets of waiters that gave up until they are done")                \
     X(sched_share_ignored, "a recovery yields however long the others keep the worker")                                \
     X(shm_lent_sleeps_on, "a worker that is handed its lent helm sleeps on if no bell was rung")                       \
+    X(settle_unreached_over, "a place that refuses for a while counts as settled, though its memory node is there")    \
+    X(call_outrun, "a call gives a lost memory node up before a failover can have stood in for it")                    \
     X(agent_unanswered_waits, "a compute node that reaches no memory node any more stands still until one answers")    \
     X(view_own_uncounted, "a compute node counts the dead without its own word")                                       \
     X(view_silence_ignored, "a look for dead compute nodes does not report that a memory node does not answer")        \

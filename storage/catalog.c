@@ -60,31 +60,46 @@ static int run_write(struct coro *co, struct fabric_ep *ep, const struct catalog
     return rc ? rc : catalog_replicate(co, ep, catalog, addr, run, first);
 }
 
-/* The run is ours alone: what did not reach a replica may be sent again. */
+/*
+ * The run is ours alone: what did not reach a replica may be sent again. *late: a WRITE may still come, as its reply
+ * was lost.
+ */
 static int run_begin(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, struct fabric_addr addr,
-                     struct chunk_wire *run)
+                     struct chunk_wire *run, bool *late)
 {
     int rc;
     run->magic = LAYOUT_CHUNK_MAGIC;
-    for (int tries = 1; (rc = run_write(co, ep, catalog, addr, run)) != 0; tries++)
+    for (int tries = 1; (rc = run_write(co, ep, catalog, addr, run)) != 0; tries++) {
+        *late = *late || rc != -CELLAR_ERR_UNREACHABLE;
         if (tries == RUN_WRITES_MAX) return rc;
+    }
     return 0;
+}
+
+/* Gives a claim back while it is the last one; else it is lost. */
+static int claim_give(struct coro *co, struct fabric_ep *ep, uint32_t node, uint64_t first, uint32_t chunks)
+{
+    uint64_t now;
+    return batch_cas(co, ep, superblock_at(node, AT(chunk_next)), first + chunks, first, &now);
 }
 
 int catalog_run_take(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,
                      struct chunk_wire *run, uint64_t *offset)
 {
     must(run->chunk_count > 0);
-    uint64_t first, now;
+    uint64_t first;
+    bool late = false;
     int rc = batch_faa(co, ep, superblock_at(node, AT(chunk_next)), run->chunk_count, &first);
     if (rc) return rc;
     if (first > catalog->chunk_count || run->chunk_count > catalog->chunk_count - first) {
-        /* Give the claim back while it is the last one: a smaller run may still fit. */
-        rc = batch_cas(co, ep, superblock_at(node, AT(chunk_next)), first + run->chunk_count, first, &now);
+        rc = claim_give(co, ep, node, first, run->chunk_count); /* a smaller run may still fit */
         return rc ? rc : -CELLAR_ERR_FULL;
     }
     *offset = catalog->heap_offset + first * LAYOUT_CHUNK_BYTES;
-    return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run);
+    rc = run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run, &late);
+    /* A backup that does not answer is asked by each attempt; a chunk for each would fill the pool. */
+    if (rc && !late) (void)!claim_give(co, ep, node, first, run->chunk_count);
+    return rc;
 }
 
 /*
@@ -95,10 +110,11 @@ int catalog_spare_take(struct coro *co, struct fabric_ep *ep, const struct catal
                        struct chunk_wire *run, uint64_t *offset)
 {
     must(run->chunk_count == 1);
+    bool late = false;
     uint64_t spare = cn / catalog->mn_count;
     if (node != catalog_log_node(catalog, cn) || spare >= catalog->spare_count) return -CELLAR_ERR_FULL;
     *offset = catalog->heap_offset + (catalog->chunk_count + spare) * LAYOUT_CHUNK_BYTES;
-    return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run);
+    return run_begin(co, ep, catalog, fabric_addr_of(node, *offset), run, &late);
 }
 
 int catalog_chunks_used(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t node,

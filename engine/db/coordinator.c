@@ -13,8 +13,10 @@
 #define BACKOFF_MIN_NS 1000      /* of the first retry, at random up to this; doubles with each further one */
 #define BACKOFF_ATTEMPTS_SLOW 8  /* from the cap on it doubles with each so many attempts only, */
 #define BACKOFF_DOUBLINGS_SLOW 6 /* ... so often */
-#define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE */
-#define TAGS_PER_LOOK 32         /* attempts that met a tag of one other node, and then its owner is asked for */
+#define NODE_FAILURES_MAX 8      /* attempts in a row that met a failed node: then the call ends UNREACHABLE, */
+/* ... where there are backups not before a failover has had its time; until then tries are so far apart at most */
+#define NODE_PAUSE_MAX_NS 4000000
+#define TAGS_PER_LOOK 32 /* attempts that met a tag of one other node, and then its owner is asked for */
 /*
  * Attempts in a row that found the record cache exhausted, and left it nearly empty: it was theirs. Then the call
  * ends TOO_LARGE.
@@ -37,12 +39,42 @@ static uint64_t backoff_ns(struct prng *prng, uint64_t cap_ns, uint32_t attempts
     return prng_below(prng, bound_ns << (doublings < BACKOFF_DOUBLINGS_SLOW ? doublings : BACKOFF_DOUBLINGS_SLOW));
 }
 
-/* Not beyond the call's deadline. */
+/* Attempts of a call, the last ones in a row, that met a memory node which did not answer. */
+struct node_failures {
+    uint32_t count;
+    uint64_t since_ns;
+};
+
+/*
+ * Is it time to give up? INV-FAILOVER-10: where there are backups a call outlasts the failover that one lost memory
+ * node takes.
+ */
+static bool node_gone(const struct worker *worker, struct node_failures *failures, bool failed)
+{
+    uint64_t now_ns = failed ? fabric_now_ns(worker->ep) : 0;
+    failures->count = failed ? failures->count + 1 : 0;
+    if (failures->count == 1) failures->since_ns = now_ns;
+    if (failures->count < NODE_FAILURES_MAX) return false;
+    if (!worker->db->catalog->replicas || PLANT(call_outrun)) return true;
+    if (atomic_load_explicit(&worker->node->halt.unmended, memory_order_relaxed)) return true;
+    return now_ns - failures->since_ns > SETTLE_FAILOVER_STALLS * worker->ep->fabric->stall_max_ns;
+}
+
+/* So long the next attempt waits at least: a failover takes many round trips, and few attempts are to meet it. */
+static uint64_t node_pause_ns(const struct worker *worker, const struct node_failures *failures)
+{
+    if (failures->count == 0 || !worker->db->catalog->replicas || PLANT(call_outrun)) return 0;
+    uint64_t pause_ns = (uint64_t)BACKOFF_MIN_NS << (failures->count < 12 ? failures->count : 12);
+    return pause_ns < NODE_PAUSE_MAX_NS ? pause_ns : NODE_PAUSE_MAX_NS;
+}
+
+/* At least so long, and not beyond the call's deadline. */
 static void back_off(struct coro *co, struct coordinator *coordinator, const struct cellar_call_options *options,
-                     uint32_t attempts, uint64_t begin_ns)
+                     uint32_t attempts, uint64_t begin_ns, uint64_t least_ns)
 {
     struct worker *worker = coordinator->worker;
     uint64_t sleep_ns = backoff_ns(&worker->ep->prng, worker->db->config.backoff_cap_ns, attempts);
+    if (sleep_ns < least_ns) sleep_ns = least_ns;
     if (options && options->timeout_ns) {
         uint64_t gone_ns = fabric_now_ns(worker->ep) - begin_ns;
         uint64_t left_ns = gone_ns < options->timeout_ns ? options->timeout_ns - gone_ns : 0;
@@ -224,7 +256,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
 {
     struct worker *worker = coordinator->worker;
     struct txn *txn = coordinator->txn;
-    uint32_t node_failures = 0, outgrown = 0;
+    struct node_failures failures = {0};
+    uint32_t outgrown = 0;
     struct tag_wait wait = {.cn = -1};
 
     coordinator->calls++;
@@ -241,8 +274,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         result->code = attempt(co, coordinator, proc, args, result->attempts);
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
-        node_failures = txn->reason == CELLAR_ABORT_NODE_FAILED ? node_failures + 1 : 0;
-        if (node_failures == NODE_FAILURES_MAX) {
+        if (node_gone(worker, &failures, txn->reason == CELLAR_ABORT_NODE_FAILED)) {
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;
         }
@@ -257,7 +289,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         if (txn->at_once)
             txn->hurried++;
         else
-            back_off(co, coordinator, options, result->attempts, begin_ns);
+            back_off(co, coordinator, options, result->attempts, begin_ns, node_pause_ns(worker, &failures));
         uint64_t now_ns = fabric_now_ns(worker->ep);
         int rc = coordinator_allows(worker->db, options, now_ns - begin_ns);
         if (rc == 0 && tries_in_vain(worker, now_ns - begin_ns)) rc = -CELLAR_ERR_UNREACHABLE;

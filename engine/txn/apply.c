@@ -303,10 +303,10 @@ static bool object_open(struct coro *co, struct txn *txn, const struct cache_obj
  */
 static bool patient(struct txn *txn, struct settle_patience *patience, struct fabric_addr primary)
 {
-    if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
     uint64_t lost = patience->refusing & ~txn->lost_nodes;
+    if (settle_asks(txn, patience)) return true;
+    if (patience->fenced || atomic_load(&txn->home->gate->failed)) return false;
     if (!lost || (lost >> fabric_addr_node(primary) & 1)) return false;
-    txn->lost_nodes |= lost;
     *patience = (struct settle_patience){0};
     return true;
 }
@@ -343,7 +343,7 @@ static enum standing standing_of(const struct txn *txn, const struct cache_objec
 static bool standing_read(struct coro *co, struct txn *txn, const struct cache_object *object, enum standing *standing)
 {
     struct settle_patience patience = {0};
-    while (patience.refusals < SETTLE_REFUSALS_MAX && !halt_tags_lost(txn->home->ep, object->addr)) {
+    while (!halt_tags_lost(txn->home->ep, object->addr) && settle_asks(txn, &patience)) {
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, txn->settle_image, object->table->schema.record_bytes);
         if (!settle_await(co, txn, &patience)) continue;
         *standing = standing_of(txn, object);

@@ -11,6 +11,14 @@ static void refusals_forget(struct settle_patience *patience)
     patience->refusing = 0;
 }
 
+/* A node that is surely lost took with it what was to be settled there, or a failover will begin. */
+static bool all_lost(const struct txn_home *home, uint64_t nodes)
+{
+    bool all = true;
+    for (; nodes && all; nodes &= nodes - 1) all = halt_is_lost(home->halt, (uint32_t)__builtin_ctzll(nodes));
+    return all;
+}
+
 bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience)
 {
     struct txn_home *home = txn->home;
@@ -23,7 +31,9 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
     }
     for (uint32_t i = 0; i < count; i++) {
         if (!txn->ops[i].status || txn->ops[i].status == -CELLAR_ERR_INDETERMINATE) continue;
+        if (patience->refusals == 0) patience->begin_ns = fabric_now_ns(home->ep);
         refused = true;
+        patience->fenced = patience->fenced || txn->ops[i].status == -CELLAR_ERR_FENCED;
         patience->refusing |= 1ull << fabric_addr_node(txn->ops[i].addr);
     }
     if (!refused) refusals_forget(patience);
@@ -35,12 +45,26 @@ bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *pati
 
 /*
  * A node that does not stand still is waited for, too: the failover lasts longer than the longest stall. One that
- * cannot be is not (INV-FAILOVER-9).
+ * cannot be is not (INV-FAILOVER-9); and a compute node that has stopped leaves it to its recoverer.
  */
 static bool failover_over(const struct txn_home *home, uint64_t begin_ns)
 {
+    if (atomic_load_explicit(&home->gate->failed, memory_order_relaxed)) return true;
     if (atomic_load_explicit(&home->halt->unmended, memory_order_relaxed)) return true;
     return fabric_now_ns(home->ep) - begin_ns > SETTLE_FAILOVER_STALLS * home->ep->fabric->stall_max_ns;
+}
+
+bool settle_asks(struct txn *txn, const struct settle_patience *patience)
+{
+    struct txn_home *home = txn->home;
+    if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
+    if (patience->fenced || PLANT(settle_unreached_over)) return false;
+    if (!(patience->refusing & ~txn->lost_nodes)) return false; /* given up once, and for all places */
+    bool lost = all_lost(home, patience->refusing), awaited = !lost || home->catalog->replicas;
+    if (awaited && !failover_over(home, patience->begin_ns)) return true;
+    if (!lost) gate_stop(home->gate, home->sched);
+    txn->lost_nodes |= patience->refusing;
+    return false;
 }
 
 /* Keeps of the batch what is still to be done: how many. *fenced: nothing can be. */
@@ -80,15 +104,29 @@ void settle_known(struct txn *txn)
         if (txn_bucket(txn, (int32_t)i)->lock_old != UINT64_MAX) txn_bucket(txn, (int32_t)i)->unsettled = false;
 }
 
+/* Once; false: not yet. */
+static bool word_read(struct coro *co, struct txn *txn, struct fabric_addr addr, struct settle_patience *patience,
+                      uint64_t *word)
+{
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
+    if (!settle_await(co, txn, patience)) return false;
+    *word = txn->settle_word;
+    return true;
+}
+
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
 {
     struct settle_patience patience = {0};
-    while (patience.refusals < SETTLE_REFUSALS_MAX && !halt_tags_lost(txn->home->ep, addr)) {
-        txn_read(co, txn, CELLAR_PHASE_EXECUTE, addr, &txn->settle_word, sizeof txn->settle_word);
-        if (!settle_await(co, txn, &patience)) continue;
-        *word = txn->settle_word;
-        return true;
-    }
+    while (!halt_tags_lost(txn->home->ep, addr) && settle_asks(txn, &patience))
+        if (word_read(co, txn, addr, &patience, word)) return true;
+    return false;
+}
+
+bool settle_look(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word)
+{
+    struct settle_patience patience = {0};
+    while (!halt_tags_lost(txn->home->ep, addr) && patience.refusals < SETTLE_REFUSALS_MAX)
+        if (word_read(co, txn, addr, &patience, word)) return true;
     return false;
 }
 
@@ -143,13 +181,6 @@ static void tags_clear(struct coro *co, struct txn *txn, bool alone, struct fabr
     } while (settle_shows(co, txn, addr, tags, mask));
 }
 
-/* Is it worth asking again? A lost memory node's failover is waited for, where there are backups. */
-static bool patient(const struct txn *txn, const struct settle_patience *patience, uint64_t begin_ns)
-{
-    if (patience->refusals < SETTLE_REFUSALS_MAX) return true;
-    return txn->home->catalog->replicas && !failover_over(txn->home, begin_ns);
-}
-
 enum tags { TAGS_OURS, TAGS_NONE, TAGS_UNKNOWN };
 
 /*
@@ -164,8 +195,7 @@ static enum tags tags_whose(struct coro *co, struct txn *txn, const struct cache
     struct settle_patience patience = {0};
     if (!txn->home->mode->shares || PLANT(crest_tag_assumed)) return TAGS_OURS;
     uint8_t *header = cache_alloc(&txn->cache, LAYOUT_LINE);
-    uint64_t begin_ns = fabric_now_ns(txn->home->ep);
-    while (header && patient(txn, &patience, begin_ns)) {
+    while (header && settle_asks(txn, &patience)) {
         if (halt_tags_lost(txn->home->ep, object->unsettled_addr)) return TAGS_NONE;
         txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->unsettled_addr, header, LAYOUT_LINE);
         if (!settle_await(co, txn, &patience)) continue;

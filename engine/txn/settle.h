@@ -9,18 +9,20 @@
 
 #include "txn.h"
 
-#define SETTLE_REFUSALS_MAX 16 /* batches in a row that surely did not run: the node counts as dead, its locks, too */
+#define SETTLE_REFUSALS_MAX 16 /* batches in a row that surely did not run: then it is asked whether the node is lost */
 #define SETTLE_PAUSE_NS 1000   /* between two tries; doubles with each further one */
 #define SETTLE_PAUSE_DOUBLINGS_MAX 8
 #define SETTLE_FAILOVER_STALLS 4 /* of stall_max_ns: so long a lost memory node's failover may take */
 
 /*
- * A node that refuses is soon given up; one that does not answer may be there all the same, and is asked until it
- * does. So a batch of which nothing was refused, unanswered or not, begins the count anew.
+ * A node that refuses may be lost; one that does not answer is asked until it does. So a batch of which nothing was
+ * refused, unanswered or not, begins the count anew.
  */
 struct settle_patience {
     uint32_t refusals, pauses; /* refusals: batches in a row */
     uint64_t refusing;         /* nodes: a bit each */
+    uint64_t begin_ns;         /* of the first of these */
+    bool fenced;               /* this compute node is */
 };
 
 /*
@@ -34,6 +36,13 @@ void settle_known(struct txn *txn);
 /* Posts the batch; false when some of it did not return well, after a pause. */
 bool settle_await(struct coro *co, struct txn *txn, struct settle_patience *patience);
 
+/*
+ * Is it worth asking again? INV-COMMIT-8: a place that cannot be reached is not settled. Either its memory node is
+ * lost, and what was there with it; or it is asked on, for as long as a failover may take; or this compute node stops,
+ * and its recoverer settles.
+ */
+bool settle_asks(struct txn *txn, const struct settle_patience *patience);
+
 /* Closes the gate; true when this transaction alone has something to settle. */
 bool settle_begin(struct coro *co, struct txn *txn);
 void settle_end(struct txn *txn);
@@ -42,8 +51,10 @@ void settle_end(struct txn *txn);
  * false.
  */
 bool settle_decidable(struct txn *txn, bool alone, bool ours);
-/* Reads 8 bytes; false when the node is dead, or this one fenced. */
+/* Reads 8 bytes; false: they need no settling here any more (settle_asks). */
 bool settle_read(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word);
+/* Likewise; false: the node refuses, for now. */
+bool settle_look(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t *word);
 /* Does the word show these tags? */
 bool settle_shows(struct coro *co, struct txn *txn, struct fabric_addr addr, uint64_t tags, uint64_t mask);
 /*

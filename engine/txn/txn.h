@@ -86,9 +86,9 @@ struct txn {
     int error; /* first error of the procedure's doing: the call's outcome once the reads are validated; */
     struct cellar_detail detail; /* what it is about */
     bool unsettled;              /* a lock's reply was lost: txn_release must settle */
-    uint64_t lost_nodes;  /* a bit each: they refuse for good what is being applied again; backups there are left out */
-    struct vigil_met met; /* the tag of another compute node that ended it */
-    bool doomed;          /* aborted already: every call says RETRY */
+    uint64_t lost_nodes;         /* a bit each: given up by a settlement (settle_asks); backups there are left out */
+    struct vigil_met met;        /* the tag of another compute node that ended it */
+    bool doomed;                 /* aborted already: every call says RETRY */
     enum cellar_abort_reason reason;
     bool at_once;         /* its call tries again at once: there is a queue to wait in */
     uint32_t hurried;     /* attempts of this call that ended so */

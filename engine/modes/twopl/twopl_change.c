@@ -51,7 +51,7 @@ bool twopl_doubt_ends(struct coro *co, struct txn *txn)
     while (!atomic_load(&home->gate->halted)) {
         if (atomic_load(&home->halt->unmended)) return false;
         if (atomic_load(&home->gate->failed) || fabric_now_ns(home->ep) - begin_ns >= patience_ns) return false;
-        if (settle_read(co, txn, twopl_set(txn)->doubtful, &word)) return false;
+        if (settle_look(co, txn, twopl_set(txn)->doubtful, &word)) return false;
         halt_suspect(home->halt, fabric_addr_node(twopl_set(txn)->doubtful));
         sched_sleep(co, home->sched, txn->task, DOUBT_PAUSE_NS);
     }
