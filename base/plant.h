@@ -175,6 +175,9 @@
     X(hot_given_early, "a hot lock is given away while tags taken under it are set")                                   \
     X(hot_keeper_uncalled, "a hot lock's keeper is not told that the lock has no users any more")                      \
     X(hot_never_closes, "a hot lock takes newcomers in for as long as they come")                                      \
+    X(way_ungated, "a compute node goes another way while attempts of the old one are under way")                      \
+    X(way_settler_passed, "... while one of them waits to settle, and is not counted")                                 \
+    X(way_kept, "a worker goes on the old way when its compute node has turned")                                       \
     X(hot_met_forgets, "a transaction that finds HOT set does not note that the record is hot")                        \
     /* lost replies */                                                                                                 \
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \

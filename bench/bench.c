@@ -199,6 +199,7 @@ static int check(struct run *run, driver_job_fn job, struct cellar_error *error)
     }
     cellar_pool_space_read(run->db, &run->outcome.pool);
     run->outcome.cache_high_bytes = cellar_cache_bytes(run->db);
+    cellar_way_read(run->db, &run->outcome.way);
     return 0;
 }
 

@@ -57,6 +57,17 @@ static json_t *hot(const struct outcome *outcome)
     return object;
 }
 
+/* Mode cellar: which way its transactions went at the end. */
+static json_t *way(const struct cellar_way *way)
+{
+    return json_pack("{s:s, s:I, s:I, s:I, s:I}", "chosen",
+                     way->plain == 0            ? "shared"
+                     : way->plain == way->nodes ? "plain"
+                                                : "both",
+                     "plain_nodes", (json_int_t)way->plain, "nodes", (json_int_t)way->nodes, "wait_ns",
+                     (json_int_t)way->wait_ns, "turns", (json_int_t)way->turns);
+}
+
 static json_t *mn_ops(const struct outcome *outcome)
 {
     json_t *object = json_object();
@@ -207,6 +218,7 @@ static void add_measurements(json_t *root, const struct outcome *outcome)
     json_object_set_new(root, "dropped", count(totals->dropped));
     json_object_set_new(root, "abort_reasons", abort_reasons(outcome));
     if (!strcmp(outcome->settings->cc, "cellar")) json_object_set_new(root, "hot", hot(outcome));
+    if (outcome->way.nodes) json_object_set_new(root, "way", way(&outcome->way));
     json_object_set_new(root, "tps", json_real(outcome_tps(outcome)));
     json_object_set_new(root, "over_time", over_time(totals));
     json_object_set_new(root, "abort_rate", json_real(outcome_abort_rate(totals->aborted, totals->committed)));

@@ -35,6 +35,7 @@ struct outcome {
     struct outcome_table tables[OUTCOME_TABLES_MAX];
     uint32_t table_count;
     struct cellar_pool_space pool;
+    struct cellar_way way;          /* mode cellar: at the end */
     uint64_t cache_high_bytes;      /* of all record caches, blocks in reserve included */
     struct outcome_history history; /* if settings->history */
     bool interrupted;

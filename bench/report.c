@@ -176,6 +176,20 @@ static void print_hot(const struct page *page)
     }
 }
 
+/* Mode cellar, where its transactions went the plain way, or have turned. */
+static void print_way(const struct page *page)
+{
+    const struct cellar_way *way = &page->outcome->way;
+    char count[STYLE_BYTES];
+    if (!way->plain && !way->turns) return;
+    heading(page, "Way", NULL);
+    fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "compute nodes that go the plain way",
+            style_count(count, way->plain));
+    fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "... of so many", style_count(count, way->nodes));
+    fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "a reply is waited for, ns", style_count(count, way->wait_ns));
+    fprintf(page->out, "  %-*s%12s\n", ABORT_WIDTH, "turns to another way", style_count(count, way->turns));
+}
+
 /* ---- what it cost ---- */
 
 static void print_verb_row(const struct page *page, const char *name, const double ops[CELLAR_VERBS])
@@ -374,6 +388,7 @@ void report_print(const struct outcome *outcome, FILE *out)
     print_types(&page);
     print_aborts(&page);
     print_hot(&page);
+    print_way(&page);
     print_verbs(&page);
     print_memory(&page);
     print_compute_memory(&page);

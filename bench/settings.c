@@ -159,6 +159,7 @@ static int refuse_conflicts(struct settings *settings, uint64_t given, struct ce
         if (refused < 0) return refused;
     }
     if (db->hot && !mode_of(db->cc)->queues) CONFLICT("--hot is for --cc cellar, not %s", mode_of(db->cc)->name);
+    if (db->way && !mode_of(db->cc)->way) CONFLICT("--way is for --cc cellar, not %s", mode_of(db->cc)->name);
     int code = refuse_history_conflicts(settings, given, error);
     if (code == 0) code = refuse_verbs_conflicts(settings, given, error);
     if (code < 0) return code;

@@ -32,6 +32,11 @@ static const struct option_def defs[] = {
      .help = "rules of mode cellar's hot records (docs/hot-records.md)",
      .kind = OPTION_TEXT,
      .offset = AT(db.hot)},
+    {.name = "way",
+     .argument = "NAME=N,...",
+     .help = "rules by which mode cellar goes the plain way or shares (docs/plain-way.md)",
+     .kind = OPTION_TEXT,
+     .offset = AT(db.way)},
 
     {.name = "backoff-cap-ns",
      .argument = "N",

@@ -192,6 +192,7 @@ struct cellar_config {
      */
     uint64_t backoff_cap_ns;
     const char *hot;                /* mode cellar: rules for hot records that replace the usual ones, "NAME=N,..." */
+    const char *way;                /* likewise, by which it chooses how transactions go: "plain-ns=N,..." */
     uint64_t seed;                  /* everything random follows from it (1) */
     const char *lock, *lock_policy; /* mode 2pl: the lock algorithm of records (declock), and its policy (its first) */
     cellar_log_fn log;              /* NULL: silent */
@@ -568,6 +569,17 @@ void cellar_stats_read(struct cellar *db, struct cellar_stats *stats);
 void cellar_stats_reset(struct cellar *db);
 /* Mode crest: bytes of the record caches that were ever in use, blocks that workers keep in reserve included. */
 uint64_t cellar_cache_bytes(const struct cellar *db);
+
+/*
+ * Mode cellar: which way transactions go, of the compute nodes of this process. Where a reply is waited for only
+ * shortly (shared memory) they go the plain way, that of mode `cell`, else they share records.
+ */
+struct cellar_way {
+    uint32_t nodes, plain; /* compute nodes; of these, so many go the plain way now. Both 0 in other modes */
+    uint64_t wait_ns;      /* of the fabric, as last measured; the longest of the nodes'. 0: not yet measured */
+    uint64_t turns;        /* from one way to the other, since the opening */
+};
+void cellar_way_read(const struct cellar *db, struct cellar_way *way);
 
 /* Memory of a table on the memory nodes: what records take as laid out, and what is around them. */
 struct cellar_space {

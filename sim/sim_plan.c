@@ -19,6 +19,8 @@
 #define STREAM_LOCKS 0x6c6f636bull
 #define STREAM_REOPEN 0x72656f70ull
 #define STREAM_UPSERTS 0x75707365ull
+#define STREAM_WAYS 0x77617973ull
+#define WAYS_ONE_IN 4    /* seeds whose compute nodes turn from way to way */
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define TWOPL_ONE_IN 3   /* of them */
 #define CNS_DRAWN 6      /* 20 cells leave tags of 3 bits: 7 compute nodes */
@@ -226,6 +228,25 @@ static void draw_upserts(struct sim_plan *plan, uint64_t seed)
     plan->upserts = prng_below(&prng, 2);
 }
 
+/*
+ * Likewise. Each wait that is measured is short enough for the plain way and too long to stay there, so compute nodes
+ * turn at each sample, or at each few; or go the plain way only, or some of them.
+ */
+static void draw_ways(struct sim_plan *plan, uint64_t seed)
+{
+    static const char *const rules[] = {"plain-ns=1000000000,shared-ns=0,samples=1,every=1",
+                                        "plain-ns=1000000000,shared-ns=0,samples=1,every=1",
+                                        "plain-ns=1000000000,shared-ns=0,samples=2,every=3",
+                                        "plain-ns=1000000000,shared-ns=0,samples=12,every=1",
+                                        "plain-ns=3000,shared-ns=3000,samples=4,every=2",
+                                        "plain-ns=1000000000,shared-ns=1000000000,samples=1,every=1"};
+    struct prng prng;
+    prng_seed_stream(&prng, seed, STREAM_WAYS);
+    bool drawn = prng_below(&prng, WAYS_ONE_IN) == 0;
+    const char *way = DRAW(&prng, rules);
+    plan->way = drawn && mode_of(plan->cc)->way ? way : NULL;
+}
+
 /* Half of the runs. Under `pct` time means too little: a node that is not chosen for long would be suspected by all. */
 static void draw_lease(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
 {
@@ -337,6 +358,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     draw_lock(plan, seed, fixed);
     draw_reopen(plan, seed, fixed);
     draw_upserts(plan, seed);
+    draw_ways(plan, seed);
 }
 
 /* ---- judging ---- */

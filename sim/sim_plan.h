@@ -58,6 +58,7 @@ struct sim_plan {
         cell_bytes;        /* workload cells: hot records of each table; cells, and bytes of the widest */
     uint32_t accesses_max; /* of a transaction */
     double theta;          /* workload cells: skew, a multiple of 1/4 */
+    const char *way;       /* mode cellar: rules by which compute nodes turn; NULL: usual ones, which never do here */
     bool upserts;          /* workload cells: some of what inserts a key if absent updates it if present */
     /* faults */
     struct fabric_sim_faults faults;

@@ -175,6 +175,7 @@ int sim_run_open(struct sim_state *state, struct cellar_error *error)
                                          .lease_ns = plan->lease_ns,
                                          .backoff_cap_ns = backoff_cap_ns(plan),
                                          .hot = hot_rules(plan),
+                                         .way = plan->way,
                                          .seed = times_seed(plan)};
     int code = db_open_on(state->fabric, &config, &state->db, error);
     if (code) return code;

@@ -32,8 +32,8 @@ static __attribute__((noinline)) bool wait_open(struct coro *co, struct gate *ga
     uint64_t pause_ns = GATE_POLL_NS;
     do {
         active_add(gate, worker, (uint32_t)-1, sched);
-        if (atomic_load(&gate->failed)) return false;                  /* it may never be opened again */
-        if (atomic_load(&gate->closed) & ~GATE_SETTLING) return false; /* that may take long */
+        if (atomic_load(&gate->failed)) return false; /* it may never be opened again */
+        if (atomic_load(&gate->closed) & ~(GATE_SETTLING | GATE_TURNING)) return false; /* that may take long */
         look_later(co, sched, task, &pause_ns);
         active_add(gate, worker, 1, sched);
     } while (!is_open(gate));
@@ -95,6 +95,37 @@ bool gate_still(struct gate *gate, struct sched *sched)
     return active_sum(gate, sched) == 0 && atomic_load(&gate->waiting) == 0 && !atomic_load(&gate->closed) &&
            active_sum(gate, sched) == 0;
 }
+
+static bool any_settles(struct gate *gate)
+{
+    bool any = atomic_load(&gate->waiting) > 0 || (atomic_load(&gate->closed) & GATE_SETTLING);
+    return any && !PLANT(way_settler_passed);
+}
+
+/* As gate_still, by the one that has closed the gate. */
+static bool turn_still(struct gate *gate, struct sched *sched)
+{
+    if (PLANT(way_ungated)) return true;
+    return active_sum(gate, sched) == 0 && !any_settles(gate) && active_sum(gate, sched) == 0;
+}
+
+bool gate_turn(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task)
+{
+    uint64_t pause_ns = GATE_POLL_NS;
+    atomic_fetch_or(&gate->closed, GATE_TURNING);
+    fabric_preempt(sched->ep);
+    while (!turn_still(gate, sched) && !atomic_load(&gate->failed)) {
+        /* One that is to settle has to close the gate, and cannot while it is closed: it goes first. */
+        if (any_settles(gate)) atomic_fetch_and(&gate->closed, ~GATE_TURNING);
+        look_later(co, sched, task, &pause_ns);
+        atomic_fetch_or(&gate->closed, GATE_TURNING);
+    }
+    if (!atomic_load(&gate->failed)) return true;
+    gate_turned(gate);
+    return false;
+}
+
+void gate_turned(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_TURNING); }
 
 void gate_open(struct gate *gate) { atomic_fetch_and(&gate->closed, ~GATE_SETTLING); }
 

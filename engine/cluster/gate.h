@@ -23,7 +23,8 @@
 
 /* In gate.closed, beside the bit of the settler: how many loads and walks of tables are under way. */
 #define GATE_SETTLING 1u
-#define GATE_LOAD 2u
+#define GATE_TURNING 2u /* ... and of a compute node that stands still to go another way */
+#define GATE_LOAD 4u
 #define GATE_WALK (1u << 16)
 
 struct gate {
@@ -52,6 +53,12 @@ void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched);
 void gate_close(struct coro *co, struct gate *gate, uint32_t worker, struct sched *sched, struct sched_task *task,
                 bool *alone);
 void gate_open(struct gate *gate);
+/*
+ * INV-GATE-3. For a coroutine that is no attempt: no attempt enters, and all have ended, those that settle included;
+ * until gate_turned. Suspends until then. False: the CN has stopped, and none enters any more anyway.
+ */
+bool gate_turn(struct coro *co, struct gate *gate, struct sched *sched, struct sched_task *task);
+void gate_turned(struct gate *gate);
 /*
  * GATE_LOAD or GATE_WALK begins, beside others of its kind: 0. BUSY: an attempt is under way, or the other kind. No
  * change of the configuration comes in between, but one may have begun (gate_bulk_waits): then it leaves again, and

@@ -191,6 +191,13 @@ uint64_t cellar_cache_bytes(const struct cellar *db)
     return bytes;
 }
 
+void cellar_way_read(const struct cellar *db, struct cellar_way *way)
+{
+    const struct mode *mode = mode_of(db->config.cc);
+    *way = (struct cellar_way){0};
+    for (uint32_t i = 0; mode->way && i < db->config.cns; i++) mode->way(&db->nodes[i], way);
+}
+
 static int pool_space_read(struct coro *co, struct coordinator *coordinator, void *arg)
 {
     struct worker *worker = coordinator->worker;

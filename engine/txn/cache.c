@@ -8,16 +8,15 @@
 _Static_assert(CACHE_SLOTS >= 2 * CACHE_OBJECTS_MAX, "the hash must stay half empty");
 _Static_assert((CACHE_SLOTS & (CACHE_SLOTS - 1)) == 0, "a power of two");
 
-#define ZERO_BYTES 64u /* what a mode has behind an object is zeroed by so much at a time */
-_Static_assert((CACHE_OBJECT_BYTES - sizeof(struct cache_object)) / ZERO_BYTES * ZERO_BYTES >= CACHE_OBJECT_ZEROED_MAX,
+_Static_assert((CACHE_OBJECT_BYTES - sizeof(struct cache_object)) / CACHE_ZERO_BYTES * CACHE_ZERO_BYTES >=
+                   CACHE_OBJECT_ZEROED_MAX,
                "room to zero");
 
 int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, uint64_t arena_bytes)
 {
     must(mode->object_zeroed <= CACHE_OBJECT_ZEROED_MAX);
-    uint64_t zeroed = (mode->object_zeroed + ZERO_BYTES - 1) / ZERO_BYTES * ZERO_BYTES;
-    *cache =
-        (struct cache){.arena_bytes = arena_bytes, .generation = 1, .zero_end = sizeof(struct cache_object) + zeroed};
+    *cache = (struct cache){.arena_bytes = arena_bytes, .generation = 1};
+    cache_zeroes(cache, mode);
     cache->arena = lazy_map(arena_bytes);
     cache->objects = lazy_map(CACHE_OBJECTS_MAX * CACHE_OBJECT_BYTES);
     cache->objects_end = cache->objects;
@@ -92,8 +91,8 @@ int32_t cache_pin(struct cache *cache, const struct cellar_table *table, uint64_
         object->bucket = object->absent_bucket = object->scan_bucket = -1;
         object->scan_entry = 0;
         memset(&object->addr, 0, offsetof(struct cache_object, fetching_cells) - offsetof(struct cache_object, addr));
-        for (uint64_t byte = sizeof *object; byte < cache->zero_end; byte += ZERO_BYTES)
-            memset((uint8_t *)object + byte, 0, ZERO_BYTES);
+        for (uint64_t byte = sizeof *object; byte < cache->zero_end; byte += CACHE_ZERO_BYTES)
+            memset((uint8_t *)object + byte, 0, CACHE_ZERO_BYTES);
         return entry->object;
     }
 }

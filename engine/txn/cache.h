@@ -25,6 +25,7 @@
 #define CACHE_OBJECTS_MAX CELLAR_TXN_RECORDS_MAX
 #define CACHE_OBJECT_BYTES 320     /* of an object with what its mode has behind it, */
 #define CACHE_OBJECT_ZEROED_MAX 64 /* so much of that can be zero at first */
+#define CACHE_ZERO_BYTES 64u       /* ... by so much at a time */
 #define CACHE_BUCKET_BYTES 88      /* ... and of a bucket */
 #define CACHE_SLOTS 4096           /* of the (table, key) hash; at least twice CACHE_OBJECTS_MAX */
 
@@ -131,6 +132,12 @@ struct cache {
 /* Maps and registers all memory; NOMEM. */
 NODISCARD int cache_open(struct cache *cache, const struct mode *mode, struct fabric *fabric, uint64_t arena_bytes);
 void cache_close(struct cache *cache);
+/* What pins zero from now on is what that mode wants. */
+static inline void cache_zeroes(struct cache *cache, const struct mode *mode)
+{
+    uint64_t pieces = (mode->object_zeroed + CACHE_ZERO_BYTES - 1) / CACHE_ZERO_BYTES;
+    cache->zero_end = sizeof(struct cache_object) + pieces * CACHE_ZERO_BYTES;
+}
 /* Drops all objects and buckets. */
 void cache_reset(struct cache *cache);
 /* The object of (table, key): the existing one (*made false), or a new one; -1 when there are CACHE_OBJECTS_MAX. */

@@ -40,6 +40,8 @@ struct fetch_rules {
     enum fetch_verdict (*judge)(struct txn *txn, struct cache_object *object, const struct record_wire *header);
     /* It is whole, and about to become part of the image. */
     void (*fetched)(struct txn *txn, struct cache_object *object);
+    /* Posts the batch of records and awaits it, as txn_await. */
+    uint32_t (*await)(struct coro *co, struct txn *txn);
     /* A foreign tag on these cells ends the attempt. */
     void (*tag_met)(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t cells, bool read);
 };
@@ -228,7 +230,7 @@ FETCH_INLINE int fetch_records_round(struct coro *co, struct txn *txn, const str
         if (rc) return rc;
     }
     if (rules->judge) txn->oldest_ns = fabric_now_ns(txn->home->ep); /* epoch numbers matter within a READ only */
-    uint32_t failed = txn_await(co, txn), again = 0;
+    uint32_t failed = rules->await ? rules->await(co, txn) : txn_await(co, txn), again = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         struct cache_object *object = block[i];

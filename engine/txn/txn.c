@@ -133,16 +133,33 @@ static __attribute__((noinline, cold)) void suspect(struct txn *txn, uint32_t co
             halt_suspect(txn->home->halt, fabric_addr_node(txn->ops[i].addr));
 }
 
+static inline uint32_t awaited(struct txn *txn, uint32_t count, uint32_t failed)
+{
+    txn->op_count = 0;
+    if (__builtin_expect(failed > 0, 0)) suspect(txn, count);
+    counter_add(&txn->home->stats.round_trips, 1);
+    return failed;
+}
+
 uint32_t txn_await(struct coro *co, struct txn *txn)
 {
     uint32_t count = txn->op_count;
     if (count == 0) return 0;
     fabric_post(txn->home->ep, txn->ops, count, &txn->wait);
+    return awaited(txn, count, fabric_await(co, &txn->wait));
+}
+
+uint32_t txn_await_timed(struct coro *co, struct txn *txn, uint64_t *wait_ns)
+{
+    struct fabric_ep *ep = txn->home->ep;
+    uint32_t count = txn->op_count;
+    *wait_ns = UINT64_MAX;
+    if (count == 0) return 0;
+    fabric_post(ep, txn->ops, count, &txn->wait);
+    uint64_t posted_ns = fabric_now_ns(ep);
     uint32_t failed = fabric_await(co, &txn->wait);
-    txn->op_count = 0;
-    if (__builtin_expect(failed > 0, 0)) suspect(txn, count);
-    counter_add(&txn->home->stats.round_trips, 1);
-    return failed;
+    *wait_ns = fabric_now_ns(ep) - posted_ns;
+    return awaited(txn, count, failed);
 }
 
 /* ---- declaring ---- */

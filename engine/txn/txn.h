@@ -196,6 +196,8 @@ int txn_space_error(struct coro *co, struct txn *txn, int code, const struct cac
 
 /* Posts what was added and waits for all of it: how many operations failed. A round trip, unless nothing was added. */
 uint32_t txn_await(struct coro *co, struct txn *txn);
+/* The same; *wait_ns: from when all was posted until it had come back; UINT64_MAX: nothing was posted. */
+uint32_t txn_await_timed(struct coro *co, struct txn *txn, uint64_t *wait_ns);
 /*
  * Adding an operation to the batch; the batch is posted and awaited first when it is full. Written in place, and no
  * field that its kind does not use: there are a hundred of them in a TPC-C transaction.

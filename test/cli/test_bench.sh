@@ -55,6 +55,23 @@ done
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
 }
 
+# Which way transactions go follows from what a reply is waited for, not from the fabric's name.
+way() { # PLAIN-NODES ARGUMENTS...
+    local nodes=$1
+    shift
+    # shellcheck disable=SC2086
+    runs $small_bank --cns 2 "$@"
+    grep -q "^    \"plain_nodes\": $nodes," "$folder/json" || fail "bench $*: not $nodes compute nodes went the plain way"
+    grep -qE '^    "wait_ns": [1-9][0-9]*,$' "$folder/json" || fail "bench $*: no wait was measured"
+}
+way 2 --way samples=4
+grep -q '"chosen": "plain"' "$folder/json" || fail "the JSON report does not say which way was chosen"
+grep -qE "compute nodes that go the plain way +2$" "$folder/out" || fail "the report does not say which way was chosen"
+way 0 --way plain-ns=0
+way 0 --rtt-ns 20000
+way 0 --fabric sim
+way 2 --fabric sim --way plain-ns=100000000,shared-ns=100000000
+
 for name in workload fabric cc lock cns mns threads coros replicas seed elapsed_s committed aborted abort_reasons tps abort_rate \
     latency_us types mn_ops_per_txn rtts_per_txn mn_nic_utilization fairness_jain phases_us checks consistent; do
     grep -q "^  \"$name\": " "$folder/json" || fail "the JSON report lacks $name"

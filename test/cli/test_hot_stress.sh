@@ -10,7 +10,7 @@ source "$(dirname "$0")/prelude.sh"
 hot=0 seed=0
 while [ $hot -lt 3 ] && [ $seed -lt 12 ]; do
     seed=$((seed + 1))
-    timeout -k 5 240 "$cellar" bench smallbank --cc cellar --accounts 20 --theta 1.2 --cns 2 --threads 2 --coros 8 --txns 20000 --seed $seed \
+    timeout -k 5 240 "$cellar" bench smallbank --cc cellar --accounts 20 --theta 1.2 --cns 2 --threads 2 --coros 8 --txns 20000 --seed $seed --way plain-ns=0 \
         >"$folder/out" 2>"$folder/err"
     status=$?
     [ $status -eq 0 ] && ! [ -s "$folder/err" ] || fail "seed $seed: exit $status: $(tail -n 3 "$folder/out") $(head -n 40 "$folder/err")"

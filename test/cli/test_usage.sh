@@ -140,6 +140,9 @@ refused "unknown option '--capacity'" bench smallbank --cc 2pl --lock dslr --pol
 refused "--cc knows no 'mvcc'" bench smallbank --cc mvcc
 refused "hot records have no rule 'warm'" bench smallbank --cc cellar --hot warm=1
 refused "--hot is for --cc cellar, not crest" bench smallbank --cc crest --hot tries=1
+refused "ways have no rule 'warm'" bench smallbank --way warm=1
+refused "rule plain-ns of ways needs a number, 0 to 1000000000" bench smallbank --way plain-ns=x
+refused "--way is for --cc cellar, not crest" bench smallbank --cc crest --way plain-ns=1
 refused "--fabric verbs needs --memnodes" bench smallbank --fabric verbs
 refused "unable to open" bench smallbank --cluster "$folder/none"
 refused "exclude each other" bench smallbank --cluster "$folder/none" --memnodes 10.0.0.1

@@ -73,6 +73,7 @@ struct plants_search {
         bool en_small, crest;     /* crest: that mode; else one of the others */
         bool cellar, motor, ford; /* likewise */
         const char *twopl;        /* likewise, and its lock */
+        const char *way;          /* mode cellar: rules of ways; NULL: usual ones */
         uint32_t reopen;          /* enum sim_reopen */
     } shape;
 };

@@ -46,6 +46,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     if (shape->faults) assert_int_equal(fabric_sim_faults_parse(shape->faults, &plan->faults, &error), 0);
     sim_plan_draw(plan, seed, fixed);
     plan->upserts = false;
+    plan->way = shape->way;
     if (shape->words) plan->words = true;
     FIX(keys, 0);
     FIX(cells, 0);

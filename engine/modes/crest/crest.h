@@ -121,6 +121,8 @@ static inline struct local *crest_local_of(const struct node *node) { return nod
 
 /* A new attempt: reserves space in the log, for an entry of up to log_bytes. 0 or RETRY. */
 NODISCARD int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts);
+/* That reservation alone. */
+NODISCARD int crest_log_reserve(struct coro *co, struct txn *txn, uint32_t log_bytes);
 /* Ends the last block and fetches the next one. */
 NODISCARD int crest_fetch(struct coro *co, struct txn *txn);
 /*
@@ -172,10 +174,10 @@ NODISCARD bool crest_bucket_claim(struct txn *txn, struct cache_bucket *bucket);
 #define CREST_ROW                                                                                                      \
     .shares = true, .object_zeroed = CREST_OBJECT_ZEROED, .worker_close = crest_worker_close,                          \
     .cells_read = crest_cells_read, .bytes_in_use = crest_bytes_in_use, .bytes_touched = crest_bytes_touched,          \
-    .attach = crest_attach, .detach = crest_detach, .begin = crest_begin, .put = crest_put, .commit = crest_commit,    \
-    .fail = crest_fail, .failed = crest_failed, .in_doubt = crest_in_doubt, .release = crest_release,                  \
-    .outgrown = crest_outgrown, .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle,   \
-    .settled = crest_settled, .returns = crest_returns, .returned = crest_returned
+    .attach = crest_attach, .detach = crest_detach, .put = crest_put, .commit = crest_commit, .fail = crest_fail,      \
+    .failed = crest_failed, .in_doubt = crest_in_doubt, .release = crest_release, .outgrown = crest_outgrown,          \
+    .claim = crest_bucket_claim, .read_alone = crest_read_alone, .settle = crest_settle, .settled = crest_settled,     \
+    .returns = crest_returns, .returned = crest_returned
 
 /* ---- between crest_*.c ---- */
 

@@ -69,6 +69,8 @@ static inline int log_reserve(struct coro *co, struct txn *txn, uint32_t bytes)
     return logring_is_clear(&crest_txn(txn)->ring, &txn->log, bytes) ? 0 : log_wait(co, txn, bytes);
 }
 
+int crest_log_reserve(struct coro *co, struct txn *txn, uint32_t log_bytes) { return log_reserve(co, txn, log_bytes); }
+
 int crest_begin(struct coro *co, struct txn *txn, uint32_t log_bytes, uint32_t attempts)
 {
     struct crest_txn *own = crest_txn(txn);

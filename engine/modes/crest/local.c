@@ -19,6 +19,13 @@ int local_open(struct local *local)
     return rc;
 }
 
+bool local_is_empty(const struct local *local)
+{
+    for (uint32_t slot = 0; slot < LOCAL_SLOTS; slot++)
+        if (local->slots[slot].first) return false;
+    return true;
+}
+
 void local_close(struct local *local)
 {
     lazy_unmap(local->slots, LOCAL_SLOTS * sizeof *local->slots);

@@ -175,6 +175,8 @@ struct local {
 #define LOCAL_SETTLEMENTS_BITS 16
 
 NODISCARD int local_open(struct local *local);
+/* Is nothing in it? Of a compute node without attempts. */
+bool local_is_empty(const struct local *local);
 void local_close(struct local *local);
 
 /* Between two looks at what another thread changes in a moment, the `spins`-th time. */

@@ -280,8 +280,9 @@ static inline uint64_t clears(const struct cache_object *object) { return crest_
 
 static int rounds(struct coro *co, struct txn *txn)
 {
-    static const struct fetch_rules rules = CREST_FETCH_RULES_OF(.answered = answered, .wants_clear = wants_clear,
-                                                                 .clears = clears, .tag_met = hot_tag_met);
+    static const struct fetch_rules rules =
+        CREST_FETCH_RULES_OF(.answered = answered, .wants_clear = wants_clear, .clears = clears, .tag_met = hot_tag_met,
+                             .await = way_await);
     return fetch_rounds(co, txn, &rules);
 }
 

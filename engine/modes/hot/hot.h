@@ -20,6 +20,7 @@
 #pragma once
 
 #include "crest.h"
+#include "way.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ struct hot_set {
 struct hot_txn {
     struct crest_txn crest; /* first */
     struct hot_set set;     /* locks in use */
+    struct way_txn way;
 };
 static inline struct hot_txn *hot_txn(const struct txn *txn) { return (struct hot_txn *)txn; }
 

@@ -73,6 +73,7 @@ struct hot_keeper {
 /* Of one CN. */
 struct hot {
     struct local local; /* first: what the CN shares as in mode `crest` */
+    struct way way;
     struct hot_policy policy;
     struct locktable table;
     struct hot_lock *locks;

@@ -290,10 +290,12 @@ static int tables_make(struct hot *hot)
 int hot_check(const struct cellar_config *config, struct cellar_error *error)
 {
     struct hot_policy policy;
-    return hot_policy_parse(config->hot, &policy, error);
+    struct way_policy way;
+    int rc = hot_policy_parse(config->hot, &policy, error);
+    return rc ? rc : way_policy_parse(config->way, &way, error);
 }
 
-uint64_t hot_stacks(const struct cellar_config *config) { return (HOT_KEEPERS + 1ull) * config->cns; }
+uint64_t hot_stacks(const struct cellar_config *config) { return (HOT_KEEPERS + 2ull) * config->cns; }
 
 static struct hot *hot_of_node(const struct node *node) { return node->shared; }
 
@@ -309,6 +311,7 @@ int hot_start(struct node *node, struct cellar_error *error)
 {
     struct hot *hot = hot_of_node(node);
     int rc = hot_policy_parse(node->config->hot, &hot->policy, error);
+    if (rc == 0) rc = way_open(&hot->way, node, error);
     if (rc) return rc;
     hot->coordinators = node->config->threads * node->config->coros;
     lockservice_init(&hot->service, node, watch);
@@ -334,6 +337,7 @@ static int keepers_start(struct hot *hot, struct txn_home *home, struct cellar_e
         sched_ready(home->sched, &hot->keepers[i].task);
     }
     lockservice_worker_start(&hot->own);
+    way_start(&hot->way, home->sched);
     return 0;
 }
 
@@ -347,8 +351,9 @@ bool hot_receive(struct txn_home *home) { return lockservice_receive(&hot_shared
 
 bool hot_rests(struct txn_home *home)
 {
-    const struct hot *hot = hot_shared(home);
-    bool rests = lockservice_rests(&hot_shared(home)->own);
+    struct hot *hot = hot_shared(home);
+    bool rests = way_rests(&hot->way);
+    rests = lockservice_rests(&hot->own) && rests;
     for (uint32_t i = 0; i < HOT_KEEPERS; i++)
         if (atomic_load(&hot->keepers[i].busy)) return false;
     return rests;
@@ -376,6 +381,7 @@ void hot_close(struct node *node)
     if (hot->own.lockmgr && hot->service.stopping && !hot->service.abandons) rest_check(hot);
     lockservice_worker_close(&hot->own);
     lockservice_close(&hot->service);
+    way_close(&hot->way);
     for (uint32_t i = 0; i < HOT_KEEPERS && hot->keepers; i++) coro_free(hot->keepers[i].task.co);
     free(hot->keepers);
     free(hot->records);
