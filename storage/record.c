@@ -105,6 +105,15 @@ void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell
         move(image + to->offset + 8, value, to->padded_bytes);
 }
 
+void record_tails_clear(const struct schema *schema, uint8_t *image)
+{
+    for (uint32_t cells = schema->tailed_cells; cells; cells &= cells - 1) {
+        const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+        uint32_t tail_bytes = cell->line_count * LAYOUT_VALUE_PER_LINE - cell->padded_bytes;
+        memset(image + cell->end - tail_bytes, 0, tail_bytes);
+    }
+}
+
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row)
 {
     memset(image, 0, schema->record_bytes);

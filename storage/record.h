@@ -72,5 +72,10 @@ void record_row_put(const struct schema *schema, uint8_t *image, uint32_t cells,
 /* A cell's value, padded_bytes of it, gathered from (scattered to) its lines. */
 void record_value_get(const struct schema *schema, const uint8_t *image, uint32_t cell, void *value);
 void record_value_put(const struct schema *schema, uint8_t *image, uint32_t cell, const void *value);
+/*
+ * Clears what follows the values in the last lines of cells: an image is written by whole cells, and memory that was
+ * in use before would get into the pool with it.
+ */
+void record_tails_clear(const struct schema *schema, uint8_t *image);
 /* A whole new image from a row: key, table, no flags, versions and lock zero, padding zero. */
 void record_init(const struct schema *schema, uint8_t *image, uint32_t table_id, uint64_t key, const void *row);

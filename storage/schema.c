@@ -105,6 +105,7 @@ static bool place_cells(struct schema *schema)
             cell->end = (uint16_t)(cell->offset + count * LAYOUT_LINE);
             memset(used + lines, LAYOUT_LINE, count);
             lines += count;
+            if (cell->padded_bytes < count * LAYOUT_VALUE_PER_LINE) schema->tailed_cells |= 1u << c;
             continue;
         }
         uint32_t line = 1, bytes = 8u + cell->padded_bytes;

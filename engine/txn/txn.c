@@ -195,7 +195,10 @@ static inline int count_write(struct txn *txn, const struct cache_object *object
 
 static inline int image_make(struct txn *txn, struct cache_object *object)
 {
-    if (!object->image) object->image = cache_alloc(&txn->cache, object->table->schema.record_bytes);
+    const struct schema *schema = &object->table->schema;
+    if (object->image) return 0;
+    object->image = cache_alloc(&txn->cache, schema->record_bytes);
+    if (object->image && schema->tailed_cells) record_tails_clear(schema, object->image);
     return object->image ? 0 : txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);
 }
 
