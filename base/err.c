@@ -96,6 +96,7 @@ static const char *const abort_names[] = {
     [CELLAR_ABORT_SNAPSHOT_GONE] = "snapshot_gone",
     [CELLAR_ABORT_LOCK_WAIT] = "lock_wait",
     [CELLAR_ABORT_LOCK_UPGRADE] = "lock_upgrade",
+    [CELLAR_ABORT_TREE_NODE] = "tree_node",
 };
 _Static_assert(sizeof(abort_names) / sizeof(*abort_names) == CELLAR_ABORT_REASONS, "one name per reason");
 

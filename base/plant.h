@@ -23,6 +23,11 @@
     X(failed_txn_unvalidated, "an error of the procedure is told before its reads are validated")                      \
     X(en_wrap_unchecked, "epoch numbers that came full circle are not noticed")                                        \
     /* ordered indexes */                                                                                              \
+    X(upgrade_unchecked, "a cell read in one block is not compared when a later block locks it")                       \
+    X(tree_cell_unread, "data cells that a scan found empty are not validated")                                        \
+    X(tree_fence_kept, "a split leaves the left half's high fence where it was")                                       \
+    X(tree_hint_trusted, "a walk does not compare its key with the leaf's fences")                                     \
+    X(tree_unique_unlooked, "a unique index is not asked whether it has an entry")                                     \
     X(sortkey_sign_kept, "a negative number's key is above a positive one's")                                          \
     /* locks and reads */                                                                                              \
     X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \

@@ -7,7 +7,8 @@
  * when its keys depend on what was just read. Transactions are strictly serializable.
  *
  * Limits
- *   keys                 64-bit unsigned integers; equality only (no range scan, no secondary index)
+ *   keys                 64-bit unsigned integers; ranges and secondary keys by ordered indexes (at most
+ *                        CELLAR_INDEXES_MAX a table; not in mode motor)
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
  *   compute nodes        at most 2^min(8, 60 / cells) - 1, so that a cell's lock can name its owner
@@ -118,7 +119,8 @@ const char *cellar_version(void);
     X(HOT_WAIT, "a hot record's lock was not granted in time")                                                         \
     X(SNAPSHOT_GONE, "a version that the snapshot needs is no longer kept")                                            \
     X(LOCK_WAIT, "a record's lock was not granted in time")                                                            \
-    X(LOCK_UPGRADE, "a record that was read under a shared lock was to be written")
+    X(LOCK_UPGRADE, "a record that was read under a shared lock was to be written")                                    \
+    X(TREE_NODE, "a node of an ordered index was to be read anew, or split, first")
 
 enum cellar_abort_reason {
 #define X(name, text) CELLAR_ABORT_##name,
@@ -301,6 +303,41 @@ enum cellar_sort {
     CELLAR_SORT_BYTES     /* byte by byte, all of the column */
 };
 
+/* A column of an ordered index; the first of them counts most. */
+struct cellar_index_column {
+    const char *column; /* of the table */
+    enum cellar_sort sort;
+    bool descending;
+};
+enum cellar_index_flags { CELLAR_UNIQUE = 1 /* no two records have the same columns: a change that would is EXISTS */ };
+/*
+ * Records in the order of these columns and, where those are equal, of their keys. No column at all: of their keys
+ * alone.
+ */
+struct cellar_index_def {
+    const char *name; /* unique among the table's; with the table's at most CELLAR_NAME_BYTES - 2 bytes */
+    const struct cellar_index_column *columns;
+    uint32_t column_count;
+    uint32_t flags;
+};
+#define CELLAR_INDEXES_MAX 8       /* of one table */
+#define CELLAR_INDEX_COLUMNS_MAX 8 /* of one index; together at most 96 bytes */
+
+struct cellar_index; /* an ordered index's handle; valid until cellar_close */
+
+/*
+ * Creates an ordered index of a table, with entries for the records that it has, or returns the existing one of that
+ * name if its definition is the same (else MISMATCH). At rest, and before other processes open the pool: BUSY when
+ * transactions of this process are under way, or another process is a member. From then on each transaction that
+ * changes a record changes the index with it. EXISTS: the index is unique, and two records are not. INVALID, FULL;
+ * UNSUPPORTED in mode motor.
+ */
+CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_table *table,
+                                         const struct cellar_index_def *def, const struct cellar_index **out,
+                                         struct cellar_error *error);
+/* The table's index of that name, or NULL. */
+const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
+
 /* ---- stored procedures ----------------------------------------------------------------------------- */
 
 /*
@@ -355,6 +392,43 @@ CELLAR_NODISCARD int cellar_put(struct cellar_txn *txn, int ref, int column, con
 CELLAR_NODISCARD int cellar_get_row(struct cellar_txn *txn, int ref, void *row);
 CELLAR_NODISCARD int cellar_put_row(struct cellar_txn *txn, int ref, const void *row);
 
+/*
+ * Ordered indexes, in a procedure. What a cursor or a lookup says is as serializable as any read: an insert into the
+ * range, too, that commits between is a conflict. The transaction's own changes so far are seen. Both fetch what was
+ * declared before, as cellar_fetch does.
+ */
+struct cellar_bound {
+    const void *row;  /* of the table's row struct the index's columns count */
+    uint32_t columns; /* ... the first so many of them; 0: there is no bound */
+    bool excluded;    /* records whose columns equal these are not in the range */
+};
+struct cellar_range {
+    struct cellar_bound low, high; /* in the index's order */
+    /* Of an index without columns: keys from low_key to high_key, both included. */
+    uint64_t low_key, high_key;
+};
+enum cellar_cursor_flags { CELLAR_BACKWARD = 1 /* from the high end down */ };
+#define CELLAR_CURSORS_MAX 8 /* open at once, in one transaction */
+/*
+ * Opens a cursor over a range, of `limit` records at most (0: all). `read` and `write` are cells of the records that
+ * the procedure will read or write (none: only keys are wanted, and no record is read). Each record of which cells are
+ * wanted counts to the procedure's records_max. Returns its number (>= 0), or a negative code: INVALID when the ends
+ * are reversed or the columns are not the index's.
+ */
+CELLAR_NODISCARD int cellar_cursor_open(struct cellar_txn *txn, const struct cellar_index *index,
+                                        const struct cellar_range *range, cellar_cells read, cellar_cells write,
+                                        uint32_t flags, uint64_t limit);
+/*
+ * The next record: 1, with its key, and in *ref (NULL if not wanted) its reference if cells were wanted. 0: there is
+ * none. INVALID: no such cursor is open.
+ */
+CELLAR_NODISCARD int cellar_cursor_next(struct cellar_txn *txn, int cursor, uint64_t *key, int *ref);
+/* It may be opened again; all are closed when the procedure returns. */
+int cellar_cursor_close(struct cellar_txn *txn, int cursor);
+/* The first record whose columns equal the row's, all of the index's: 1 with its key, or 0. */
+CELLAR_NODISCARD int cellar_lookup(struct cellar_txn *txn, const struct cellar_index *index, const void *row,
+                                   uint64_t *key);
+
 /* ---- calls ----------------------------------------------------------------------------------------- */
 
 struct cellar_call_options {
@@ -398,6 +472,12 @@ struct cellar_call_options {
     X(TIMEOUT, "timeout_ns")                                                                                           \
     X(ATTEMPTS, "attempts in a row met a memory node that did not answer")                                             \
     X(ATTEMPTS_MAX, "attempts_max")                                                                                    \
+    X(RANGE, "the ends of the range are reversed, or its columns are not those of the index")                          \
+    X(NO_INDEX, "the index is NULL")                                                                                   \
+    X(CURSOR, "no cursor of this number is open")                                                                      \
+    X(CURSORS, "more cursors than may be open at once")                                                                \
+    X(UNIQUE, "a unique index has another record with these columns")                                                  \
+    X(TREE, "nodes of an ordered index contradict each other")                                                         \
     X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")
 
 enum cellar_why {

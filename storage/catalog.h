@@ -13,12 +13,26 @@
 #include "index.h"
 #include "schema.h"
 
+struct cellar_index; /* treenode.h */
+
+/* What a catalog entry says of an index whose nodes the table has; `of` 0: none. */
+struct catalog_index {
+    uint32_t of; /* the table that it orders */
+    uint32_t flags, column_count;
+    uint32_t columns[LAYOUT_INDEX_COLUMNS_MAX];
+    bool ready; /* else its nodes may not be whole: it is no index yet */
+};
+
 struct cellar_table {
     uint32_t id; /* 1 .. LAYOUT_CATALOG_TABLES_MAX */
     char name[CELLAR_NAME_BYTES];
     uint64_t records_max;
     struct schema schema;
     struct index_geometry index;
+    struct catalog_index orders;
+    /* Ordered indexes of this table; set while nothing else runs. */
+    uint32_t ordered_count, ordered_cells; /* cells that hold columns of one of them */
+    const struct cellar_index *ordered[CELLAR_INDEXES_MAX];
 };
 
 struct catalog {
@@ -54,6 +68,15 @@ void catalog_free(struct catalog *catalog);
 NODISCARD int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                                    const struct cellar_schema *schema, const struct cellar_table **out,
                                    struct cellar_error *error);
+/*
+ * The same for a table of an index's nodes: `orders` goes into its entry. The entry is to be made ready when the nodes
+ * are there.
+ */
+NODISCARD int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                   const struct cellar_schema *schema, const struct catalog_index *orders,
+                                   const struct cellar_table **out, struct cellar_error *error);
+NODISCARD int catalog_nodes_ready(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                                  const struct cellar_table *nodes, struct cellar_error *error);
 const struct cellar_table *catalog_table_find(const struct catalog *catalog, const char *name);
 
 /* WRITEs bytes to all replicas of a primary address. */

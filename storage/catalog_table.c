@@ -21,7 +21,8 @@ static struct fabric_addr entry_at(uint32_t index)
 
 static uint64_t entry_checksum(const struct catalog_entry_wire *entry)
 {
-    return XXH3_64bits(entry->name, sizeof(*entry) - offsetof(struct catalog_entry_wire, name));
+    return XXH3_64bits(entry->name,
+                       offsetof(struct catalog_entry_wire, index_ready) - offsetof(struct catalog_entry_wire, name));
 }
 
 /* ---- entry to table ---- */
@@ -77,6 +78,11 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
                                            .mn_count = catalog->mn_count,
                                            .cluster_bits = entry->cluster_bits};
     memcpy(table->index.base, entry->bucket_base, sizeof(table->index.base));
+    table->orders = (struct catalog_index){.of = entry->index_of,
+                                           .flags = entry->index_flags,
+                                           .column_count = entry->index_column_count,
+                                           .ready = entry->index_ready == LAYOUT_INDEX_READY};
+    memcpy(table->orders.columns, entry->index_columns, sizeof(table->orders.columns));
     if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
     return 0;
@@ -130,7 +136,11 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
                                          .records_max = table->records_max,
                                          .buckets_per_node = table->index.buckets_per_node,
                                          .cluster_bits = table->index.cluster_bits,
-                                         .versions = versions_kept(&table->schema)};
+                                         .versions = versions_kept(&table->schema),
+                                         .index_of = table->orders.of,
+                                         .index_flags = table->orders.flags,
+                                         .index_column_count = table->orders.column_count};
+    memcpy(entry->index_columns, table->orders.columns, sizeof(entry->index_columns));
     memcpy(entry->name, table->name, sizeof(entry->name));
     memcpy(entry->bucket_base, table->index.base, sizeof(entry->bucket_base));
     for (uint32_t i = 0; i < table->schema.column_count; i++) {
@@ -252,7 +262,7 @@ static int entry_write(struct coro *co, struct fabric_ep *ep, struct catalog *ca
 }
 
 static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog, const struct cellar_schema *from,
-                      const struct schema *schema, struct cellar_error *error)
+                      const struct schema *schema, const struct catalog_index *orders, struct cellar_error *error)
 {
     if (catalog->table_count == LAYOUT_CATALOG_TABLES_MAX)
         return err_set(error, CELLAR_ERR_FULL, "table %s: the pool has %d tables, no more are possible", from->name,
@@ -263,6 +273,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
     table->schema = *schema;
+    if (orders) table->orders = *orders;
     table->index = (struct index_geometry){
         .buckets_per_node = index_buckets_for(from->records_max, catalog->mn_count, from->cluster_bits),
         .mn_count = catalog->mn_count,
@@ -277,18 +288,51 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     return 0;
 }
 
+static bool orders_same(const struct catalog_index *a, const struct catalog_index *b)
+{
+    return a->of == b->of && a->flags == b->flags && a->column_count == b->column_count &&
+           memcmp(a->columns, b->columns, sizeof(a->columns)) == 0;
+}
+
 /* Finds or makes it, with the lock held. */
 static int find_or_make(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
-                        const struct cellar_schema *from, const struct schema *schema, struct cellar_error *error)
+                        const struct cellar_schema *from, const struct schema *schema,
+                        const struct catalog_index *orders, struct cellar_error *error)
 {
+    static const struct catalog_index none;
     int rc = catalog_tables_read(co, ep, catalog, error);
     if (rc) return rc;
     const struct cellar_table *table = catalog_table_find(catalog, from->name);
-    return table ? table_compare(table, from, schema, error) : table_make(co, ep, catalog, from, schema, error);
+    if (!table) return table_make(co, ep, catalog, from, schema, orders, error);
+    if (!orders_same(&table->orders, orders ? orders : &none))
+        return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists, and is %s", from->name,
+                       table->orders.of ? "an index, or one of other columns" : "no index");
+    return table_compare(table, from, schema, error);
 }
 
 int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
                          const struct cellar_schema *from, const struct cellar_table **out, struct cellar_error *error)
+{
+    return catalog_nodes_create(co, ep, catalog, from, NULL, out, error);
+}
+
+int catalog_nodes_ready(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                        const struct cellar_table *nodes, struct cellar_error *error)
+{
+    uint64_t *ready = &catalog_home_of(catalog)->entries[nodes->id - 1].index_ready;
+    bool before = batch_bulk_enter(ep);
+    *ready = LAYOUT_INDEX_READY;
+    struct fabric_addr at = fabric_addr_plus(entry_at(nodes->id - 1), offsetof(struct catalog_entry_wire, index_ready));
+    int rc = catalog_replicate(co, ep, catalog, at, ready, sizeof(*ready));
+    batch_bulk_leave(ep, before);
+    if (rc) return err_set(error, err_code(rc), "writing the catalog: %s", cellar_error_text(rc));
+    catalog->tables[nodes->id - 1]->orders.ready = true;
+    return 0;
+}
+
+int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *catalog,
+                         const struct cellar_schema *from, const struct catalog_index *orders,
+                         const struct cellar_table **out, struct cellar_error *error)
 {
     *out = NULL;
     struct schema schema;
@@ -307,7 +351,7 @@ int catalog_table_create(struct coro *co, struct fabric_ep *ep, struct catalog *
     bool before = batch_bulk_enter(ep);
     rc = catalog_lock_take(co, ep, error);
     if (rc == 0) {
-        rc = find_or_make(co, ep, catalog, from, &schema, error);
+        rc = find_or_make(co, ep, catalog, from, &schema, orders, error);
         int given = catalog_lock_give(co, ep);
         if (rc == 0 && given)
             rc = err_set(error, err_code(given), "releasing the catalog: %s", cellar_error_text(given));

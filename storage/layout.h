@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #define LAYOUT_LINE 64
-#define LAYOUT_VERSION 7
+#define LAYOUT_VERSION 8
 #define LAYOUT_CHUNK_BYTES 65536
 #define LAYOUT_CATALOG_TABLES_MAX 64
 #define LAYOUT_CATALOG_ENTRY_BYTES 4096
@@ -147,11 +147,14 @@ enum layout_member_state {
     F(of, 44, uint32_t, pad, )                /* zero */
 /* clang-format on */
 
+#define LAYOUT_INDEX_COLUMNS_MAX 8
+#define LAYOUT_INDEX_READY 0x5944414552584449ull
+
 /* clang-format off */
 #define LAYOUT_CATALOG_ENTRY(F, of)                                                                                    \
     /* 0: unused entry; written last; the entry's index + 1 */                                                         \
     F(of, 0, uint64_t, table_id, )                                                                                     \
-    F(of, 8, uint64_t, checksum, )                                        /* xxh3 of bytes 16..4095 */                 \
+    F(of, 8, uint64_t, checksum, )                                        /* xxh3 of bytes 16..4087 */                 \
     F(of, 16, char, name, [CELLAR_NAME_BYTES])                                                                         \
     F(of, 48, uint32_t, row_bytes, )                                                                                   \
     F(of, 52, uint32_t, column_count, )                                                                                \
@@ -162,7 +165,16 @@ enum layout_member_state {
     F(of, 76, uint32_t, versions, )                                                                                    \
     F(of, 80, uint64_t, bucket_base, [LAYOUT_NODES_MAX])                  /* offset of bucket 0 on each node */        \
     F(of, 592, struct catalog_column_wire, columns, [CELLAR_COLUMNS_MAX])                                              \
-    F(of, 3664, uint8_t, rest, [432])                                     /* zero */
+    /* of the nodes of an ordered index (treenode.h): the table that it orders; 0: of no index */                      \
+    F(of, 3664, uint32_t, index_of, )                                                                                  \
+    F(of, 3668, uint32_t, index_flags, )                                  /* enum cellar_index_flags */                \
+    F(of, 3672, uint32_t, index_column_count, )                                                                        \
+    F(of, 3676, uint32_t, index_pad, )                                    /* zero */                                   \
+    /* column's number (16 bits) | enum cellar_sort << 16 | descending << 24 */                                        \
+    F(of, 3680, uint32_t, index_columns, [LAYOUT_INDEX_COLUMNS_MAX])                                                   \
+    F(of, 3712, uint8_t, rest, [376])                                     /* zero */                                   \
+    /* LAYOUT_INDEX_READY: its nodes are whole; not in the checksum, as it is written when they are */                 \
+    F(of, 4088, uint64_t, index_ready, )
 /* clang-format on */
 
 /* ---- heap ---- */

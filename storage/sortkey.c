@@ -35,6 +35,11 @@ static void turn(const struct sortkey_column *column, const uint8_t *from, uint8
     if (column->type == CELLAR_SORT_SIGNED && !PLANT(sortkey_sign_kept)) to[back ? bytes - 1 : 0] ^= 0x80;
 }
 
+void sortkey_encode_column(const struct sortkey_column *column, const void *value, uint8_t *key)
+{
+    turn(column, value, key, false);
+}
+
 uint32_t sortkey_encode(const struct sortkey *sortkey, const void *row, uint32_t count, uint8_t *key)
 {
     uint32_t at = 0;

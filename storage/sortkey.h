@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SORTKEY_COLUMNS_MAX 8
-#define SORTKEY_BYTES_MAX 96 /* of a whole key */
+#define SORTKEY_COLUMNS_MAX 8 /* LAYOUT_INDEX_COLUMNS_MAX */
+#define SORTKEY_BYTES_MAX 96  /* of a whole key */
 
 struct sortkey_column {
     uint32_t offset, bytes; /* in the row */
@@ -37,5 +37,7 @@ struct sortkey {
 NODISCARD int sortkey_check(struct sortkey *sortkey);
 /* The first `count` columns of a row, into as many bytes as this returns. */
 uint32_t sortkey_encode(const struct sortkey *sortkey, const void *row, uint32_t count, uint8_t *key);
+/* One column's bytes, from where they are. */
+void sortkey_encode_column(const struct sortkey_column *column, const void *value, uint8_t *key);
 /* The reverse, of all columns; other bytes of the row stay. */
 void sortkey_decode(const struct sortkey *sortkey, const uint8_t *key, void *row);

@@ -10,18 +10,9 @@
  *             and a transaction holds all its tags from before it changes the first byte until the last one is
  *             changed: what it had changed half would show a tag, or a version that moves.
  */
-#include "db.h"
+#include "bulk.h"
+#include "db_index.h"
 #include "client.h"
-
-#include "loader_sum.h"
-
-struct bulk {
-    struct coro *co;
-    struct worker *worker;
-    const struct cellar_table *table; /* of a walk; NULL: all of them */
-    struct loader_sum before;
-    unsigned kind; /* GATE_LOAD or GATE_WALK */
-};
 
 static void gates_leave(struct cellar *db, unsigned kind, uint32_t entered)
 {
@@ -52,7 +43,7 @@ static int sum(const struct bulk *bulk, struct loader_sum *out, struct cellar_er
     return loader_sum(bulk->co, bulk->worker->loader, bulk->table, out, error);
 }
 
-static int begin(struct bulk *bulk, struct cellar_client *client, struct cellar_error *error)
+int bulk_begin(struct bulk *bulk, struct cellar_client *client, struct cellar_error *error)
 {
     struct coordinator *coordinator = client->coordinator;
     struct worker *worker = coordinator->worker;
@@ -77,7 +68,7 @@ static int begin(struct bulk *bulk, struct cellar_client *client, struct cellar_
     return rc;
 }
 
-static int end(struct bulk *bulk, int rc, struct cellar_error *error)
+int bulk_end(struct bulk *bulk, int rc, struct cellar_error *error)
 {
     struct worker *worker = bulk->worker;
     struct cellar_error torn = {0};
@@ -98,33 +89,38 @@ int cellar_load(struct cellar_client *client, const struct cellar_table *table, 
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
-    int rc = begin(&bulk, client, error);
+    if (table->ordered_count)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "table %s has an ordered index: load it before that is created, or insert in transactions",
+                       table->name);
+    int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
+    return bulk_end(&bulk, loader_load(bulk.co, bulk.worker->loader, table, key, row, error), error);
 }
 
 int cellar_scan(struct cellar_client *client, const struct cellar_table *table, cellar_scan_fn fn, void *arg,
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    int rc = begin(&bulk, client, error);
+    int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
+    return bulk_end(&bulk, loader_scan(bulk.co, bulk.worker->loader, table, fn, arg, error), error);
 }
 
 int cellar_audit(struct cellar_client *client, struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK};
-    int rc = begin(&bulk, client, error);
+    int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return end(&bulk, loader_audit(bulk.co, bulk.worker->loader, error), error);
+    rc = loader_audit(bulk.co, bulk.worker->loader, error);
+    return bulk_end(&bulk, rc ? rc : db_index_audit(bulk.co, bulk.worker, error), error);
 }
 
 int cellar_space_read(struct cellar_client *client, const struct cellar_table *table, struct cellar_space *space,
                       struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_WALK, .table = table};
-    int rc = begin(&bulk, client, error);
+    int rc = bulk_begin(&bulk, client, error);
     if (rc) return rc;
-    return end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);
+    return bulk_end(&bulk, loader_space(bulk.co, bulk.worker->loader, table, space, error), error);
 }

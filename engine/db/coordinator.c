@@ -3,7 +3,9 @@
 
 #include "client.h"
 #include "settle.h"
+#include "tree.h"
 
+#include "counter.h"
 #include "must.h"
 
 #define TURN_CALLS 8 /* calls in a turn, at most: then other coordinators, messages and requests get theirs, */
@@ -100,6 +102,7 @@ static int run(struct coro *co, struct txn *txn, const struct cellar_proc *proc,
     int rc = mode->begin ? mode->begin(co, txn, proc->log_bytes, attempts) : 0;
     if (rc) return rc;
     rc = proc->def.fn(txn_public(txn), args);
+    if (rc == 0 && txn->indexed_count && !txn->block_count) rc = tree_flush(txn);
     if (rc == 0) return txn_commit(co, txn);
     if (txn->error) /* whatever the procedure made of it */
         rc = txn->error;
@@ -135,8 +138,32 @@ static int attempt(struct coro *co, struct coordinator *coordinator, const struc
     bool sampled = (coordinator->calls + txn->log.coordinator) % SAMPLE_EVERY == 0; /* not all at their first */
     int rc = run(co, txn, proc, args, attempts, sampled);
     if (home->mode->end) home->mode->end(co, txn);
+    if (txn->tree_begun) tree_end(txn);
     gate_leave(home->gate, home->gate_worker, home->sched);
     return rc;
+}
+
+/*
+ * Changes the shape of a tree, by transactions of its own: before the next attempt of a call, which needs it, or after
+ * the call. They are not counted as committed ones. 0; RETRY: given up for now; or a code for the call.
+ */
+static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct coordinator *coordinator, bool after)
+{
+    struct cellar *db = coordinator->worker->db;
+    struct txn *txn = coordinator->txn;
+    uint64_t begin_ns = fabric_now_ns(coordinator->worker->ep);
+    int rc = 0;
+    tree_work_begin(txn, after);
+    for (uint32_t tries = 1; tries <= TREE_WORKS_MAX; tries++) {
+        rc = attempt(co, coordinator, &db->tree_proc, NULL, tries);
+        if (rc == 0) counter_add(&coordinator->worker->home.stats.committed, (uint64_t)-1);
+        if (!tree_worked(txn, rc)) break;
+        if (rc && coordinator_allows(db, NULL, 0)) break;
+        if (rc) back_off(co, coordinator, NULL, tries, begin_ns, 0);
+    }
+    tree_work_end(txn);
+    bool its_own = rc == -CELLAR_ERR_USER_ABORT || rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_FENCED;
+    return its_own ? -CELLAR_ERR_RETRY : rc;
 }
 
 /* How long a call has kept meeting tags of one and the same other node. */
@@ -286,7 +313,13 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
             break;
         }
         if (options && result->attempts == options->attempts_max) break;
-        if (txn->at_once)
+        if (tree_needs(txn)) {
+            int rc = tree_change(co, coordinator, false);
+            if (rc && rc != -CELLAR_ERR_RETRY) {
+                result->code = rc;
+                break;
+            }
+        } else if (txn->at_once)
             txn->hurried++;
         else
             back_off(co, coordinator, options, result->attempts, begin_ns, node_pause_ns(worker, &failures));
@@ -305,6 +338,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         (uint64_t)txn->log.cn << 48 | (uint64_t)txn->log.coordinator << 32 | (txn->log.incarnation & 0xffffffff);
     result->txn_id[1] = txn->log.sequence;
     int code = result->code ? ended_badly(txn, options, result) : 0;
+    if (tree_tidies(txn)) (void)!tree_change(co, coordinator, true);
+    if (tree_needs(txn)) tree_work_end(txn); /* of a call that has given up */
     turn_end(co, coordinator, txn->begin_ns);
     return code;
 }

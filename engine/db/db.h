@@ -78,7 +78,8 @@ struct coordinator {
 
 struct cellar_proc {
     struct cellar_proc_def def;
-    uint32_t log_bytes; /* of a redo-log entry at most */
+    uint32_t log_bytes; /* of a redo-log entry at most, */
+    uint32_t own_bytes; /* but for what it changes of ordered indexes */
     char name[CELLAR_NAME_BYTES];
     struct cellar_proc *next;
 };
@@ -95,6 +96,7 @@ struct cellar {
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
+    struct cellar_proc tree_proc;   /* what changes the shape of ordered indexes (tree.h) */
     atomic_uint next_worker;        /* of calls, in turn, where no helm is lent */
     struct cellar_queue *queues;    /* open ones; */
     uint32_t queues_lock;           /* guards the list */

@@ -1,9 +1,10 @@
 /* db_open.c - opening and closing a database (cellar.h). */
-#include "db.h"
+#include "db_index.h"
 
 #include "locktable.h"
 #include "plant.h"
 #include "seal.h"
+#include "tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -329,17 +330,20 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     }
     for (uint32_t i = 0; i < db->config.cns && rc == 0 && mode_of(db->config.cc)->follow; i++)
         rc = db_run_on(db, i * db->config.threads * db->config.coros, node_follow, &db->nodes[i]);
-    return rc ? rc : vigils_open(db, error);
+    if (rc == 0) rc = vigils_open(db, error);
+    return rc ? rc : db_index_open(db, error);
 }
 
 static void worker_free(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
+        if (worker->coordinators[i].txn) tree_close(worker->coordinators[i].txn);
         txn_free(worker->coordinators[i].txn);
         coro_free(worker->coordinators[i].task.co);
     }
     free(worker->coordinators);
     loader_free(worker->loader);
+    tree_hints_free(worker->home.hints);
     space_free(worker->home.space);
     addrcache_free(worker->home.addrs);
 }
@@ -393,6 +397,7 @@ static void close_all(struct cellar *db)
         db->procs = proc->next;
         free(proc);
     }
+    db_index_close(db);
     for (uint32_t i = 0; i < db->config.cns; i++) vigil_free(db->nodes[i].vigil);
     catalog_free(db->catalog);
     nodes_close(db);

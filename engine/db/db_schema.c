@@ -1,6 +1,7 @@
 /* db_schema.c - tables, procedures and statistics of an open database (cellar.h). */
 #include "counter.h"
 #include "db.h"
+#include "tree.h"
 #include "versions.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ int cellar_table_create(struct cellar *db, const struct cellar_schema *schema, c
 
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name)
 {
-    return catalog_table_find(db->catalog, name);
+    const struct cellar_table *table = catalog_table_find(db->catalog, name);
+    return table && table->orders.of ? NULL : table; /* nodes of an index are no table of the user's */
 }
 
 int cellar_column_of(const struct cellar_table *table, const char *column)
@@ -71,6 +73,7 @@ static uint64_t log_bytes_of(const struct cellar *db, uint32_t writes_max)
 
     for (uint32_t i = 0; i < db->catalog->table_count; i++) {
         const struct schema *schema = &db->catalog->tables[i]->schema;
+        if (db->catalog->tables[i]->orders.of) continue;
         uint64_t change = sizeof(struct log_write_wire) + (undo ? sizeof(uint64_t) : 0);
         uint64_t bytes = schema->value_bytes + schema->cell_count * change;
         widest = bytes > widest ? bytes : widest;
@@ -102,7 +105,8 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     if (def->records_max == 0 || def->records_max > CELLAR_TXN_RECORDS_MAX)
         return err_set(call->error, CELLAR_ERR_TOO_LARGE, "procedure %s: %u records; 1 to %d are possible", def->name,
                        def->records_max, CELLAR_TXN_RECORDS_MAX);
-    uint64_t log_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
+    uint64_t own_bytes = def->log_bytes_max ? def->log_bytes_max : log_bytes_of(db, def->writes_max);
+    uint64_t log_bytes = own_bytes + tree_log_bytes(db->catalog, def->writes_max, mode_of(db->config.cc)->undo);
     if (log_bytes > db->config.log_bytes / 2)
         return err_set(call->error, CELLAR_ERR_TOO_LARGE,
                        "procedure %s: up to %llu bytes of log, half a segment is %llu; raise log_bytes, or state a "
@@ -121,6 +125,7 @@ static int proc_register(struct coro *co, struct coordinator *coordinator, void 
     if (!proc) return err_set(call->error, CELLAR_ERR_NOMEM, "no memory for procedure %s", def->name);
     proc->def = *def;
     proc->log_bytes = (uint32_t)log_bytes;
+    proc->own_bytes = (uint32_t)own_bytes;
     strcpy(proc->name, def->name);
     proc->def.name = proc->name;
     proc->next = db->procs;

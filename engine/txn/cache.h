@@ -59,6 +59,8 @@ struct cache_object {
     uint32_t locked_cells;            /* cells whose tags are ours */
     uint32_t written_cells;           /* put by the procedure */
     uint32_t fetched_cells;           /* base versions in the image */
+    uint32_t ordered_cells;           /* of read_cells, but not declared: an ordered index wants to know them */
+    uint32_t upgraded_cells;          /* read in one block, and declared to be written in a later one */
     uint8_t kind;                     /* enum cache_kind */
     uint8_t state;                    /* enum cache_state */
     bool pending;                     /* takes part in this round of the fetch */

@@ -15,6 +15,9 @@
  * key. One that is there and deleted belongs to an insert or delete whose other half the bucket shows, or will: on a
  * fabric that is not line-atomic the bucket's tag may have been read before the inserter took it, and its version
  * after the inserter wrote it, and then nothing in that version changes any more when the record comes to life.
+ *
+ * INV-FETCH-3: a cell that one block has read and a later one locks is, under its lock, what was read; else the attempt
+ * ends. What the later block fetches takes the place of the image's, and its version would pass for the one read.
  */
 #include "fetch.h"
 
@@ -243,11 +246,23 @@ void fetch_address_stale(struct coro *co, struct txn *txn, struct cache_object *
     object->addr.bits = 0;
 }
 
-/* Takes over what a later block fetched beside the data the image has already. */
-void fetch_image_merge(struct cache_object *object)
+/* Cells that the procedure has read before they were locked, and that are not what it has read any more. */
+static bool upgrade_stale(const struct cache_object *object)
+{
+    const struct schema *schema = &object->table->schema;
+    uint32_t cells = object->upgraded_cells & object->fetching_cells & object->fetched_cells;
+    for (; cells && !PLANT(upgrade_unchecked); cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        if (record_version(schema, object->fetching, cell) != record_version(schema, object->image, cell)) return true;
+    }
+    return false;
+}
+
+bool fetch_image_merge(struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
     uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+    if (object->upgraded_cells && upgrade_stale(object)) return false;
 
     for (uint32_t cells = object->fetching_cells; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
@@ -255,6 +270,7 @@ void fetch_image_merge(struct cache_object *object)
         record_value_put(schema, object->image, cell, value);
         record_version_set(schema, object->image, cell, record_version(schema, object->fetching, cell));
     }
+    return true;
 }
 
 enum fetch_verdict fetch_insert_judge(struct txn *txn, struct cache_object *object)

@@ -62,8 +62,11 @@ bool fetch_elsewhere(struct txn *txn, struct cache_object *object);
  * bucket.
  */
 void fetch_address_stale(struct coro *co, struct txn *txn, struct cache_object *object);
-/* Takes over what a later block fetched beside the data the image has already. */
-void fetch_image_merge(struct cache_object *object);
+/*
+ * Takes over what a later block fetched beside the data the image has already. False: what an earlier block has read
+ * was changed before it was locked (INV-FETCH-3).
+ */
+bool fetch_image_merge(struct cache_object *object);
 enum fetch_verdict fetch_insert_judge(struct txn *txn, struct cache_object *object);
 /* The attempt ends by it: RETRY. */
 int fetch_verdict_end(struct coro *co, struct txn *txn, const struct cache_object *object, enum fetch_verdict verdict);
@@ -207,7 +210,7 @@ FETCH_INLINE enum fetch_verdict fetch_record_judge(struct coro *co, struct txn *
     if (!record_whole(schema, object->fetching, object->fetching_cells) && !PLANT(torn_accepted)) return FETCH_AGAIN;
 
     if (rules->fetched) rules->fetched(txn, object);
-    if (object->fetching != object->image) fetch_image_merge(object);
+    if (object->fetching != object->image && !fetch_image_merge(object)) return FETCH_BUSY;
     object->fetched_cells |= object->fetching_cells;
     object->state = CACHE_PRESENT;
     if (!object->hinted) {

@@ -5,6 +5,7 @@
 #include "txn.h"
 
 #include "counter.h"
+#include "indexed.h"
 #include "lazy.h"
 #include "must.h"
 #include "settle.h"
@@ -68,6 +69,7 @@ void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool 
     txn->write_count = 0;
     txn->check_count = 0;
     txn->index_count = 0;
+    txn->indexed_count = 0;
     txn->error = 0;
     txn->doomed = false;
     txn->unsettled = false;
@@ -228,7 +230,8 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
         return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
     /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
     bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
-    uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    uint32_t declared =
+        (object->read_cells | object->write_cells) & ~(object->ordered_cells | (uint32_t)object->implied_cells);
     if (!made && (whole || ((read | write) & declared)))
         return txn_error_of(txn, -CELLAR_ERR_DUPLICATE, CELLAR_WHY_CODE, 0, object);
     int rc = write || (flags & CELLAR_DELETE) ? count_write(txn, object) : 0;
@@ -236,9 +239,10 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     if (rc) return rc;
 
     object->optional = (made || object->optional) && (flags & CELLAR_OPTIONAL); /* by all that name it */
+    object->implied_cells &= (uint8_t) ~(read | write);
+    if (table->ordered_count) read |= indexed_declare(txn, object, write, flags & CELLAR_DELETE);
     object->read_cells |= read;
     object->write_cells |= write;
-    object->implied_cells &= (uint8_t) ~(read | write);
     if (flags & CELLAR_DELETE) {
         object->kind = CACHE_DELETE;
         txn->index_count++;
@@ -249,6 +253,51 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     else if (!object->optional) /* an earlier block has looked */
         return txn_error_of(txn, -CELLAR_ERR_NOT_FOUND, CELLAR_WHY_CODE, 0, object);
     return ref;
+}
+
+/* The rest of a declaration that is not the procedure's: only cells that are new to it. */
+static int want(struct txn *txn, struct cache_object *object, uint32_t read, uint32_t write)
+{
+    if (object->kind != CACHE_ACCESS || object->state == CACHE_ABSENT) return 0;
+    uint32_t declared = (object->read_cells | object->write_cells) & ~(uint32_t)object->implied_cells;
+    write &= ~object->write_cells;
+    read &= ~(declared | write);
+    if (!(read | write) && object->read_cells) return 0;
+    if (image_make(txn, object)) return txn->error;
+    object->upgraded_cells |= write & object->read_cells;
+    object->implied_cells &= (uint8_t) ~(read | write);
+    if (write && object->table->ordered_count) read |= indexed_declare(txn, object, write, false);
+    object->read_cells |= read;
+    object->write_cells |= write;
+    imply_witness(object);
+    block_add(txn, object);
+    return 0;
+}
+
+int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write)
+{
+    bool made;
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    int32_t ref = cache_pin(&txn->cache, table, key, &made);
+    fabric_work(txn->home->ep, 1);
+    if (ref < 0)
+        return error_at(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_RECORDS_MAX, CELLAR_TXN_RECORDS_MAX, table, key);
+    struct cache_object *object = txn_object(txn, ref);
+    if (made) object->optional = true;
+    int rc = want(txn, object, read, write);
+    return rc ? rc : ref;
+}
+
+int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write)
+{
+    bool made;
+    int ref = declare(txn, table, key, &made);
+    if (ref < 0) return ref;
+    struct cache_object *object = txn_object(txn, ref);
+    if (made) object->optional = true;
+    int rc = write ? count_write(txn, object) : 0;
+    if (rc == 0) rc = want(txn, object, read, write);
+    return rc ? rc : ref;
 }
 
 int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *table, uint64_t key, const void *row)
@@ -273,6 +322,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     object->bucket = object->scan_bucket = -1;
     object->addr.bits = 0;
     record_init(&table->schema, object->image, table->id, key, row);
+    if (table->ordered_count) indexed_insert(txn, object);
     block_add(txn, object);
     return ref;
 }
@@ -284,6 +334,7 @@ int cellar_fetch(struct cellar_txn *public_txn)
     if (txn->error) return txn->error;
     const struct mode *mode = txn->home->mode;
     int rc = mode->fetch(txn->co, txn);
+    if (txn->indexed_count && rc == 0) rc = indexed_fetched(txn);
     const struct observer *observer = txn->home->observer;
     if (observer && !txn->doomed) observer->fetched(observer->arg, txn);
     return rc;

@@ -53,9 +53,10 @@ struct txn_home {
     uint32_t owner;                  /* CN index: the tag less 1 */
     struct vigil *vigil;             /* of its compute node; NULL: it watches none */
     const struct mode *mode;
-    void *own;        /* the mode's, of this worker */
-    bool receives;    /* the mode takes this worker's messages */
-    uint64_t ts_last; /* TS_commit of this worker's last transaction */
+    void *own;                /* the mode's, of this worker */
+    struct tree_hints *hints; /* of ordered indexes, of this worker (tree.h) */
+    bool receives;            /* the mode takes this worker's messages */
+    uint64_t ts_last;         /* TS_commit of this worker's last transaction */
     struct txn_stats stats;
 };
 
@@ -97,6 +98,11 @@ struct txn {
     /* where records are shared: of one whose unlock had no reply (apply.c). LAYOUT_RECORD_BYTES_MAX */
     uint8_t *settle_image;
     uint64_t oldest_ns; /* since when a cell that is to be validated may have been read */
+    /* of ordered indexes (indexed.h, tree.h) */
+    uint32_t indexed_count;      /* of the running attempt: records whose change changes an index, */
+    struct indexed_row *indexed; /* CACHE_OBJECTS_MAX */
+    struct tree *tree;           /* what walks of trees need; */
+    bool tree_begun;             /* ... this attempt has made some */
 };
 
 /* The public name of the same object. */
@@ -242,6 +248,15 @@ static inline void txn_masked_cas(struct coro *co, struct txn *txn, enum cellar_
     op->swap = swap;
     op->swap_mask = swap_mask;
 }
+
+/*
+ * Declares cells of a record for the engine's own use, in the next block: not counted to the procedure's limits, of a
+ * record that may be absent; a cell may be declared again, and written when it was read before. A reference, or a code.
+ */
+NODISCARD int txn_want(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read, uint32_t write);
+/* The same of a record that counts as one the procedure has declared. */
+NODISCARD int txn_want_counted(struct txn *txn, const struct cellar_table *table, uint64_t key, uint32_t read,
+                               uint32_t write);
 
 /*
  * The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's

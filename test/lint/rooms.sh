@@ -37,8 +37,9 @@ include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
 parts='
-engine/db           engine/modes engine/txn engine/cluster engine/recovery
+engine/db           engine/tree engine/modes engine/txn engine/cluster engine/recovery
 engine/modes        engine/modes/crest engine/modes/hot engine/modes/twopl engine/modes/locks engine/txn engine/cluster engine/recovery
+engine/tree         engine/txn engine/cluster engine/recovery
 engine/modes/crest  engine/txn engine/cluster engine/recovery
 engine/modes/hot    engine/modes/crest engine/modes/locks engine/txn engine/cluster engine/recovery
 engine/modes/twopl  engine/modes/locks engine/txn engine/cluster engine/recovery
@@ -48,7 +49,7 @@ engine/cluster      engine/recovery
 '
 # The engine but for its modes names no mode: no struct, function or constant of theirs, and none by its name. Planted
 # bugs, bits of the lock word and public counters are common to all.
-modeless='^engine/(db|txn|cluster|recovery)/'
+modeless='^engine/(db|tree|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
 timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'

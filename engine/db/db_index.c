@@ -1,0 +1,294 @@
+/*
+ * db_index.c - ordered indexes of an open database (cellar.h): their definitions, and building one from the records
+ * that are there.
+ *
+ * An index is the table of its nodes, whose catalog entry says what it orders. The entry is made first and says READY
+ * last, by one word: a build that does not finish leaves a table that is no index.
+ */
+#include "db_index.h"
+
+#include "bulk.h"
+#include "member.h"
+#include "client.h"
+#include "tree.h"
+#include "tree_build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- definitions ---- */
+
+struct index_create {
+    struct cellar *db;
+    const struct cellar_table *table;
+    const struct cellar_index_def *def;
+    const struct cellar_index **out;
+    struct cellar_error *error;
+};
+
+#define REFUSED(create, code, format, ...)                                                                             \
+    err_set((create)->error, code, "index %s of table %s: " format, (create)->def->name, (create)->table->name,        \
+            __VA_ARGS__)
+
+/* One column, into the catalog's words. */
+static int column_encode(const struct index_create *create, uint32_t i, struct catalog_index *orders)
+{
+    const struct cellar_index_column *column = &create->def->columns[i];
+    const struct schema *schema = &create->table->schema;
+    const char *name = column->column ? column->column : "(none)";
+    int number = column->column ? schema_column_find(schema, name, (uint32_t)strlen(name)) : -1;
+    if (number < 0) return REFUSED(create, CELLAR_ERR_INVALID, "the table has no column %s", name);
+    uint32_t bytes = schema->columns[number].bytes;
+    if ((uint32_t)column->sort > CELLAR_SORT_BYTES)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
+    if (column->sort != CELLAR_SORT_BYTES && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
+    for (uint32_t k = 0; k < i; k++)
+        if ((orders->columns[k] & 0xffff) == (uint32_t)number)
+            return REFUSED(create, CELLAR_ERR_INVALID, "column %s twice", name);
+    orders->columns[i] = (uint32_t)number | (uint32_t)column->sort << 16 | (uint32_t)column->descending << 24;
+    return 0;
+}
+
+static int def_encode(const struct index_create *create, struct catalog_index *orders)
+{
+    const struct cellar_index_def *def = create->def;
+    *orders = (struct catalog_index){.of = create->table->id, .flags = def->flags, .column_count = def->column_count};
+    if (def->flags & ~(uint32_t)CELLAR_UNIQUE)
+        return REFUSED(create, CELLAR_ERR_INVALID, "unknown flags: %#x", def->flags);
+    if (def->column_count > CELLAR_INDEX_COLUMNS_MAX || (def->column_count && !def->columns))
+        return REFUSED(create, CELLAR_ERR_INVALID, "%u columns; 0 to %d are possible", def->column_count,
+                       CELLAR_INDEX_COLUMNS_MAX);
+    int rc = 0;
+    for (uint32_t i = 0; i < def->column_count && rc == 0; i++) rc = column_encode(create, i, orders);
+    return rc;
+}
+
+/* The index of a definition: what follows from it, but for its own table and name. False: it cannot be. */
+static bool def_decode(const struct cellar_table *base, const struct catalog_index *orders, struct cellar_index *index)
+{
+    *index = (struct cellar_index){.base = base, .flags = orders->flags};
+    if (orders->column_count > SORTKEY_COLUMNS_MAX) return false;
+    index->sortkey.column_count = orders->column_count;
+    for (uint32_t i = 0; i < orders->column_count; i++) {
+        uint32_t number = orders->columns[i] & 0xffff;
+        if (number >= base->schema.column_count) return false;
+        const struct schema_column *column = &base->schema.columns[number];
+        index->columns[i] = (uint16_t)number;
+        index->cells |= 1u << column->cell;
+        index->sortkey.columns[i] = (struct sortkey_column){.offset = column->row_offset,
+                                                            .bytes = column->bytes,
+                                                            .type = orders->columns[i] >> 16 & 0xff,
+                                                            .descending = orders->columns[i] >> 24 & 1};
+    }
+    return treenode_layout(index) == 0;
+}
+
+/* ---- in use ---- */
+
+/* What coordinators and workers need as soon as there is an index. At rest. */
+static int db_prepare(struct cellar *db, struct cellar_error *error)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < db->worker_count && all; i++) {
+        struct worker *worker = &db->workers[i];
+        if (!worker->home.hints) worker->home.hints = tree_hints_new();
+        all = worker->home.hints;
+        for (uint32_t k = 0; k < worker->coordinator_count && all; k++)
+            all = tree_open(worker->coordinators[k].txn) == 0;
+    }
+    uint64_t bytes = tree_work_log_bytes(db->catalog, mode_of(db->config.cc)->undo);
+    db->tree_proc = (struct cellar_proc){.def = {.name = "(index)",
+                                                 .fn = tree_work,
+                                                 .records_max = CELLAR_TXN_RECORDS_MAX,
+                                                 .writes_max = CELLAR_TXN_RECORDS_MAX},
+                                         .log_bytes = (uint32_t)bytes};
+    if (bytes > db->config.log_bytes / 2)
+        return err_set(error, CELLAR_ERR_TOO_LARGE,
+                       "splitting a node of an ordered index takes %llu bytes of log, half a segment is %llu; raise "
+                       "log_bytes",
+                       (unsigned long long)bytes, (unsigned long long)db->config.log_bytes / 2);
+    return all ? 0 : err_set(error, CELLAR_ERR_NOMEM, "no memory for ordered indexes");
+}
+
+/* Procedures that were registered before write more log from now on. */
+static int procs_measure(struct cellar *db, const struct cellar_table *table, const struct cellar_index *index,
+                         struct cellar_error *error)
+{
+    struct cellar_table *base = db->catalog->tables[table->id - 1];
+    bool undo = mode_of(db->config.cc)->undo;
+    base->ordered[base->ordered_count++] = index;
+    for (struct cellar_proc *proc = db->procs; proc; proc = proc->next) {
+        uint64_t bytes = proc->own_bytes + tree_log_bytes(db->catalog, proc->def.writes_max, undo);
+        if (bytes <= db->config.log_bytes / 2) continue;
+        base->ordered_count--;
+        return err_set(error, CELLAR_ERR_TOO_LARGE,
+                       "index %s of table %s: procedure %s would write up to %llu bytes of log, half a segment is "
+                       "%llu; raise log_bytes",
+                       index->name, table->name, proc->name, (unsigned long long)bytes,
+                       (unsigned long long)db->config.log_bytes / 2);
+    }
+    for (struct cellar_proc *proc = db->procs; proc; proc = proc->next)
+        proc->log_bytes = proc->own_bytes + (uint32_t)tree_log_bytes(db->catalog, proc->def.writes_max, undo);
+    base->ordered_cells |= index->cells;
+    return 0;
+}
+
+/* The name behind the table's own in that of the nodes' table. */
+static const char *name_of(const struct cellar_table *base, const struct cellar_table *nodes)
+{
+    size_t bytes = strlen(base->name);
+    return strncmp(nodes->name, base->name, bytes) == 0 && nodes->name[bytes] == '/' ? nodes->name + bytes + 1 : NULL;
+}
+
+static int index_attach(struct cellar *db, const struct cellar_table *nodes, struct cellar_error *error)
+{
+    uint32_t of = nodes->orders.of;
+    const struct cellar_table *base = of <= db->catalog->table_count ? db->catalog->tables[of - 1] : NULL;
+    const char *name = base ? name_of(base, nodes) : NULL;
+    struct cellar_index *index = calloc(1, sizeof *index);
+    if (!index) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an ordered index");
+    bool sane = name && base->ordered_count < CELLAR_INDEXES_MAX && def_decode(base, &nodes->orders, index) &&
+                nodes->schema.column_count == 1 + TREENODE_CELLS &&
+                nodes->schema.columns[0].bytes == index->shape_bytes &&
+                nodes->schema.columns[1].bytes == index->data_bytes && nodes->schema.cell_count == 1 + TREENODE_CELLS;
+    int rc = sane ? 0
+                  : err_set(error, CELLAR_ERR_CORRUPT,
+                            "table %s: its entry says that it is an index, and contradicts itself", nodes->name);
+    if (rc == 0) {
+        index->nodes = nodes;
+        memcpy(index->name, name, strlen(name) + 1);
+        rc = procs_measure(db, base, index, error);
+    }
+    if (rc) free(index);
+    return rc ? rc : db_prepare(db, error);
+}
+
+int db_index_open(struct cellar *db, struct cellar_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < db->catalog->table_count && rc == 0; i++)
+        if (db->catalog->tables[i]->orders.ready) rc = index_attach(db, db->catalog->tables[i], error);
+    return rc;
+}
+
+void db_index_close(struct cellar *db)
+{
+    for (uint32_t i = 0; db->catalog && i < db->catalog->table_count; i++)
+        for (uint32_t k = 0; k < db->catalog->tables[i]->ordered_count; k++)
+            free((void *)db->catalog->tables[i]->ordered[k]);
+}
+
+const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name)
+{
+    for (uint32_t i = 0; table && i < table->ordered_count; i++)
+        if (strcmp(table->ordered[i]->name, name) == 0) return table->ordered[i];
+    return NULL;
+}
+
+/* ---- creating ---- */
+
+static int others_check(struct coro *co, struct worker *worker, struct cellar_error *error)
+{
+    struct cellar *db = worker->db;
+    for (uint32_t cn = 0; cn < db->catalog->cn_count; cn++) {
+        struct members_state state;
+        if (cn >= db->config.cn_index && cn < db->config.cn_index + db->config.cns) continue;
+        int rc = member_look(co, &db->opening.member, worker->ep, cn, &state);
+        if (rc) return err_set(error, err_code(rc), "memory node 0: %s", cellar_error_text(rc));
+        if (!members_is_free(&state))
+            return err_set(error, CELLAR_ERR_BUSY,
+                           "compute node %u of another process uses the pool: indexes are made before others open it",
+                           cn);
+    }
+    return 0;
+}
+
+static int nodes_make(struct coro *co, const struct index_create *create, const struct catalog_index *orders,
+                      const struct cellar_index *index, const struct cellar_table **nodes)
+{
+    struct cellar_column columns[1 + TREENODE_CELLS];
+    char name[CELLAR_NAME_BYTES + CELLAR_NAME_BYTES];
+    snprintf(name, sizeof name, "%s/%s", create->table->name, create->def->name);
+    uint64_t leaf = TREENODE_CELLS * (uint64_t)treenode_capacity(index, 0);
+    struct cellar_schema schema = {.name = name,
+                                   .columns = columns,
+                                   .column_count = 1 + TREENODE_CELLS,
+                                   .records_max = create->table->records_max * 3 / leaf + 256,
+                                   .row_bytes = treenode_columns(index, columns)};
+    struct fabric_ep *ep = create->db->workers[0].ep;
+    ep->bulk = true;
+    int rc = catalog_nodes_create(co, ep, create->db->catalog, &schema, orders, nodes, create->error);
+    ep->bulk = false;
+    return rc;
+}
+
+/* The nodes are there, and say so. */
+static int index_make(struct coro *co, struct coordinator *coordinator, const struct index_create *create,
+                      const struct catalog_index *orders, struct cellar_index *index)
+{
+    struct bulk bulk = {.kind = GATE_LOAD, .table = create->table};
+    const struct cellar_table *nodes;
+    int rc = others_check(co, coordinator->worker, create->error);
+    if (rc == 0) rc = nodes_make(co, create, orders, index, &nodes);
+    if (rc || nodes->orders.ready) return rc;
+    if ((rc = bulk_begin(&bulk, coordinator->client, create->error)) != 0) return rc;
+    index->nodes = nodes;
+    rc = tree_build(co, coordinator->worker->loader, index, create->error);
+    if (rc == 0) rc = catalog_nodes_ready(co, coordinator->worker->ep, create->db->catalog, nodes, create->error);
+    if (rc == 0) rc = index_attach(create->db, nodes, create->error);
+    return bulk_end(&bulk, rc, create->error);
+}
+
+static int create_check(const struct index_create *create)
+{
+    const struct cellar_index_def *def = create->def;
+    if (!create->table || !def || !def->name || !def->name[0])
+        return err_set(create->error, CELLAR_ERR_INVALID, "an index needs a table and a name");
+    if (strlen(def->name) + strlen(create->table->name) > CELLAR_NAME_BYTES - 2 || strchr(def->name, '/'))
+        return REFUSED(create, CELLAR_ERR_INVALID, "both names together have at most %d bytes, and no slash",
+                       CELLAR_NAME_BYTES - 2);
+    if (create->db->catalog->versions)
+        return REFUSED(create, CELLAR_ERR_UNSUPPORTED, "%s has none: readers of a snapshot would need old trees",
+                       mode_of_pools(true));
+    if (create->table->ordered_count == CELLAR_INDEXES_MAX && !cellar_index_find(create->table, def->name))
+        return REFUSED(create, CELLAR_ERR_FULL, "the table has %d indexes, no more are possible", CELLAR_INDEXES_MAX);
+    return 0;
+}
+
+static int index_create(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    const struct index_create *create = arg;
+    struct catalog_index orders;
+    struct cellar_index index;
+    int rc = create_check(create);
+    if (rc == 0) rc = def_encode(create, &orders);
+    if (rc) return rc;
+    if (!def_decode(create->table, &orders, &index))
+        return REFUSED(create, CELLAR_ERR_INVALID, "its columns have more than %d bytes together", SORTKEY_BYTES_MAX);
+    memcpy(index.name, create->def->name, strlen(create->def->name) + 1);
+    rc = index_make(co, coordinator, create, &orders, &index);
+    if (rc == 0) *create->out = cellar_index_find(create->table, create->def->name);
+    return rc;
+}
+
+int cellar_index_create(struct cellar *db, const struct cellar_table *table, const struct cellar_index_def *def,
+                        const struct cellar_index **out, struct cellar_error *error)
+{
+    struct index_create create = {db, table, def, out, error};
+    *out = NULL;
+    return db_call_on(db, 0, index_create, &create, error);
+}
+
+/* ---- audit ---- */
+
+int db_index_audit(struct coro *co, struct worker *worker, struct cellar_error *error)
+{
+    const struct catalog *catalog = worker->db->catalog;
+    int rc = 0;
+    for (uint32_t i = 0; i < catalog->table_count && rc == 0; i++)
+        for (uint32_t k = 0; k < catalog->tables[i]->ordered_count && rc == 0; k++)
+            rc = tree_audit(co, worker->loader, catalog->tables[i]->ordered[k], error);
+    return rc;
+}

@@ -1,0 +1,120 @@
+/*
+ * tree.c - reading nodes in a transaction, and the way to a leaf.
+ *
+ * The race it is built around: between the hint and the READ the leaf may have been split, merged or, its number never
+ * used again, deleted. So a walk goes right while the fences, as this transaction has read them, say so, and has inner
+ * nodes read anew when they say anything else.
+ */
+#include "tree.h"
+
+#include "lazy.h"
+#include "plant.h"
+
+int tree_open(struct txn *txn)
+{
+    if (txn->tree) return 0;
+    struct tree *tree = lazy_map(sizeof *tree);
+    if (!tree) return -CELLAR_ERR_NOMEM;
+    txn->indexed = tree->rows;
+    txn->tree = tree;
+    return 0;
+}
+
+void tree_close(struct txn *txn)
+{
+    if (txn->tree) lazy_unmap(txn->tree, sizeof *txn->tree);
+    txn->tree = NULL;
+}
+
+void tree_end(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    txn->tree_begun = false;
+    for (uint32_t i = 0; i <= CELLAR_CURSORS_MAX; i++) tree->cursors[i].open = false;
+    if (!tree->need.need) tree->change_count = 0; /* else a split looks at them */
+    tree->change_first = tree->change_count;
+}
+
+int tree_need(struct txn *txn, enum tree_need need, const struct cellar_index *index, const struct tree_point *point)
+{
+    txn->tree->need = (struct tree_note){.need = need, .index = index, .point = *point};
+    return txn_abort(txn->co, txn, CELLAR_ABORT_TREE_NODE);
+}
+
+int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64_t node)
+{
+    return txn_error(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_TREE, (uint64_t)index->nodes->id << 48 | node);
+}
+
+void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)
+{
+    struct tree_note *note = &txn->tree->tidy;
+    *note = (struct tree_note){.need = TREE_TIDY, .index = index};
+    memcpy(note->point.key, key, index->key_bytes);
+}
+
+/* ---- a node that was fetched ---- */
+
+static const void *column_of(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t cell,
+                             void *value)
+{
+    record_value_get(&index->nodes->schema, txn_object(txn, ref)->image, cell, value);
+    return value;
+}
+
+bool tree_shape(const struct txn *txn, const struct cellar_index *index, int32_t ref, struct treenode_shape *shape,
+                bool *sane)
+{
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+    if (txn_object(txn, ref)->state != CACHE_PRESENT) return false;
+    *sane = treenode_shape_read(index, column_of(txn, index, ref, 0, value), shape);
+    return true;
+}
+
+bool tree_entries(const struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t level, uint32_t cells,
+                  struct treenode_entry *entries, uint32_t *count)
+{
+    uint64_t value[LAYOUT_RECORD_BYTES_MAX / 8];
+    for (cells &= TREENODE_DATA; cells; cells &= cells - 1)
+        if (!treenode_data_read(index, level, column_of(txn, index, ref, (uint32_t)__builtin_ctz(cells), value),
+                                entries, count))
+            return false;
+    return true;
+}
+
+/* ---- the way to a leaf ---- */
+
+int tree_side(const struct cellar_index *index, const struct treenode_shape *shape, const struct tree_point *point)
+{
+    if (point->endless) return shape->endless ? 0 : 1;
+    int low = treenode_compare(index, point->key, shape->low);
+    if (point->before ? low <= 0 : low < 0) return -1;
+    int high = shape->endless ? -1 : treenode_compare(index, point->key, shape->high);
+    return (point->before ? high > 0 : high >= 0) ? 1 : 0;
+}
+
+int tree_leaf(struct txn *txn, const struct cellar_index *index, const struct tree_point *point, uint64_t *leaf,
+              int32_t *ref, struct treenode_shape *shape)
+{
+    uint64_t number = *leaf, from = 0;
+    uint8_t fence[TREENODE_KEY_BYTES_MAX];
+    if (!number) number = tree_hints_leaf(txn->home->hints, index, point->endless ? NULL : point->key, point->before);
+    for (uint32_t hops = 0; number && hops < TREE_HOPS_MAX; hops++) {
+        bool sane = true;
+        *ref = txn_want(txn, index->nodes, number, TREENODE_SHAPE, 0);
+        int rc = *ref < 0 ? *ref : tree_fetch(txn);
+        if (rc) return rc;
+        if (!tree_shape(txn, index, *ref, shape, &sane)) break;
+        if (!sane) return tree_contradiction(txn, index, number);
+        if (shape->level) break;
+        if (from && treenode_compare(index, fence, shape->low) != 0) return tree_contradiction(txn, index, number);
+        int side = PLANT(tree_hint_trusted) ? 0 : tree_side(index, shape, point);
+        if (side < 0) break;
+        *leaf = number;
+        if (side == 0) return 0;
+        from = number;
+        memcpy(fence, shape->high, index->key_bytes);
+        number = shape->right;
+    }
+    return tree_need(txn, TREE_MEND, index, point);
+}

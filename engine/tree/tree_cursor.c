@@ -1,0 +1,309 @@
+/*
+ * tree_cursor.c - ranges of an ordered index, in batches of bounded memory (cellar.h, ordered indexes).
+ *
+ * The race it is built around: an insert into a gap that the cursor has passed. The gap lies in one data cell of the
+ * leaf that covers it; all cells from one end of the range to the other are read, empty ones too, and which they are
+ * is said by shapes, which are read as well (INV-TREE-2). All of it is validated like any read.
+ */
+#include "plant.h"
+#include "tree.h"
+
+static struct txn *txn_of(struct cellar_txn *public_txn) { return &public_txn->txn; }
+
+/* ---- the ends of a range ---- */
+
+/* The bytes right above all keys that begin with these; false: there are none. */
+static bool bytes_next(uint8_t *bytes, uint32_t count)
+{
+    while (count && ++bytes[count - 1] == 0) count--;
+    return count > 0;
+}
+
+static bool bound_sane(const struct cellar_index *index, const struct cellar_bound *bound)
+{
+    return bound->columns <= index->sortkey.column_count && (bound->row || !bound->columns);
+}
+
+/* A bound of columns as a point; false: nothing is on its inner side. */
+static bool bound_low(const struct cellar_index *index, const struct cellar_bound *bound, struct tree_point *point)
+{
+    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
+    return !bound->excluded || !bytes || bytes_next(point->key, bytes);
+}
+
+static void bound_high(const struct cellar_index *index, const struct cellar_bound *bound, struct tree_point *point)
+{
+    uint32_t bytes = sortkey_encode(&index->sortkey, bound->row, bound->columns, point->key);
+    point->endless = !bytes || (!bound->excluded && !bytes_next(point->key, bytes));
+}
+
+static bool is_reversed(const struct cellar_index *index, const struct cellar_range *range)
+{
+    uint8_t low[TREENODE_KEY_BYTES_MAX], high[TREENODE_KEY_BYTES_MAX];
+    if (!index->sortkey.column_count) return range->low_key > range->high_key;
+    uint32_t low_bytes = sortkey_encode(&index->sortkey, range->low.row, range->low.columns, low);
+    uint32_t high_bytes = sortkey_encode(&index->sortkey, range->high.row, range->high.columns, high);
+    return memcmp(low, high, low_bytes < high_bytes ? low_bytes : high_bytes) > 0;
+}
+
+/* Both ends, the low one included and the high one not; false: the range is empty. */
+static bool range_points(const struct cellar_index *index, const struct cellar_range *range, struct tree_point *low,
+                         struct tree_point *high)
+{
+    *low = *high = (struct tree_point){.before = false};
+    if (!index->sortkey.column_count) {
+        treenode_number_put(low->key, range->low_key);
+        treenode_number_put(high->key, range->high_key);
+        high->endless = !bytes_next(high->key, index->key_bytes);
+        return true;
+    }
+    bool some = bound_low(index, &range->low, low);
+    bound_high(index, &range->high, high);
+    return some && (high->endless || treenode_compare(index, low->key, high->key) < 0);
+}
+
+/* ---- a leaf ---- */
+
+/* Planted, in modes that share nothing: what was found empty is left out of validation. */
+static void empty_forget(struct txn *txn, const struct cellar_index *index, int32_t ref, uint32_t cells)
+{
+    struct cache_object *object = txn_object(txn, ref);
+    uint64_t word[LAYOUT_RECORD_BYTES_MAX / 8];
+    for (; cells; cells &= cells - 1) {
+        record_value_get(&index->nodes->schema, object->image, (uint32_t)__builtin_ctz(cells), word);
+        if (word[0] == 0) object->check_cells &= ~(cells & -cells);
+    }
+}
+
+/* Reads data cells first .. last; their entries, sorted, into `found`. */
+static int cells_read(struct txn *txn, struct tree_cursor *cursor, int32_t ref, uint32_t first, uint32_t last,
+                      uint32_t *count)
+{
+    uint32_t cells = ((4u << last) - 1) & ~((2u << first) - 1);
+    int got = txn_want(txn, cursor->index->nodes, txn_object(txn, ref)->key, cells, 0);
+    int rc = got < 0 ? got : tree_fetch(txn);
+    if (rc) return rc;
+    *count = 0;
+    if (!tree_entries(txn, cursor->index, ref, 0, cells, txn->tree->found, count))
+        return tree_contradiction(txn, cursor->index, txn_object(txn, ref)->key);
+    if (PLANT(tree_cell_unread)) empty_forget(txn, cursor->index, ref, cells);
+    treenode_sort(cursor->index, txn->tree->found, *count);
+    return 0;
+}
+
+/* How many more data cells are worth reading at once. */
+static uint32_t cells_at_once(const struct tree_cursor *cursor)
+{
+    uint64_t wanted = TREE_BATCH - cursor->count;
+    if (cursor->left < wanted) wanted = cursor->left;
+    uint32_t half = treenode_capacity(cursor->index, 0) / 2;
+    uint64_t cells = wanted / (half ? half : 1) + 1;
+    return cells < TREENODE_CELLS ? (uint32_t)cells : TREENODE_CELLS;
+}
+
+/* False: the batch is full, or the limit reached. */
+static bool entry_take(struct tree_cursor *cursor, const struct treenode_entry *entry)
+{
+    if (cursor->count == TREE_BATCH || !cursor->left) return false;
+    cursor->left--;
+    cursor->keys[cursor->count++] = treenode_record_key(cursor->index, entry->key);
+    return true;
+}
+
+static bool is_above(const struct tree_cursor *cursor, const struct tree_point *point, const uint8_t *key)
+{
+    return !point->endless && treenode_compare(cursor->index, key, point->key) >= 0;
+}
+
+static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t leaf, int32_t ref,
+                        const struct treenode_shape *shape)
+{
+    const struct cellar_index *index = cursor->index;
+    const struct treenode_entry *found = txn->tree->found;
+    uint32_t first = treenode_cell_of(index, shape, cursor->at.key, false), last = shape->cell_count - 1, count;
+    if (!cursor->end.endless) last = treenode_cell_of(index, shape, cursor->end.key, true);
+    if (last < first) last = first;
+    uint32_t until = first + cells_at_once(cursor) - 1;
+    if (until > last) until = last;
+    int rc = cells_read(txn, cursor, ref, first, until, &count);
+    if (rc) return rc;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_above(cursor, &cursor->at, found[i].key) || is_above(cursor, &cursor->end, found[i].key)) continue;
+        if (!entry_take(cursor, &found[i])) {
+            memcpy(cursor->at.key, found[i].key, index->key_bytes);
+            cursor->next_leaf = leaf;
+            return 0;
+        }
+    }
+    bool whole = first == 0 && until + 1 == shape->cell_count;
+    if (whole && !count && leaf != TREENODE_ROOT) tree_tidy_note(txn, index, shape->low);
+    cursor->next_leaf = leaf;
+    if (until < last) {
+        memcpy(cursor->at.key, shape->separators[until], index->key_bytes);
+    } else if (shape->endless || is_above(cursor, &cursor->end, shape->high)) {
+        cursor->ended = true;
+    } else {
+        memcpy(cursor->at.key, shape->high, index->key_bytes);
+        cursor->next_leaf = shape->right;
+    }
+    return 0;
+}
+
+static int leaf_backward(struct txn *txn, struct tree_cursor *cursor, int32_t ref, const struct treenode_shape *shape)
+{
+    const struct cellar_index *index = cursor->index;
+    const struct treenode_entry *found = txn->tree->found;
+    uint32_t last = shape->cell_count - 1, count;
+    if (!cursor->at.endless) last = treenode_cell_of(index, shape, cursor->at.key, true);
+    bool ends_here = treenode_compare(index, cursor->end.key, shape->low) >= 0;
+    uint32_t first = ends_here ? treenode_cell_of(index, shape, cursor->end.key, false) : 0;
+    if (first > last) first = last;
+    uint32_t cells = cells_at_once(cursor), from = last + 1 > first + cells ? last + 1 - cells : first;
+    int rc = cells_read(txn, cursor, ref, from, last, &count);
+    if (rc) return rc;
+    for (uint32_t i = count; i-- > 0;) {
+        if (is_above(cursor, &cursor->at, found[i].key) || !is_above(cursor, &cursor->end, found[i].key)) continue;
+        if (!entry_take(cursor, &found[i])) return 0;
+        memcpy(cursor->at.key, found[i].key, index->key_bytes);
+        cursor->at.endless = false;
+    }
+    cursor->ended = from == first && ends_here;
+    const uint8_t *low = treenode_cell_low(shape, from);
+    memcpy(cursor->at.key, low, index->key_bytes);
+    cursor->at.endless = false;
+    return 0;
+}
+
+/* ---- batches ---- */
+
+/* The batch's records, at once. */
+static int rows_read(struct txn *txn, struct tree_cursor *cursor)
+{
+    if (!(cursor->read | cursor->write) || !cursor->count) return 0;
+    for (uint32_t i = 0; i < cursor->count; i++) {
+        int ref = txn_want_counted(txn, cursor->index->base, cursor->keys[i], cursor->read, cursor->write);
+        if (ref < 0) return ref;
+        cursor->refs[i] = ref;
+    }
+    int rc = tree_fetch(txn);
+    for (uint32_t i = 0; i < cursor->count && rc == 0; i++)
+        if (txn_object(txn, cursor->refs[i])->state != CACHE_PRESENT)
+            rc = tree_contradiction(txn, cursor->index, cursor->keys[i]);
+    return rc;
+}
+
+static int batch_read(struct txn *txn, struct tree_cursor *cursor)
+{
+    struct treenode_shape shape;
+    cursor->count = cursor->given = 0;
+    while (!cursor->ended && cursor->left && cursor->count < TREE_BATCH) {
+        uint64_t leaf = cursor->next_leaf;
+        int32_t ref;
+        int rc = tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
+        if (rc == 0)
+            rc = cursor->backward ? leaf_backward(txn, cursor, ref, &shape)
+                                  : leaf_forward(txn, cursor, leaf, ref, &shape);
+        if (rc) return rc;
+    }
+    return rows_read(txn, cursor);
+}
+
+/* Own changes come first: the cursor sees them. */
+static int begin(struct txn *txn, const struct cellar_index *index)
+{
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->error) return txn->error;
+    if (!index) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX, 0);
+    txn->tree_begun = true;
+    int rc = txn->block_count ? tree_fetch(txn) : 0;
+    return rc ? rc : tree_flush(txn);
+}
+
+static void cursor_begin(struct tree_cursor *cursor, const struct cellar_index *index, const struct cellar_range *range,
+                         uint64_t limit)
+{
+    *cursor = (struct tree_cursor){.index = index, .open = true, .left = limit ? limit : UINT64_MAX};
+    cursor->ended = !range_points(index, range, &cursor->at, &cursor->end);
+}
+
+int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index *index,
+                       const struct cellar_range *range, cellar_cells read, cellar_cells write, uint32_t flags,
+                       uint64_t limit)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc = begin(txn, index), number = 0;
+    if (rc) return rc;
+    uint32_t all = index->base->schema.all_cells;
+    read = read == CELLAR_ALL ? all : read;
+    write = write == CELLAR_ALL ? all : write;
+    if (((read | write) & ~all) || (flags & ~(uint32_t)CELLAR_BACKWARD))
+        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0);
+    if (!range || !bound_sane(index, &range->low) || !bound_sane(index, &range->high) || is_reversed(index, range))
+        return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
+    while (number < CELLAR_CURSORS_MAX && txn->tree->cursors[number].open) number++;
+    if (number == CELLAR_CURSORS_MAX)
+        return txn_error(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_CURSORS, CELLAR_CURSORS_MAX);
+    struct tree_cursor *cursor = &txn->tree->cursors[number];
+    cursor_begin(cursor, index, range, limit);
+    cursor->read = read & ~write;
+    cursor->write = write;
+    cursor->backward = flags & CELLAR_BACKWARD;
+    if (!cursor->backward) return number;
+    struct tree_point low = cursor->at;
+    cursor->at = cursor->end;
+    cursor->at.before = true;
+    cursor->end = low;
+    return number;
+}
+
+static struct tree_cursor *cursor_of(struct txn *txn, int number)
+{
+    bool open = number >= 0 && number < CELLAR_CURSORS_MAX && txn->tree_begun && txn->tree->cursors[number].open;
+    return open ? &txn->tree->cursors[number] : NULL;
+}
+
+int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key, int *ref)
+{
+    struct txn *txn = txn_of(public_txn);
+    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    struct tree_cursor *cursor = cursor_of(txn, number);
+    if (!cursor) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    for (;;) {
+        if (cursor->given == cursor->count) {
+            int rc = batch_read(txn, cursor);
+            if (rc) return rc;
+            if (!cursor->count) return 0;
+        }
+        uint32_t at = cursor->given++;
+        bool rows = cursor->read | cursor->write;
+        if (rows && txn_object(txn, cursor->refs[at])->kind == CACHE_DELETE) continue; /* by this transaction, since */
+        *key = cursor->keys[at];
+        if (ref && rows) *ref = cursor->refs[at];
+        return 1;
+    }
+}
+
+int cellar_cursor_close(struct cellar_txn *public_txn, int number)
+{
+    struct txn *txn = txn_of(public_txn);
+    struct tree_cursor *cursor = cursor_of(txn, number);
+    if (!cursor) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
+    cursor->open = false;
+    return 0;
+}
+
+int cellar_lookup(struct cellar_txn *public_txn, const struct cellar_index *index, const void *row, uint64_t *key)
+{
+    struct txn *txn = txn_of(public_txn);
+    int rc = begin(txn, index);
+    if (rc) return rc;
+    uint32_t columns = index->sortkey.column_count;
+    if (!row || !columns) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_RANGE, 0);
+    struct cellar_range range = {.low = {row, columns, false}, .high = {row, columns, false}};
+    struct tree_cursor *cursor = &txn->tree->cursors[CELLAR_CURSORS_MAX];
+    cursor_begin(cursor, index, &range, 1);
+    rc = batch_read(txn, cursor);
+    if (rc) return rc;
+    if (cursor->count) *key = cursor->keys[0];
+    return cursor->count ? 1 : 0;
+}

@@ -1,0 +1,443 @@
+/*
+ * tree_work.c - what changes a tree's shape: transactions of its own, between two attempts of one that needs it, or
+ * after the last (INV-TREE-4).
+ *
+ *     mend    reads the inner nodes on the way to a key, which become hints; a leaf or inner node that was reached by
+ *             going right has no entry in its parent yet: it gets one
+ *     split   the leaf of a key gets room for all that the attempt adds there (INV-TREE-5): other cells, or new nodes
+ *     tidy    a node that is nearly empty joins its neighbour; a root with one child becomes that child
+ *
+ * The root's number never changes: its content moves away and it is one level higher, or the reverse.
+ */
+#include "plant.h"
+#include "tree.h"
+
+#define NODES_NEW_MAX 9 /* of one split */
+#define GIVE_UP CELLAR_USER_ABORT
+
+static uint32_t node_capacity(const struct cellar_index *index, uint32_t level)
+{
+    return TREENODE_CELLS * treenode_capacity(index, level);
+}
+
+/* ---- reading nodes whole ---- */
+
+/* The shape, and these data cells, of a node that must be there: whose entry or sibling leads to it is in this
+ * transaction, too. */
+static int node_fetch(struct txn *txn, uint64_t number, uint32_t read, uint32_t write, struct tree_node *node)
+{
+    const struct cellar_index *index = txn->tree->work.index;
+    bool sane = true;
+    node->number = number;
+    node->count = 0;
+    node->ref = txn_want(txn, index->nodes, number, read, write);
+    int rc = node->ref < 0 ? node->ref : tree_fetch(txn);
+    if (rc) return rc;
+    if (!tree_shape(txn, index, node->ref, &node->shape, &sane) || !sane) return tree_contradiction(txn, index, number);
+    if (!tree_entries(txn, index, node->ref, node->shape.level, read | write, node->entries, &node->count))
+        return tree_contradiction(txn, index, number);
+    treenode_sort(index, node->entries, node->count);
+    return 0;
+}
+
+/* Which of an inner node's entries leads to that point. */
+static uint32_t entry_of(const struct cellar_index *index, const struct tree_node *node, const struct tree_point *point)
+{
+    uint32_t at = 0;
+    while (at + 1 < node->count) {
+        int order = point->endless ? -1 : treenode_compare(index, node->entries[at + 1].key, point->key);
+        if (point->before ? order >= 0 : order > 0) break;
+        at++;
+    }
+    return at;
+}
+
+static bool is_child(const struct cellar_index *index, const struct tree_node *parent, uint32_t at,
+                     const struct tree_node *child)
+{
+    return child->shape.level + 1 == parent->shape.level &&
+           treenode_compare(index, parent->entries[at].key, child->shape.low) == 0;
+}
+
+/* ---- writing them ---- */
+
+/* Puts all columns of tree->row. */
+static int row_put(struct txn *txn, const struct tree_node *node)
+{
+    const struct cellar_index *index = txn->tree->work.index;
+    const uint8_t *at = txn->tree->row;
+    int rc = 0;
+    for (int column = 0; column <= TREENODE_CELLS && rc == 0; column++) {
+        rc = cellar_put(txn_public(txn), node->ref, column, at);
+        at += column ? index->data_bytes : index->shape_bytes;
+    }
+    return rc;
+}
+
+/* Draws `count` numbers that no node has had (INV-TREE-6), in this transaction. */
+static int numbers_draw(struct txn *txn, uint32_t count, uint64_t *first)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    int ref = txn_want(txn, index->nodes, TREENODE_META, 0, TREENODE_SHAPE);
+    int rc = ref < 0 ? ref : tree_fetch(txn);
+    if (rc) return rc;
+    if (txn_object(txn, ref)->state != CACHE_PRESENT) return tree_contradiction(txn, index, TREENODE_META);
+    record_value_get(&index->nodes->schema, txn_object(txn, ref)->image, 0, tree->row);
+    memcpy(first, tree->row, sizeof *first);
+    uint64_t next = *first + count;
+    memcpy(tree->row, &next, sizeof next);
+    return cellar_put(txn_public(txn), ref, 0, tree->row);
+}
+
+/* One of the nodes that the points are shared out to: points first .. end. */
+static int part_write(struct txn *txn, const struct tree_node *node, struct treenode_shape *shape, uint64_t number,
+                      uint32_t first, uint32_t end, bool packed)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    treenode_row_make(index, shape, tree->points + first, tree->real + first, end - first, packed, tree->row);
+    if (number == node->number) return row_put(txn, node);
+    int ref = cellar_insert(txn_public(txn), index->nodes, number, tree->row);
+    return ref < 0 ? ref : 0;
+}
+
+/* The root goes up one level, and has the parts as its children. */
+static int root_raise(struct txn *txn, const struct tree_node *root, uint64_t first, uint32_t parts, uint32_t share)
+{
+    struct tree *tree = txn->tree;
+    struct treenode_entry children[NODES_NEW_MAX];
+    struct treenode_shape shape = root->shape;
+    for (uint32_t i = 0; i < parts; i++) {
+        children[i] = tree->points[i * share];
+        if (i == 0) memcpy(children[i].key, root->shape.low, tree->work.index->key_bytes);
+        children[i].child = first + i;
+    }
+    shape.level++;
+    treenode_row_make(tree->work.index, &shape, children, NULL, parts, false, tree->row);
+    return row_put(txn, root);
+}
+
+/*
+ * The points become the node's content, or that of several nodes: the node, whose cells are all declared to be
+ * written, and new ones to its right.
+ */
+static int node_place(struct txn *txn, const struct tree_node *node, bool packed)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    uint32_t capacity = node_capacity(index, node->shape.level), count = tree->point_count;
+    uint32_t whole = packed || node->shape.level ? capacity : capacity / 4 * 3, share = packed ? capacity : count;
+    uint32_t parts = 1;
+    if (count > whole) parts = packed ? (count + capacity - 1) / capacity : count / (capacity / 3 * 2) + 1;
+    if (!packed) share = (count + parts - 1) / parts;
+    if (share) parts = (count + share - 1) / share;
+    if (parts == 0) parts = 1;
+    bool raised = parts > 1 && node->number == TREENODE_ROOT;
+    uint64_t first = 0;
+    int rc = parts > 1 ? numbers_draw(txn, parts - !raised, &first) : 0;
+
+    for (uint32_t i = 0; i < parts && rc == 0; i++) {
+        struct treenode_shape shape = node->shape;
+        uint32_t from = i * share, end = i + 1 < parts ? from + share : count;
+        uint64_t number = raised ? first + i : i ? first + i - 1 : node->number;
+        if (i) memcpy(shape.low, tree->points[from].key, index->key_bytes);
+        if (i + 1 < parts) {
+            bool kept = PLANT(tree_fence_kept) && !shape.endless;
+            if (!kept) memcpy(shape.high, tree->points[end].key, index->key_bytes);
+            shape.endless = false;
+            shape.right = raised ? first + i + 1 : first + i;
+        }
+        rc = part_write(txn, node, &shape, number, from, end, packed);
+    }
+    if (rc == 0 && raised) rc = root_raise(txn, node, first, parts, share);
+    return rc ? rc : tree_fetch(txn);
+}
+
+static void points_of(struct tree *tree, const struct tree_node *node)
+{
+    tree->point_count = node->count;
+    memcpy(tree->points, node->entries, node->count * sizeof *node->entries);
+    for (uint32_t i = 0; i < TREE_POINTS_MAX; i++) tree->real[i] = true;
+}
+
+/* Declares all cells of a node that was read to be written. */
+static int node_lock(struct txn *txn, const struct tree_node *node)
+{
+    int ref = txn_want(txn, txn->tree->work.index->nodes, node->number, 0, TREENODE_ALL);
+    return ref < 0 ? ref : tree_fetch(txn);
+}
+
+/* ---- mend ---- */
+
+/* The child's right sibling has no entry in the parent. */
+static int entry_post(struct txn *txn, const struct tree_node *parent, const struct tree_node *child)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    int rc = node_fetch(txn, child->shape.right, TREENODE_SHAPE, 0, &tree->right);
+    if (rc == 0 && treenode_compare(index, tree->right.shape.low, child->shape.high) != 0)
+        rc = tree_contradiction(txn, index, child->number);
+    if (rc == 0) rc = node_lock(txn, parent);
+    if (rc) return rc;
+    points_of(tree, parent);
+    struct treenode_entry *added = &tree->points[tree->point_count++];
+    memcpy(added->key, tree->right.shape.low, index->key_bytes);
+    added->child = tree->right.number;
+    treenode_sort(index, tree->points, tree->point_count);
+    for (uint32_t i = 1; i < tree->point_count; i++)
+        if (treenode_compare(index, tree->points[i - 1].key, tree->points[i].key) == 0)
+            return tree_contradiction(txn, index, parent->number);
+    tree->more = true;
+    tree->path_count = 0;
+    return node_place(txn, parent, false);
+}
+
+/*
+ * Walks down to the node of that level, whose shape goes to *end; the inner nodes above are in tree->path. *posted: an
+ * entry was missing on the way, and this transaction adds it and nothing else.
+ */
+static int walk(struct txn *txn, uint32_t level, struct tree_node *end, bool *posted)
+{
+    struct tree *tree = txn->tree;
+    const struct tree_note *work = &tree->work;
+    int rc = node_fetch(txn, TREENODE_ROOT, TREENODE_ALL, 0, &tree->path[0]);
+    *posted = false;
+    tree->path_count = rc == 0;
+    while (rc == 0) {
+        const struct tree_node *node = &tree->path[tree->path_count - 1];
+        if (node->shape.level <= level) {
+            *end = *node; /* the root */
+            return 0;
+        }
+        if (tree->path_count == TREE_LEVELS_MAX || !node->count)
+            return tree_contradiction(txn, work->index, node->number);
+        bool last = node->shape.level == level + 1;
+        uint32_t at = entry_of(work->index, node, &work->point);
+        struct tree_node *child = last ? end : &tree->path[tree->path_count];
+        rc = node_fetch(txn, node->entries[at].child, last ? TREENODE_SHAPE : TREENODE_ALL, 0, child);
+        if (rc == 0 && !is_child(work->index, node, at, child)) rc = tree_contradiction(txn, work->index, node->number);
+        if (rc) return rc;
+        if (tree_side(work->index, &child->shape, &work->point) > 0) {
+            *posted = true;
+            return entry_post(txn, node, child);
+        }
+        if (last) return 0;
+        tree->path_count++;
+    }
+    return rc;
+}
+
+static int mend(struct txn *txn)
+{
+    bool posted;
+    return walk(txn, 0, &txn->tree->left, &posted);
+}
+
+/* ---- split ---- */
+
+/* What the attempt adds to that leaf, beside what is there: as points that are not real. */
+static void points_add(struct tree *tree, const struct treenode_shape *shape)
+{
+    const struct cellar_index *index = tree->work.index;
+    uint32_t capacity = node_capacity(index, 0), most = (NODES_NEW_MAX - 2) * (capacity / 3 * 2);
+    if (most > TREE_POINTS_MAX) most = TREE_POINTS_MAX;
+    for (uint32_t i = 0; i < tree->change_count && tree->point_count < most; i++) {
+        const struct tree_change *change = &tree->changes[i];
+        struct tree_point point = {.before = false};
+        if (!change->adds || change->index != index) continue;
+        memcpy(point.key, change->key, index->key_bytes);
+        if (tree_side(index, shape, &point) != 0) continue;
+        uint32_t at = 0;
+        while (at < tree->point_count && treenode_compare(index, tree->points[at].key, point.key) < 0) at++;
+        if (at < tree->point_count && treenode_compare(index, tree->points[at].key, point.key) == 0) continue;
+        memmove(&tree->points[at + 1], &tree->points[at], (tree->point_count - at) * sizeof *tree->points);
+        memmove(&tree->real[at + 1], &tree->real[at], (tree->point_count - at) * sizeof *tree->real);
+        memcpy(tree->points[at].key, point.key, index->key_bytes);
+        tree->real[at] = false;
+        tree->point_count++;
+    }
+}
+
+/* Does each data cell have room for its points already? */
+static bool has_room(const struct tree *tree, const struct treenode_shape *shape)
+{
+    uint32_t counts[TREENODE_CELLS] = {0};
+    for (uint32_t i = 0; i < tree->point_count; i++) {
+        uint32_t cell = treenode_cell_of(tree->work.index, shape, tree->points[i].key, false);
+        if (++counts[cell] > treenode_capacity(tree->work.index, 0)) return false;
+    }
+    return true;
+}
+
+static int split(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    struct tree_node *leaf = &tree->left;
+    bool posted;
+    int rc = walk(txn, 0, leaf, &posted);
+    if (rc || posted) return rc;
+    rc = node_fetch(txn, leaf->number, TREENODE_DATA, 0, leaf);
+    if (rc) return rc;
+    points_of(tree, leaf);
+    points_add(tree, &leaf->shape);
+    if (has_room(tree, &leaf->shape)) return 0;
+    if ((rc = node_lock(txn, leaf)) != 0) return rc;
+    tree->path_count = 0;
+    tree->more = true;
+    tree->work.need = TREE_MEND;
+    /* All that comes is behind all that is there: as it goes on, so are cells filled. */
+    bool packed = true, any = false;
+    for (uint32_t i = 0; i < tree->point_count; i++) {
+        packed = packed && !(any && tree->real[i]);
+        any = any || !tree->real[i];
+    }
+    return node_place(txn, leaf, packed);
+}
+
+/* ---- tidy ---- */
+
+/* The root's only child takes its place. */
+static int root_lower(struct txn *txn, struct tree_node *root)
+{
+    struct tree *tree = txn->tree;
+    uint64_t child = root->entries[0].child;
+    int ref = cellar_access(txn_public(txn), tree->work.index->nodes, child, 0, 0, CELLAR_DELETE);
+    int rc = ref < 0 ? ref : node_lock(txn, root);
+    if (rc == 0) rc = node_fetch(txn, child, TREENODE_ALL, 0, &tree->right);
+    if (rc) return rc;
+    if (!tree->right.shape.endless || tree->right.shape.level + 1 != root->shape.level)
+        return tree_contradiction(txn, tree->work.index, child);
+    root->shape = tree->right.shape;
+    points_of(tree, &tree->right);
+    tree->more = false;
+    return node_place(txn, root, tree->point_count > node_capacity(tree->work.index, root->shape.level) / 4 * 3);
+}
+
+/* May these two be one? Always when one of them is empty; else when there is much room left. */
+static bool may_join(const struct cellar_index *index, const struct tree_node *a, const struct tree_node *b)
+{
+    uint32_t capacity = node_capacity(index, a->shape.level), sum = a->count + b->count;
+    uint32_t least = a->count < b->count ? a->count : b->count, idle = a->shape.level ? 1 : 0;
+    return sum <= capacity && (least <= idle || (least <= capacity / 8 && sum <= capacity / 4 * 3));
+}
+
+static int tidy(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    const struct cellar_index *index = tree->work.index;
+    struct tree_node *a = &tree->left, *b = &tree->right, *parent = &tree->parent;
+    bool posted;
+    uint32_t level = tree->work.level;
+    int rc = walk(txn, level + 1, a, &posted);
+    if (rc || posted) return rc;
+    if (a->shape.level <= level) return GIVE_UP; /* the root */
+    if ((rc = node_fetch(txn, a->number, TREENODE_ALL, 0, parent)) != 0) return rc;
+    tree->path_count = 0;
+    if (parent->count == 1 && parent->number == TREENODE_ROOT) return root_lower(txn, parent);
+    if (parent->count == 1) {
+        tree->work.level++;
+        tree->more = true;
+        return 0;
+    }
+    uint32_t at = entry_of(index, parent, &tree->work.point);
+    at -= at > 0;
+    int ref = cellar_access(txn_public(txn), index->nodes, parent->entries[at + 1].child, 0, 0, CELLAR_DELETE);
+    rc = ref < 0 ? ref : node_lock(txn, parent);
+    if (rc == 0) rc = node_fetch(txn, parent->entries[at].child, 0, TREENODE_ALL, a);
+    if (rc == 0) rc = node_fetch(txn, parent->entries[at + 1].child, TREENODE_ALL, 0, b);
+    if (rc) return rc;
+    if (!is_child(index, parent, at, a) || !is_child(index, parent, at + 1, b))
+        return tree_contradiction(txn, index, parent->number);
+    if (a->shape.right != b->number || !may_join(index, a, b)) return GIVE_UP;
+
+    bool packed = a->count + b->count > node_capacity(index, level) / 4 * 3;
+    a->shape.right = b->shape.right;
+    a->shape.endless = b->shape.endless;
+    memcpy(a->shape.high, b->shape.high, index->key_bytes);
+    memcpy(a->entries + a->count, b->entries, b->count * sizeof *b->entries);
+    a->count += b->count;
+    points_of(tree, a);
+    rc = node_place(txn, a, packed);
+    if (rc) return rc;
+    memmove(&parent->entries[at + 1], &parent->entries[at + 2], (parent->count - at - 2) * sizeof *parent->entries);
+    parent->count--;
+    points_of(tree, parent);
+    tree->more = parent->count == 1; /* it is to join, too */
+    tree->work.level = level + (tree->more && parent->number != TREENODE_ROOT);
+    return node_place(txn, parent, false);
+}
+
+/* ---- one after the other ---- */
+
+void tree_work_begin(struct txn *txn, bool after)
+{
+    struct tree *tree = txn->tree;
+    tree->work = after ? tree->tidy : tree->need;
+    tree->need.need = tree->tidy.need = TREE_NOTHING;
+}
+
+int tree_work(struct cellar_txn *public_txn, void *arg)
+{
+    struct txn *txn = &public_txn->txn;
+    (void)arg;
+    txn->tree->more = false;
+    txn->tree->path_count = 0;
+    switch (txn->tree->work.need) {
+    case TREE_MEND:
+        return mend(txn);
+    case TREE_SPLIT:
+        return split(txn);
+    case TREE_TIDY:
+        return tidy(txn);
+    default:
+        return GIVE_UP;
+    }
+}
+
+bool tree_worked(struct txn *txn, int code)
+{
+    struct tree *tree = txn->tree;
+    if (code) return code == -CELLAR_ERR_RETRY;
+    for (uint32_t i = 0; i < tree->path_count; i++) {
+        const struct tree_node *node = &tree->path[i];
+        tree_hints_put(txn->home->hints, tree->work.index, node->number, &node->shape, node->entries,
+                       node->shape.level ? node->count : 0);
+    }
+    return tree->more;
+}
+
+void tree_work_end(struct txn *txn)
+{
+    struct tree *tree = txn->tree;
+    tree->work.need = tree->need.need = TREE_NOTHING;
+    tree->change_count = tree->change_first = 0;
+}
+
+/* ---- log ---- */
+
+uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < catalog->table_count; i++) {
+        const struct schema *schema = &catalog->tables[i]->schema;
+        uint64_t change = sizeof(struct log_write_wire) + (undo ? sizeof(uint64_t) : 0);
+        uint64_t bytes = schema->value_bytes + schema->cell_count * change +
+                         2ull * logseg_write_bytes(LAYOUT_BUCKET_CELL_BYTES + (undo ? 8 : 0));
+        if (catalog->tables[i]->orders.of && bytes > most) most = bytes;
+    }
+    return sizeof(struct log_entry_wire) + (NODES_NEW_MAX + 3) * most;
+}
+
+uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < catalog->table_count; i++) {
+        const struct cellar_table *table = catalog->tables[i];
+        uint64_t bytes = 0;
+        for (uint32_t k = 0; k < table->ordered_count; k++)
+            bytes += 2ull * logseg_write_bytes(table->ordered[k]->data_bytes + (undo ? 8 : 0));
+        most = bytes > most ? bytes : most;
+    }
+    return writes_max * most;
+}
