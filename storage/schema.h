@@ -58,8 +58,8 @@ struct schema {
     uint32_t tag_bits;
     uint32_t all_cells;    /* bit set of all cells */
     uint32_t tailed_cells; /* of these, those with lines of their own of which the last is not full */
-    uint64_t all_ones;  /* lockword_ones of all cells */
-    uint64_t tag_mask;  /* of one tag */
+    uint64_t all_ones;     /* lockword_ones of all cells */
+    uint64_t tag_mask;     /* of one tag */
     struct schema_cell cells[CELLAR_CELLS_MAX];
     struct schema_column columns[CELLAR_COLUMNS_MAX];
     struct schema_run runs[SCHEMA_RUNS_MAX];
