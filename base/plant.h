@@ -29,6 +29,12 @@
     X(tree_hint_trusted, "a walk does not compare its key with the leaf's fences")                                     \
     X(tree_unique_unlooked, "a unique index is not asked whether it has an entry")                                     \
     X(sortkey_sign_kept, "a negative number's key is above a positive one's")                                          \
+    /* interactive transactions */                                                                                     \
+    X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
+    X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \
+    X(draft_absence_unnoted, "the absence of what an interactive transaction has not found is not compared")           \
+    X(draft_savepoint_keeps, "rolling back to a savepoint keeps the first write behind it")                            \
+    X(draft_doubt_repeated, "cellar_transact repeats what may have committed")                                         \
     /* locks and reads */                                                                                              \
     X(ford_whole_undone, "mode ford: recovery undoes what was written whole")                                          \
     X(ford_part_kept, "mode ford: recovery undoes nothing")                                                            \

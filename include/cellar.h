@@ -23,7 +23,8 @@
  *
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions
  * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
- * cellar_client, only from the procedure or client function that was handed it. Errors: functions return 0
+ * cellar_client, only from the procedure or client function that was handed it; a session, and its interactive
+ * transactions, only from the thread that opened it. Errors: functions return 0
  * (or a non-negative value) or a negative code, -CELLAR_ERR_x.
  */
 #pragma once
@@ -144,11 +145,12 @@ enum cellar_cc {
     CELLAR_CC_TWOPL
 };
 
-struct cellar;        /* an open database: the compute nodes of this process and their memory */
-struct cellar_table;  /* a table's handle; valid until cellar_close */
-struct cellar_proc;   /* a registered procedure; valid until cellar_close */
-struct cellar_txn;    /* one attempt of a transaction; valid inside its procedure only */
-struct cellar_client; /* a coordinator, seen by a client function; valid inside it only */
+struct cellar;         /* an open database: the compute nodes of this process and their memory */
+struct cellar_table;   /* a table's handle; valid until cellar_close */
+struct cellar_proc;    /* a registered procedure; valid until cellar_close */
+struct cellar_txn;     /* one attempt of a procedure, valid inside it only; or an interactive transaction */
+struct cellar_session; /* what a thread has for interactive transactions */
+struct cellar_client;  /* a coordinator, seen by a client function; valid inside it only */
 
 enum cellar_log_level { CELLAR_LOG_DEBUG, CELLAR_LOG_INFO, CELLAR_LOG_WARNING, CELLAR_LOG_ERROR };
 /* May be called from any thread, never from two at once; text is valid during the call only. */
@@ -166,10 +168,11 @@ struct cellar_config {
      * is refused (EXISTS).
      */
     uint32_t cn_index;
-    uint32_t threads;      /* worker threads of each compute node (1) */
-    uint32_t coros;        /* coordinators of each worker (4) */
-    uint32_t replicas;     /* backups of each record and log (0); less than mns */
-    uint64_t pool_bytes;   /* memory of each memory node (64 MiB) */
+    uint32_t threads;    /* worker threads of each compute node (1) */
+    uint32_t coros;      /* coordinators of each worker (4) */
+    uint32_t sessions;   /* sessions that may be open at once (16); with `threads` at most 128 for each compute node */
+    uint32_t replicas;   /* backups of each record and log (0); less than mns */
+    uint64_t pool_bytes; /* memory of each memory node (64 MiB) */
     const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
     /*
      * NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their
@@ -478,7 +481,15 @@ struct cellar_call_options {
     X(CURSORS, "more cursors than may be open at once")                                                                \
     X(UNIQUE, "a unique index has another record with these columns")                                                  \
     X(TREE, "nodes of an ordered index contradict each other")                                                         \
-    X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")
+    X(LOCK, "a lock names a compute node that is none, or that has given all its locks back")                          \
+    X(CHANGED, "what the transaction has read was changed by another one")                                             \
+    X(ENDED, "the transaction has ended, or is none of a session")                                                     \
+    X(OPEN, "the session has a transaction that has not ended")                                                        \
+    X(READ_ONLY, "the transaction was begun read-only")                                                                \
+    X(THREAD, "the session belongs to another thread, or is closed")                                                   \
+    X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
+    X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
+    X(OPTIONS, "unknown flags")
 
 enum cellar_why {
 #define X(name, text) CELLAR_WHY_##name,
@@ -573,6 +584,97 @@ void cellar_client_yield(struct cellar_client *client);
 /* Runs a procedure on this coordinator. Returns result->code. */
 CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
+
+/* ---- interactive transactions ---------------------------------------------------------------------- */
+
+/*
+ * Begin, read, write, commit, from the caller's own code, which may take any time between two calls: nothing is locked
+ * before cellar_commit, which checks that all that was read is as it was then. Such transactions are strictly
+ * serializable, with procedures beside them. What one reads before may be inconsistent: ask cellar_check before you
+ * rely on it.
+ *
+ * Each function returns 0, a value that is not negative, or a negative code; cellar_session_error has the line to the
+ * last one of its session. After RETRY the transaction is over: abort it, and begin again (cellar_transact does). After
+ * any other code of a call it goes on, as if that call had not been made; cellar_commit ends it whatever it returns.
+ */
+
+#define CELLAR_SESSIONS_MAX 127
+#define CELLAR_SAVEPOINTS_MAX 64
+/*
+ * For the calling thread, which alone may use it, with one transaction at a time. Its calls run on this thread. When
+ * the thread ends, it is closed by the next cellar_session_open that needs its place. FULL: as many are open as
+ * cellar_config.sessions says, or the pool has no space for its log. UNSUPPORTED: mode 2pl. CLOSED, NOMEM, SYSTEM.
+ */
+CELLAR_NODISCARD int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error);
+/* Aborts its transaction, if it has one. cellar_close closes those that are open. NULL is allowed. */
+void cellar_session_close(struct cellar_session *session);
+/* What the last call of this session was about that returned a negative code, as code and line. */
+void cellar_session_error(const struct cellar_session *session, struct cellar_error *error);
+
+enum cellar_txn_flags {
+    CELLAR_READ_ONLY = 1, /* writes are refused */
+};
+struct cellar_txn_options {
+    uint32_t flags;      /* enum cellar_txn_flags */
+    uint64_t timeout_ns; /* 0: none. Counts from cellar_begin; after it each call that would wait ends with DEADLINE */
+    const uint32_t *cancel; /* as in cellar_call_options; must stay valid until the transaction has ended */
+};
+/* options NULL: all zero. CLOSED, INVALID. */
+CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct cellar_txn_options *options,
+                                  struct cellar_txn **out);
+
+/*
+ * One column, as the transaction sees it: as it has put it, else as it has read it first, else as it is now, which
+ * takes a round trip. NOT_FOUND: there is no such record. RETRY: a record that it has read is no longer there.
+ */
+CELLAR_NODISCARD int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+                                    void *value);
+/* A record to read: those of its cells that a later cellar_txn_get is to find here. */
+struct cellar_txn_read {
+    const struct cellar_table *table;
+    uint64_t key;
+    cellar_cells cells;
+};
+/* Reads all that in one go: two round trips at most for most tables. A record that is not there is no error. */
+CELLAR_NODISCARD int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads, uint32_t count);
+/*
+ * These are kept here until the commit. Where the transaction knows already whether there is such a record, NOT_FOUND
+ * and EXISTS come at once, else from cellar_commit. A put changes one column; columns that share a cell and were not
+ * put keep what they have at the commit. An insert takes a whole row.
+ */
+CELLAR_NODISCARD int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+                                    const void *value);
+CELLAR_NODISCARD int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                       const void *row);
+CELLAR_NODISCARD int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
+
+/* A savepoint's number, from 0. */
+CELLAR_NODISCARD int cellar_savepoint(struct cellar_txn *txn);
+/*
+ * Forgets what was written since that savepoint, which stays, and later savepoints. What was read stays read: another
+ * value of it still ends the transaction.
+ */
+CELLAR_NODISCARD int cellar_rollback_to(struct cellar_txn *txn, int savepoint);
+
+/* Is all that was read true at one moment, now, and durable? 0, or RETRY. */
+CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
+/*
+ * Ends the transaction: 0, committed and durable; NOT_FOUND, EXISTS: of a record that it meant to write, without
+ * effect; RETRY: another one has changed what it read, without effect; INDETERMINATE: it may have committed, and must not be
+ * repeated blindly (cellar_outcome). result: NULL, or what became of it; its attempts are those of the commit.
+ */
+CELLAR_NODISCARD int cellar_commit(struct cellar_txn *txn, struct cellar_result *result);
+/* Ends it without effect. INVALID: it has ended, or is another thread's. */
+int cellar_abort(struct cellar_txn *txn);
+
+/*
+ * Runs fn in a transaction and commits it; again, after a random wait, as long as that ends with RETRY. Another
+ * negative value of fn ends it without effect, and is returned once all that fn has read was true at one moment.
+ */
+typedef int (*cellar_txn_fn)(struct cellar_txn *txn, void *arg);
+CELLAR_NODISCARD int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg);
+/* May a transaction that ended with this code be tried again, as a new one? True for RETRY alone. */
+bool cellar_error_retries(int code);
 
 /* ---- bulk load and whole-table reads: never while transactions run --------------------------------- */
 

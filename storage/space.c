@@ -211,6 +211,24 @@ int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *cata
     return rc;
 }
 
+int space_open_beside(struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn, const struct space *beside,
+                      struct space **out, struct cellar_error *error)
+{
+    *out = NULL;
+    struct space *space = space_new(ep, catalog, cn);
+    if (!space) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the lists of free slots");
+    uint64_t bytes = beside->log_count * sizeof *space->logs;
+    space->logs = bytes ? malloc(bytes) : NULL;
+    if (bytes && !space->logs) {
+        space_free(space);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for the list of logs");
+    }
+    if (bytes) memcpy(space->logs, beside->logs, bytes);
+    space->log_count = space->log_capacity = beside->log_count;
+    *out = space;
+    return 0;
+}
+
 void space_free(struct space *space)
 {
     if (!space) return;

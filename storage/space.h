@@ -18,6 +18,9 @@ struct space;
  */
 NODISCARD int space_open(struct coro *co, struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
                          uint32_t part, uint32_t parts, bool fresh, struct space **out, struct cellar_error *error);
+/* Of a worker that comes while others are at work: it owns nothing yet, but finds the logs that `beside` has found. */
+NODISCARD int space_open_beside(struct fabric_ep *ep, const struct catalog *catalog, uint32_t cn,
+                                const struct space *beside, struct space **out, struct cellar_error *error);
 void space_free(struct space *space);
 
 struct space_slot {

@@ -57,8 +57,8 @@ void gate_leave(struct gate *gate, uint32_t worker, struct sched *sched)
 /* `sched` NULL: without a step between any two. */
 static uint32_t active_sum(struct gate *gate, struct sched *sched)
 {
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < gate->worker_count; i++) {
+    uint32_t sum = 0, count = atomic_load(&gate->worker_count);
+    for (uint32_t i = 0; i < count; i++) {
         sum += atomic_load(&gate->workers[i].active);
         if (sched) fabric_preempt(sched->ep);
     }

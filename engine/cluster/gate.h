@@ -34,7 +34,8 @@ struct gate {
     atomic_uint halted;                             /* the cluster's configuration changes (halt.h) */
     void (*stopped)(void *arg, struct sched *from); /* told by gate_stop when the CN has; NULL: none is */
     void *stopped_arg;
-    uint32_t worker_count;
+    atomic_uint
+        worker_count; /* grows before a new one's first attempt: a settler that closes the gate then counts it */
     struct gate_worker {
         _Alignas(64) atomic_uint active; /* attempts of this worker; its thread only writes */
     } workers[GATE_WORKERS_MAX];

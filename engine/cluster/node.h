@@ -39,6 +39,7 @@ struct node {
     atomic_bool recovering; /* it recovers another one, or stands still */
     atomic_bool leading;    /* its agent, or the opener of the pool, leads a change that another one began */
     uint32_t cn;            /* its index in the cluster */
+    struct fabric_ep **eps; /* of its workers */
     /* of the database */
     const struct cellar_config *config;
     struct fabric *fabric;

@@ -2,6 +2,7 @@
 #include "db.h"
 
 #include "client.h"
+#include "draft.h"
 #include "settle.h"
 #include "tree.h"
 
@@ -85,6 +86,11 @@ static void back_off(struct coro *co, struct coordinator *coordinator, const str
     sched_sleep(co, &worker->sched, &coordinator->task, sleep_ns);
 }
 
+void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_t attempts)
+{
+    back_off(co, coordinator, NULL, attempts, 0, 0);
+}
+
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns)
 {
     if (atomic_load_explicit(&db->closing, memory_order_relaxed)) return -CELLAR_ERR_CLOSED;
@@ -152,7 +158,9 @@ static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct c
     struct cellar *db = coordinator->worker->db;
     struct txn *txn = coordinator->txn;
     uint64_t begin_ns = fabric_now_ns(coordinator->worker->ep);
+    struct draft *draft = txn->draft; /* the interactive transaction that needs it: this one does not serve it */
     int rc = 0;
+    txn->draft = NULL;
     tree_work_begin(txn, after);
     for (uint32_t tries = 1; tries <= TREE_WORKS_MAX; tries++) {
         rc = attempt(co, coordinator, &db->tree_proc, NULL, tries);
@@ -162,6 +170,7 @@ static __attribute__((cold, noinline)) int tree_change(struct coro *co, struct c
         if (rc) back_off(co, coordinator, NULL, tries, begin_ns, 0);
     }
     tree_work_end(txn);
+    txn->draft = draft;
     bool its_own = rc == -CELLAR_ERR_USER_ABORT || rc == -CELLAR_ERR_INDETERMINATE || rc == -CELLAR_ERR_FENCED;
     return its_own ? -CELLAR_ERR_RETRY : rc;
 }
@@ -233,6 +242,7 @@ static bool cache_outgrown(const struct txn *txn)
 /* What a call that did not commit ended for, where its procedure's doing does not tell. */
 static struct cellar_detail detail_of(const struct txn *txn, int code, const struct cellar_call_options *options)
 {
+    if (code == -CELLAR_ERR_RETRY && txn->draft && txn->draft->conflict) return txn->draft->met;
     if (code == txn->error) return txn->detail;
     if (code == -CELLAR_ERR_DEADLINE)
         return (struct cellar_detail){.why = CELLAR_WHY_TIMEOUT, .column = -1, .limit = options->timeout_ns};
@@ -301,6 +311,7 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
         result->code = attempt(co, coordinator, proc, args, result->attempts);
         if (!begin_ns) begin_ns = txn->begin_ns;
         if (result->code != -CELLAR_ERR_RETRY) break;
+        if (txn->draft && txn->draft->conflict) break; /* another attempt would meet the same */
         if (node_gone(worker, &failures, txn->reason == CELLAR_ABORT_NODE_FAILED)) {
             result->code = -CELLAR_ERR_UNREACHABLE;
             break;

@@ -1,5 +1,6 @@
 /* db.c - requests to a database: from any thread to one of its coordinators (cellar.h). */
 #include "db.h"
+#include "session.h"
 
 #include "must.h"
 
@@ -14,6 +15,8 @@ struct fabric *db_fabric(struct cellar *db) { return db->fabric; }
 void db_observe(struct cellar *db, const struct observer *observer)
 {
     for (uint32_t i = 0; i < db->worker_count; i++) db->workers[i].home.observer = observer;
+    for (uint32_t i = 0; i < db->config.sessions; i++)
+        if (db->sessions[i] && db->sessions[i]->worker) db->sessions[i]->worker->home.observer = observer;
 }
 
 /* ---- requests ---- */

@@ -46,6 +46,7 @@ struct worker {
     struct node *node;
     struct node_worker by; /* of this one, as its compute node knows it */
     uint32_t index, cn;    /* over all workers of this process; its compute node's index in the cluster */
+    uint32_t thread;       /* among the workers of its compute node; those of sessions come last */
     struct fabric_ep *ep;
     struct sched sched;
     struct txn_home home;
@@ -92,16 +93,18 @@ struct cellar {
     struct catalog *catalog;
     bool unsealed;          /* a pool that was closed is in use by this one */
     struct node *nodes;     /* of this process: config.cns */
-    struct fabric_ep **eps; /* of all workers */
+    struct fabric_ep **eps; /* of all workers; each compute node has room for those of its sessions */
     struct worker *workers;
     uint32_t worker_count, coordinator_count;
     struct cellar_proc *procs;
-    struct cellar_proc tree_proc;   /* what changes the shape of ordered indexes (tree.h) */
-    atomic_uint next_worker;        /* of calls, in turn, where no helm is lent */
-    struct cellar_queue *queues;    /* open ones; */
-    uint32_t queues_lock;           /* guards the list */
-    uint32_t running;               /* workers; atomically */
-    struct cellar_stats stats_then; /* at the last reset */
+    struct cellar_proc tree_proc;     /* what changes the shape of ordered indexes (tree.h) */
+    atomic_uint next_worker;          /* of calls, in turn, where no helm is lent */
+    struct cellar_session **sessions; /* config.sessions; made when they are needed, NULL until then */
+    uint32_t sessions_lock;           /* guards which there are, and which are open */
+    struct cellar_queue *queues;      /* open ones; */
+    uint32_t queues_lock;             /* guards the list */
+    uint32_t running;                 /* workers; atomically */
+    struct cellar_stats stats_then;   /* at the last reset */
     atomic_bool closing;
 };
 
@@ -145,6 +148,8 @@ int coordinator_exec(struct coro *co, struct coordinator *coordinator, const str
  * waits for attempts.
  */
 int coordinator_allows(const struct cellar *db, const struct cellar_call_options *options, uint64_t gone_ns);
+/* Waits for a random time before a call's next attempt, when so many have ended. */
+void coordinator_pause(struct coro *co, struct coordinator *coordinator, uint32_t attempts);
 /* The result of a call that was refused so, after gone_ns. */
 struct cellar_result coordinator_refused(const struct cellar_call_options *options, int code, uint64_t gone_ns);
 
@@ -178,6 +183,27 @@ void db_halts_serve(struct cellar *db);
 NODISCARD int db_leave(struct coro *co, struct coordinator *coordinator, void *db);
 /* A fresh memory node was put in the place of a lost one: fills it. Waits. As cellar_replace. */
 NODISCARD int db_replace(struct coro *co, struct coordinator *coordinator, uint32_t node, struct cellar_error *error);
+
+/* ---- db_open.c, for sessions ---- */
+
+/* The coordinators of a worker, `count` of them, from these numbers on. NOMEM. */
+NODISCARD int db_coordinators_make(struct cellar *db, struct worker *worker, uint32_t count, uint32_t index,
+                                   uint32_t cn_index);
+/*
+ * On a coordinator of the worker: its share of the space, or none where `beside` is a worker at work; its loader; its
+ * coordinators' logs; what its mode has.
+ */
+NODISCARD int db_worker_open(struct coro *co, struct worker *worker, const struct worker *beside,
+                             struct cellar_error *error);
+/* The main loop, in a thread of its own. */
+void db_worker_thread(void *worker);
+void db_worker_free(struct worker *worker);
+
+/* ---- db_schema.c ---- */
+
+/* Bytes of a log entry without changes; and what a change of a record of that table can add to it at most. */
+uint64_t db_log_bytes_least(void);
+uint64_t db_log_bytes_of(const struct cellar *db, const struct schema *schema, bool index);
 
 /* ---- db_queue.c ---- */
 

@@ -22,6 +22,9 @@
 #define LEASE_NS_DEFAULT 1000000000ull
 #define LEASE_NS_MIN 20000ull
 #define LEASE_NS_MAX (LAYOUT_LEASE_US_MAX * 1000ull)
+#define SESSIONS_DEFAULT 16
+#define WORKERS_MAX                                                                                                    \
+    (CELLAR_SESSIONS_MAX + 1) /* of a compute node, with those of sessions: what fabrics have room for */
 /* Of coordinators and workers: Linux lets a process map 65,530 areas, and a stack takes 2 to 3. */
 #define STACKS_MAX 21000
 
@@ -32,6 +35,8 @@ static void defaults_set(struct cellar_config *config)
     config->mns = config->mns ? config->mns : 1;
     config->threads = config->threads ? config->threads : 1;
     config->coros = config->coros ? config->coros : 4;
+    uint32_t room = config->threads < WORKERS_MAX ? WORKERS_MAX - config->threads : 0;
+    if (config->sessions == 0) config->sessions = room < SESSIONS_DEFAULT ? room : SESSIONS_DEFAULT;
     config->pool_bytes = config->pool_bytes ? config->pool_bytes : POOL_BYTES_DEFAULT;
     config->log_bytes = config->log_bytes ? config->log_bytes : LOG_BYTES_DEFAULT;
     config->backoff_cap_ns = config->backoff_cap_ns ? config->backoff_cap_ns : BACKOFF_CAP_NS_DEFAULT;
@@ -113,6 +118,10 @@ int db_config_check(struct cellar_config *config, struct cellar_error *error)
     if (rc == 0 && (config->threads > GATE_WORKERS_MAX || config->coros > 256))
         rc = err_set(error, CELLAR_ERR_INVALID, "%u threads of %u coordinators: at most 256 of each", config->threads,
                      config->coros);
+    if (rc == 0 && config->sessions &&
+        (config->sessions > WORKERS_MAX || config->threads + config->sessions > WORKERS_MAX))
+        rc = err_set(error, CELLAR_ERR_INVALID, "%u threads and %u sessions: at most %d together", config->threads,
+                     config->sessions, WORKERS_MAX);
     if (rc == 0) rc = lease_check(config, error);
     if (rc == 0) rc = backoff_check(config, error);
     if (rc == 0) rc = stacks_check(config, error);

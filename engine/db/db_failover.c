@@ -21,7 +21,7 @@ void db_halts_open(struct cellar *db)
         node->catalog = db->catalog;
         halt->gate = &node->gate;
         halt->recovering = &node->recovering;
-        halt->eps = &db->eps[i * db->config.threads];
+        halt->eps = node->eps;
         halt->ep_count = db->config.threads;
         halt->catalog = db->catalog;
         halt->agent_ep = halt->eps[0];
@@ -54,14 +54,13 @@ int db_leave(struct coro *co, struct coordinator *coordinator, void *arg)
     struct cellar *db = arg;
     struct worker *worker = coordinator->worker;
     struct gate *gate = &worker->node->gate;
-    uint32_t thread = worker->index % db->config.threads;
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     uint64_t patience_ns = db->catalog->replicas ? SETTLE_FAILOVER_STALLS * db->fabric->stall_max_ns : 0;
     for (;;) {
-        bool in = PLANT(close_ungated) || gate_enter(co, gate, thread, &worker->sched, &coordinator->task);
+        bool in = PLANT(close_ungated) || gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task);
         if (!in) return -CELLAR_ERR_FENCED;
         int rc = leave_all(co, worker);
-        if (!PLANT(close_ungated)) gate_leave(gate, thread, &worker->sched);
+        if (!PLANT(close_ungated)) gate_leave(gate, worker->thread, &worker->sched);
         if (rc != -CELLAR_ERR_UNREACHABLE || fabric_now_ns(worker->ep) - begin_ns >= patience_ns) return rc;
         for (uint32_t node = 0; node <= db->catalog->replicas; node++) halt_suspect(&db->nodes[0].halt, node);
         sched_sleep(co, &worker->sched, &coordinator->task, LEAVE_PAUSE_NS);

@@ -87,17 +87,19 @@ static bool def_decode(const struct cellar_table *base, const struct catalog_ind
 
 /* ---- in use ---- */
 
-/* What coordinators and workers need as soon as there is an index. At rest. */
+bool db_index_prepare(struct worker *worker)
+{
+    if (!worker->home.hints) worker->home.hints = tree_hints_new();
+    bool all = worker->home.hints;
+    for (uint32_t k = 0; k < worker->coordinator_count && all; k++) all = tree_open(worker->coordinators[k].txn) == 0;
+    return all;
+}
+
+/* At rest; a session's worker sees to itself. */
 static int db_prepare(struct cellar *db, struct cellar_error *error)
 {
     bool all = true;
-    for (uint32_t i = 0; i < db->worker_count && all; i++) {
-        struct worker *worker = &db->workers[i];
-        if (!worker->home.hints) worker->home.hints = tree_hints_new();
-        all = worker->home.hints;
-        for (uint32_t k = 0; k < worker->coordinator_count && all; k++)
-            all = tree_open(worker->coordinators[k].txn) == 0;
-    }
+    for (uint32_t i = 0; i < db->worker_count && all; i++) all = db_index_prepare(&db->workers[i]);
     uint64_t bytes = tree_work_log_bytes(db->catalog, mode_of(db->config.cc)->undo);
     db->tree_proc = (struct cellar_proc){.def = {.name = "(index)",
                                                  .fn = tree_work,

@@ -4,6 +4,7 @@
 #include "locktable.h"
 #include "plant.h"
 #include "seal.h"
+#include "session.h"
 #include "tree.h"
 
 #include <stdlib.h>
@@ -54,36 +55,49 @@ static int mode_join(struct worker *worker, struct cellar_error *error)
     return rc;
 }
 
-/* On a coordinator of each worker: its share of the space, its loader, its coordinators' logs. */
-static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
+static int space_make(struct coro *co, struct worker *worker, const struct worker *beside, struct cellar_error *error)
 {
-    struct worker_start *start = arg;
-    struct worker *worker = start->worker;
+    const struct cellar *db = worker->db;
+    if (beside)
+        return space_open_beside(worker->ep, db->catalog, worker->cn, beside->home.space, &worker->home.space, error);
+    return space_open(co, worker->ep, db->catalog, worker->cn, worker->thread, db->config.threads, db->fabric->fresh,
+                      &worker->home.space, error);
+}
+
+int db_worker_open(struct coro *co, struct worker *worker, const struct worker *beside, struct cellar_error *error)
+{
     struct cellar *db = worker->db;
-    (void)coordinator;
 
     worker->home = (struct txn_home){.ep = worker->ep,
                                      .catalog = db->catalog,
                                      .node = worker->node,
                                      .gate = &worker->node->gate,
                                      .halt = &worker->node->halt,
-                                     .gate_worker = worker->index % db->config.threads,
+                                     .gate_worker = worker->thread,
+                                     .vigil = beside ? worker->node->vigil : NULL,
+                                     .observer = beside ? beside->home.observer : NULL,
                                      .sched = &worker->sched,
                                      .owner = worker->cn,
                                      .mode = mode_of(db->config.cc),
                                      .addrs = addrs_make(db)};
-    if (!worker->home.addrs) return err_set(start->error, CELLAR_ERR_NOMEM, "no memory for an address cache");
+    if (!worker->home.addrs) return err_set(error, CELLAR_ERR_NOMEM, "no memory for an address cache");
     worker->ep->bulk = true;
-    int rc = space_open(co, worker->ep, db->catalog, worker->cn, worker->index % db->config.threads, db->config.threads,
-                        db->fabric->fresh, &worker->home.space, start->error);
+    int rc = space_make(co, worker, beside, error);
     if (rc == 0) {
         rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
-        if (rc) err_set(start->error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
+        if (rc) err_set(error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
     }
     for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
-        rc = coordinator_open(co, &worker->coordinators[i], start->error);
+        rc = coordinator_open(co, &worker->coordinators[i], error);
     worker->ep->bulk = false;
-    return rc ? rc : mode_join(worker, start->error);
+    return rc ? rc : mode_join(worker, error);
+}
+
+static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct worker_start *start = arg;
+    (void)coordinator;
+    return db_worker_open(co, start->worker, NULL, start->error);
 }
 
 struct catalog_start {
@@ -164,18 +178,16 @@ static int pool_open(struct coro *co, struct coordinator *coordinator, void *arg
                : rc;
 }
 
-static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t index)
+int db_coordinators_make(struct cellar *db, struct worker *worker, uint32_t count, uint32_t index, uint32_t cn_index)
 {
-    uint32_t thread = index % db->config.threads;
-
-    worker->coordinator_count = db->config.coros;
+    worker->coordinator_count = count;
     worker->coordinators = calloc(worker->coordinator_count, sizeof *worker->coordinators);
     if (!worker->coordinators) return -CELLAR_ERR_NOMEM;
     for (uint32_t i = 0; i < worker->coordinator_count; i++) {
         struct coordinator *coordinator = &worker->coordinators[i];
         coordinator->worker = worker;
-        coordinator->index = index * db->config.coros + i;
-        coordinator->cn_index = thread * db->config.coros + i;
+        coordinator->index = index + i;
+        coordinator->cn_index = cn_index + i;
         coordinator->txn = txn_new(mode_of(db->config.cc));
         coordinator->task.co = coro_new(STACK_BYTES, coordinator_main, coordinator);
         if (!coordinator->txn || !coordinator->task.co) return -CELLAR_ERR_NOMEM;
@@ -183,7 +195,7 @@ static int coordinators_make(struct cellar *db, struct worker *worker, uint32_t 
     return 0;
 }
 
-static void worker_thread(void *arg)
+void db_worker_thread(void *arg)
 {
     struct worker *worker = arg;
     struct cellar *db = worker->db;
@@ -200,19 +212,21 @@ static int worker_start(struct cellar *db, uint32_t index, struct cellar_error *
     worker->index = index;
     worker->node = &db->nodes[index / db->config.threads];
     worker->cn = worker->node->cn;
-    int rc = fabric_endpoint_open(db->fabric, worker->cn, index % db->config.threads, &worker->ep, error);
+    worker->thread = index % db->config.threads;
+    int rc = fabric_endpoint_open(db->fabric, worker->cn, worker->thread, &worker->ep, error);
     if (rc) return rc;
-    db->eps[index] = worker->ep;
+    worker->node->eps[worker->thread] = worker->ep;
     sched_init(&worker->sched, worker->ep);
     worker->by = (struct node_worker){worker->node, worker->ep, &worker->sched, &worker->stop};
-    if (index % db->config.threads == 0) {
+    if (worker->thread == 0) {
         worker->agent = &worker->node->agent;
         if (agent_open(worker->agent, &worker->by, &worker->node->halt, STACK_BYTES))
             return err_set(error, CELLAR_ERR_NOMEM, "no memory for an agent");
     }
-    rc = coordinators_make(db, worker, index);
+    rc =
+        db_coordinators_make(db, worker, db->config.coros, index * db->config.coros, worker->thread * db->config.coros);
     if (rc) return err_set(error, CELLAR_ERR_NOMEM, "no memory for %u coordinators", db->config.coros);
-    rc = db->fabric->ops->spawn(db->fabric, worker->ep, worker_thread, worker);
+    rc = db->fabric->ops->spawn(db->fabric, worker->ep, db_worker_thread, worker);
     if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start worker %u: %s", index, cellar_error_text(rc));
     __atomic_add_fetch(&db->running, 1, __ATOMIC_SEQ_CST);
     worker->started = true;
@@ -282,6 +296,7 @@ static int nodes_make(struct cellar *db, struct cellar_error *error)
         struct node *node = &db->nodes[i];
         node->cn = db->config.cn_index + i;
         node->gate.worker_count = db->config.threads;
+        node->eps = &db->eps[i * (db->config.threads + db->config.sessions)];
         node->config = &db->config;
         node->fabric = db->fabric;
         node->opening = &db->opening;
@@ -310,6 +325,7 @@ static void nodes_close(struct cellar *db)
 {
     const struct mode *mode = mode_of(db->config.cc);
     for (uint32_t i = 0; i < db->worker_count && mode->worker_close; i++) mode->worker_close(&db->workers[i].home);
+    session_workers_leave(db);
     for (uint32_t i = 0; i < db->config.cns; i++) {
         agent_close(&db->nodes[i].agent);
         if (mode->close) mode->close(&db->nodes[i]);
@@ -334,7 +350,7 @@ static int open_all(struct cellar *db, struct cellar_error *error)
     return rc ? rc : db_index_open(db, error);
 }
 
-static void worker_free(struct worker *worker)
+void db_worker_free(struct worker *worker)
 {
     for (uint32_t i = 0; i < worker->coordinator_count && worker->coordinators; i++) {
         if (worker->coordinators[i].txn) tree_close(worker->coordinators[i].txn);
@@ -386,11 +402,14 @@ static void close_all(struct cellar *db)
         atomic_store(&db->workers[i].stop, true);
         fabric_wake(db->fabric, db->workers[i].ep);
     }
+    session_workers_stop(db);
     db_wait(db, &db->running);
     for (uint32_t i = 0; i < db->worker_count; i++)
         if (db->workers[i].ep) fabric_endpoint_close(db->workers[i].ep);
+    session_workers_close(db);
     if (db->owns_fabric) fabric_close(db->fabric);
-    for (uint32_t i = 0; i < db->worker_count; i++) worker_free(&db->workers[i]);
+    for (uint32_t i = 0; i < db->worker_count; i++) db_worker_free(&db->workers[i]);
+    session_workers_free(db);
     db_queues_free(db);
     while (db->procs) {
         struct cellar_proc *proc = db->procs;
@@ -402,6 +421,7 @@ static void close_all(struct cellar *db)
     catalog_free(db->catalog);
     nodes_close(db);
     free(db->eps);
+    free(db->sessions);
     free(db->nodes);
     free(db->workers);
     free(db);
@@ -430,11 +450,13 @@ int db_open_on(struct fabric *fabric, const struct cellar_config *config, struct
     atomic_flag_clear(&db->opening.log.busy);
     db->workers = calloc(db->worker_count, sizeof *db->workers);
     db->nodes = aligned_alloc(64, db->config.cns * sizeof *db->nodes);
-    db->eps = calloc(db->worker_count, sizeof(struct fabric_ep *));
-    if (!db->workers || !db->nodes || !db->eps) {
+    db->eps = calloc(db->config.cns * (db->config.threads + db->config.sessions), sizeof(struct fabric_ep *));
+    db->sessions = calloc(db->config.sessions + 1u, sizeof(struct cellar_session *));
+    if (!db->workers || !db->nodes || !db->eps || !db->sessions) {
         free(db->workers);
         free(db->nodes);
         free(db->eps);
+        free(db->sessions);
         free(db);
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for the workers");
     }
@@ -476,6 +498,8 @@ void cellar_close(struct cellar *db)
     if (!db) return;
     atomic_store(&db->closing, true);
     for (uint32_t i = 0; i < db->worker_count; i++) db_wait(db, &db->workers[i].calls);
+    for (uint32_t i = 0; i < db->config.sessions; i++)
+        if (db->sessions[i] && db->sessions[i]->worker) db_wait(db, &db->sessions[i]->worker->calls);
     vigils_stop(db);
     pool_close(db);
     close_all(db);

@@ -1,6 +1,7 @@
 /* db_schema.c - tables, procedures and statistics of an open database (cellar.h). */
 #include "counter.h"
 #include "db.h"
+#include "session.h"
 #include "tree.h"
 #include "versions.h"
 
@@ -65,20 +66,27 @@ cellar_cells cellar_cells_of(const struct cellar_table *table, const char *colum
 
 /* ---- procedures ---- */
 
-/* What a write can add to a log entry at most: the widest row of any table, and two buckets' entries. */
+uint64_t db_log_bytes_least(void) { return sizeof(struct log_entry_wire); }
+
+uint64_t db_log_bytes_of(const struct cellar *db, const struct schema *schema, bool index)
+{
+    uint64_t old = mode_of(db->config.cc)->undo ? sizeof(uint64_t) : 0;
+    uint64_t cells = schema->value_bytes + schema->cell_count * (sizeof(struct log_write_wire) + old);
+    return cells + (index ? 2ull * logseg_write_bytes((uint32_t)(LAYOUT_BUCKET_CELL_BYTES + old)) : 0);
+}
+
+/* What writes can add to a log entry at most: the widest row of any table, and two buckets' entries. */
 static uint64_t log_bytes_of(const struct cellar *db, uint32_t writes_max)
 {
-    bool undo = mode_of(db->config.cc)->undo;
-    uint64_t widest = 0, bucket = LAYOUT_BUCKET_CELL_BYTES + (undo ? sizeof(uint64_t) : 0);
+    static const struct schema none = {.cell_count = 0};
+    uint64_t widest = db_log_bytes_of(db, &none, true);
 
     for (uint32_t i = 0; i < db->catalog->table_count; i++) {
-        const struct schema *schema = &db->catalog->tables[i]->schema;
         if (db->catalog->tables[i]->orders.of) continue;
-        uint64_t change = sizeof(struct log_write_wire) + (undo ? sizeof(uint64_t) : 0);
-        uint64_t bytes = schema->value_bytes + schema->cell_count * change;
+        uint64_t bytes = db_log_bytes_of(db, &db->catalog->tables[i]->schema, true);
         widest = bytes > widest ? bytes : widest;
     }
-    return sizeof(struct log_entry_wire) + writes_max * (widest + 2ull * logseg_write_bytes((uint32_t)bucket));
+    return db_log_bytes_least() + writes_max * widest;
 }
 
 struct proc_register {
@@ -173,6 +181,10 @@ static void stats_sum(struct cellar *db, struct cellar_stats *stats)
 {
     *stats = (struct cellar_stats){0};
     for (uint32_t i = 0; i < db->worker_count; i++) stats_add(stats, &db->workers[i]);
+    fabric_lock(db->fabric, &db->sessions_lock);
+    for (uint32_t i = 0; i < db->config.sessions; i++)
+        if (db->sessions[i] && db->sessions[i]->ready) stats_add(stats, db->sessions[i]->worker);
+    fabric_unlock(db->fabric, &db->sessions_lock);
 }
 
 /* All members are 64-bit counts: a difference of structs is one of words. */

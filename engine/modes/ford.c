@@ -4,6 +4,7 @@
  */
 #include "ford.h"
 
+#include "draft.h"
 #include "fetch.h"
 
 #include <string.h>
@@ -189,6 +190,7 @@ int ford_commit(struct coro *co, struct txn *txn)
     uint64_t ts = 0;
     int rc = early ? log_add(co, txn, &ts) : 0;
     if (rc == 0) rc = txn_validate(co, txn);
+    if (rc == 0 && txn->draft) rc = draft_serialized(co, txn);
     if (rc == 0 && early) rc = log_await(co, txn); /* nothing had to be read again */
     if (rc == 0 && !early) rc = log_late(co, txn, &ts);
     if (rc == 0) return changes_write(co, txn, ts);

@@ -133,8 +133,9 @@ int tree_work(struct cellar_txn *txn, void *arg);
 bool tree_worked(struct txn *txn, int code);
 /* All is done, or given up. */
 void tree_work_end(struct txn *txn);
-/* Of its log entry, at most; and what index changes add to that of a procedure. */
+/* Of its log entry, at most; and what index changes add to that of a change of a row, and of a procedure. */
 uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo);
+uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo);
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo);
 
 /* ---- between tree_*.c ---- */

@@ -429,14 +429,19 @@ uint64_t tree_work_log_bytes(const struct catalog *catalog, bool undo)
     return sizeof(struct log_entry_wire) + (NODES_NEW_MAX + 3) * most;
 }
 
+uint64_t tree_row_log_bytes(const struct cellar_table *table, bool undo)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < table->ordered_count; k++)
+        bytes += 2ull * logseg_write_bytes(table->ordered[k]->data_bytes + (undo ? 8 : 0));
+    return bytes;
+}
+
 uint64_t tree_log_bytes(const struct catalog *catalog, uint32_t writes_max, bool undo)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < catalog->table_count; i++) {
-        const struct cellar_table *table = catalog->tables[i];
-        uint64_t bytes = 0;
-        for (uint32_t k = 0; k < table->ordered_count; k++)
-            bytes += 2ull * logseg_write_bytes(table->ordered[k]->data_bytes + (undo ? 8 : 0));
+        uint64_t bytes = tree_row_log_bytes(catalog->tables[i], undo);
         most = bytes > most ? bytes : most;
     }
     return writes_max * most;

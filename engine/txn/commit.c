@@ -9,6 +9,7 @@
  *               completed.
  * INV-COMMIT-3: TS_commit is larger than the TS of every version overwritten, and than this worker's last.
  */
+#include "draft.h"
 #include "fetch.h"
 #include "settle.h"
 
@@ -348,6 +349,7 @@ int txn_fail(struct coro *co, struct txn *txn, int code)
     int rc = mode->fail ? mode->fail(co, txn) : 0;
     if (rc == 0 && !PLANT(failed_txn_unvalidated)) rc = txn_validate(co, txn);
     if (rc == 0 && mode->failed) rc = mode->failed(co, txn);
+    if (rc == 0 && txn->draft) rc = draft_serialized(co, txn);
     if (rc == -CELLAR_ERR_RETRY) return rc;
     const struct observer *observer = txn->home->observer;
     if (observer && mode->shares) observer->serialized(observer->arg, txn);
@@ -384,7 +386,8 @@ int txn_not_logged(struct coro *co, struct txn *txn, int rc, uint64_t ts)
 int txn_log(struct coro *co, struct txn *txn, int (*post)(struct coro *co, struct txn *txn, uint64_t ts), uint64_t *ts)
 {
     const struct observer *observer = txn->home->observer;
-    int rc = txn->index_count ? txn_index_change(co, txn) : 0;
+    int rc = txn->draft ? draft_serialized(co, txn) : 0;
+    if (rc == 0 && txn->index_count) rc = txn_index_change(co, txn);
     *ts = rc == 0 ? txn_ts_choose(txn) : 0;
     if (*ts > LAYOUT_TS_MAX) rc = txn_error(txn, -CELLAR_ERR_FULL, CELLAR_WHY_TIMESTAMPS, LAYOUT_TS_MAX);
     txn_phase_end(txn, CELLAR_PHASE_VALIDATE);

@@ -178,7 +178,7 @@ static inline void block_add(struct txn *txn, struct cache_object *object)
 /* Every declaration comes through here: the object, or a code. */
 static inline int declare(struct txn *txn, const struct cellar_table *table, uint64_t key, bool *made)
 {
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return txn_doomed(txn);
     if (!table) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE, 0);
     int32_t ref = cache_pin(&txn->cache, table, key, made);
     fabric_work(txn->home->ep, 1);
@@ -330,7 +330,7 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
 int cellar_fetch(struct cellar_txn *public_txn)
 {
     struct txn *txn = txn_of(public_txn);
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
     const struct mode *mode = txn->home->mode;
     int rc = mode->fetch(txn->co, txn);
@@ -352,7 +352,7 @@ bool cellar_found(struct cellar_txn *public_txn, int ref)
 static inline struct cache_object *present(struct txn *txn, int ref, int *rc)
 {
     if (txn->doomed) {
-        *rc = -CELLAR_ERR_RETRY;
+        *rc = txn_doomed(txn);
         return NULL;
     }
     if ((uint32_t)ref >= txn->cache.object_count) { /* or negative */

@@ -103,6 +103,8 @@ struct txn {
     struct indexed_row *indexed; /* CACHE_OBJECTS_MAX */
     struct tree *tree;           /* what walks of trees need; */
     bool tree_begun;             /* ... this attempt has made some */
+    struct draft *draft;         /* of the interactive transaction that this attempt serves; NULL: a procedure's own */
+    struct cellar_session *session; /* of an interactive transaction's handle, which is no attempt (session.h) */
 };
 
 /* The public name of the same object. */
@@ -121,6 +123,8 @@ NODISCARD int txn_open(struct txn *txn, struct txn_home *home, struct sched_task
 void txn_begin(struct txn *txn, uint32_t records_max, uint32_t writes_max, bool sampled);
 /* Validates, logs, applies. 0: committed; RETRY; INDETERMINATE; or an error of the procedure's doing, as txn_fail. */
 NODISCARD int txn_commit(struct coro *co, struct txn *txn);
+/* A call that is an attempt's on what is doomed, or is no attempt. */
+static inline int txn_doomed(const struct txn *txn) { return txn->session ? -CELLAR_ERR_INVALID : -CELLAR_ERR_RETRY; }
 /* Ends an attempt without effect: `code` once its reads are validated, else RETRY. */
 NODISCARD int txn_fail(struct coro *co, struct txn *txn, int code);
 

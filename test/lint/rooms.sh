@@ -51,7 +51,7 @@ engine/cluster      engine/recovery
 # bugs, bits of the lock word and public counters are common to all.
 modeless='^engine/(db|tree|txn|cluster|recovery)/'
 # Regular expressions of files. Clock, random, sleep and threads: only where a real fabric meets the machine, and main.
-timely='^(fabric/fabric_(shm|verbs)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
+timely='^(fabric/fabric_(shm|verbs|thread)[a-z0-9_]*[.][ch]|program/main[a-z_]*[.]c|test/.*|examples/.*)$'
 verbs='^(fabric/fabric_verbs[a-z0-9_]*[.][ch]|test/.*)$'
 # Transactions pass through these: nothing here may allocate, set-up code better lives in other files.
 hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|logseg)[.]c|fabric/(fabric|sched)[.]c|fabric/fabric_shm_exec[.]c)$'

@@ -1,0 +1,142 @@
+/* session.c - sessions come and go; their calls run on their own workers, by the threads that have them (cellar.h). */
+#include "session.h"
+
+#include "client.h"
+
+#include <stdlib.h>
+
+#define SERVE_TRIES 2000 /* glances at a helm that is about to be lent; a microsecond or two */
+
+/* ---- calls ---- */
+
+int session_check(const struct cellar_session *session)
+{
+    bool here = session && session->open && (session->inside || fabric_thread_is_here(session->thread));
+    return here ? 0 : -CELLAR_ERR_INVALID;
+}
+
+/* On this thread, if the worker's lends its helm: it may need a moment to lie down after a call that it has finished. */
+static bool serve(struct worker *worker, struct db_request *request)
+{
+    if (worker_serve(worker, request)) return true;
+    for (uint32_t tries = 0; tries < SERVE_TRIES && worker->db->fabric->lends; tries++)
+        if (fabric_helm_is_free(worker->ep) && worker_serve(worker, request)) return true;
+    return false;
+}
+
+int session_run(struct cellar_session *session, db_fn fn, void *arg)
+{
+    if (session->inside) return fn(session->inside, session->coordinator, arg);
+    struct cellar *db = session->db;
+    struct worker *worker = session->worker;
+    uint32_t pending = 1;
+    struct db_request request = {.target = session->coordinator, .fn = fn, .arg = arg, .pending = &pending};
+
+    __atomic_add_fetch(&worker->calls, 1, __ATOMIC_SEQ_CST);
+    int rc = atomic_load(&db->closing) ? -CELLAR_ERR_CLOSED : 0;
+    if (rc == 0) {
+        if (!serve(worker, &request)) worker_submit(worker, &request);
+        if (fabric_count_left(&pending)) db_wait(db, &pending);
+        rc = request.rc;
+    }
+    db_call_end(db, worker);
+    return rc;
+}
+
+/* ---- life ---- */
+
+static int draft_make(struct cellar_session *session)
+{
+    int rc = session->has_draft ? 0 : draft_open(&session->draft);
+    if (rc) draft_close(&session->draft);
+    session->has_draft = rc == 0;
+    return rc;
+}
+
+int session_open_inside(struct cellar_client *client, struct cellar_session *session)
+{
+    *session = (struct cellar_session){.db = client->coordinator->worker->db,
+                                       .worker = client->coordinator->worker,
+                                       .coordinator = client->coordinator,
+                                       .inside = client->co,
+                                       .open = true};
+    return draft_make(session);
+}
+
+void session_close_inside(struct cellar_session *session)
+{
+    draft_close(&session->draft);
+    session->open = session->has_draft = false;
+}
+
+/* Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one. */
+static struct cellar_session *free_one(struct cellar *db, bool *ended)
+{
+    struct cellar_session *found = NULL;
+    *ended = false;
+    for (uint32_t i = 0; i < db->config.sessions && !found; i++)
+        if (!db->sessions[i] || !db->sessions[i]->open) {
+            if (!db->sessions[i]) db->sessions[i] = calloc(1, sizeof *db->sessions[i]);
+            found = db->sessions[i];
+            if (found) found->number = i;
+        }
+    for (uint32_t i = 0; i < db->config.sessions && !found; i++) {
+        *ended = db->sessions[i] && !fabric_thread_lives(db->sessions[i]->thread);
+        if (*ended) found = db->sessions[i];
+    }
+    return found;
+}
+
+static struct cellar_session *take(struct cellar *db, struct cellar_error *error)
+{
+    bool ended;
+    fabric_lock(db->fabric, &db->sessions_lock);
+    struct cellar_session *session = free_one(db, &ended);
+    if (session) {
+        session->db = db;
+        session->thread = fabric_thread_here();
+        session->open = true;
+        session->active = false;
+    }
+    fabric_unlock(db->fabric, &db->sessions_lock);
+    if (!session)
+        err_set(error, CELLAR_ERR_FULL, "%u sessions are open, as many as there may be: close one, or raise sessions",
+                db->config.sessions);
+    else if (ended)
+        node_log(&db->opening, CELLAR_LOG_WARNING, "session %u: its thread has ended without closing it",
+                 session->number);
+    return session;
+}
+
+static void give_back(struct cellar_session *session)
+{
+    fabric_lock(session->db->fabric, &session->db->sessions_lock);
+    session->open = session->active = false;
+    fabric_unlock(session->db->fabric, &session->db->sessions_lock);
+}
+
+int cellar_session_open(struct cellar *db, struct cellar_session **out, struct cellar_error *error)
+{
+    *out = NULL;
+    const struct mode *mode = mode_of(db->config.cc);
+    if (mode->locks)
+        return err_set(
+            error, CELLAR_ERR_UNSUPPORTED,
+            "mode %s locks what it reads until the transaction ends, and a client may think for long: choose "
+            "another mode for sessions",
+            mode->name);
+    struct worker *first = db_call_begin(db);
+    if (!first) return err_set(error, CELLAR_ERR_CLOSED, "the database is closing");
+    struct cellar_session *session = take(db, error);
+    int rc = session ? session_worker_make(session, error) : -CELLAR_ERR_FULL;
+    if (rc == 0 && draft_make(session)) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's transactions");
+    if (rc && session) give_back(session);
+    if (rc == 0) *out = session;
+    db_call_end(db, first);
+    return rc;
+}
+
+void cellar_session_close(struct cellar_session *session)
+{
+    if (session_check(session) == 0 && !session->inside) give_back(session);
+}

@@ -1,0 +1,59 @@
+/*
+ * session.h - sessions: a thread's own place in a database, for interactive transactions (docs/interactive.md).
+ *
+ * A session has a worker of its own: an endpoint, one coordinator, a log. Its thread drives that worker during its
+ * calls, as a thread from outside does whose call finds a worker idle (db.h); between calls the worker's thread sleeps,
+ * and has what the others have: a place in the gate, ways to memory nodes, messages. Workers of sessions are made when
+ * they are first needed, and used again.
+ *
+ * INV-SESSION-1: between two calls of a session no attempt of it is under way: it holds no tag, no place in the gate and
+ *                no log entry that is not settled. So a client that stops holds up no other, no failover and no close.
+ * INV-SESSION-2: a session's worker counts among those of its gate before its first attempt enters, and its endpoint
+ *                takes the ways of its compute node before its first operation.
+ */
+#pragma once
+
+#include "db.h"
+#include "draft.h"
+#include "fabric_thread.h"
+
+struct cellar_session {
+    struct cellar *db;
+    struct worker *worker;
+    struct coordinator *coordinator; /* its only one */
+    struct coro *inside;             /* of a client function that has made it for itself; NULL: of a thread */
+    struct fabric_thread thread;
+    uint32_t number;
+    bool open;      /* under sessions_lock, as are thread and number */
+    bool attached;  /* the gate and the halt know of its worker */
+    bool ready;     /* its coordinator can run */
+    bool has_draft; /* its draft's memory is mapped */
+    struct draft draft;
+    struct cellar_txn handle; /* what its client is handed; none of its own functions is to run on it */
+    bool active;              /* the handle is a transaction */
+    int over;                 /* a code: its transaction can only be ended; 0 */
+    uint32_t flags;           /* enum cellar_txn_flags */
+    uint64_t begin_ns;
+    struct cellar_call_options options; /* of its transaction; the timeout counts from begin_ns */
+    struct cellar_proc proc;            /* of the attempts that it makes */
+    struct cellar_result last;          /* of the last call that failed */
+};
+
+/* Of all zero: a session of a client function's own, until session_close_inside. NOMEM. */
+NODISCARD int session_open_inside(struct cellar_client *client, struct cellar_session *session);
+void session_close_inside(struct cellar_session *session);
+
+/* Runs fn on the session's coordinator, on this thread where the fabric can. Its code, or CLOSED. */
+int session_run(struct cellar_session *session, db_fn fn, void *arg);
+/* May this call use it? 0 or INVALID. */
+int session_check(const struct cellar_session *session);
+
+/* ---- session_worker.c ---- */
+
+/* Makes what the session's worker lacks. As cellar_session_open. */
+NODISCARD int session_worker_make(struct cellar_session *session, struct cellar_error *error);
+/* Steps of closing: they are told to stop; have stopped; are freed, but for what their mode has; then that, too. */
+void session_workers_stop(struct cellar *db);
+void session_workers_close(struct cellar *db);
+void session_workers_free(struct cellar *db);
+void session_workers_leave(struct cellar *db);

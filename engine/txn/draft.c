@@ -1,0 +1,326 @@
+/* draft.c - notes, and how they are compared; the private buffer of changes, and its savepoints. */
+#include "draft.h"
+
+#include "lazy.h"
+#include "plant.h"
+
+#include <string.h>
+
+int draft_open(struct draft *draft)
+{
+    *draft = (struct draft){.generation = 1};
+    draft->records = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->records);
+    draft->hash = lazy_map(CACHE_SLOTS * sizeof *draft->hash);
+    draft->arena = lazy_map(DRAFT_ARENA_BYTES);
+    draft->wanted = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->wanted);
+    return draft->records && draft->hash && draft->arena && draft->wanted ? 0 : -CELLAR_ERR_NOMEM;
+}
+
+void draft_close(struct draft *draft)
+{
+    lazy_unmap(draft->records, DRAFT_RECORDS_MAX * sizeof *draft->records);
+    lazy_unmap(draft->hash, CACHE_SLOTS * sizeof *draft->hash);
+    lazy_unmap(draft->arena, DRAFT_ARENA_BYTES);
+    lazy_unmap(draft->wanted, DRAFT_RECORDS_MAX * sizeof *draft->wanted);
+    *draft = (struct draft){0};
+}
+
+void draft_reset(struct draft *draft)
+{
+    if (++draft->generation == 0) { /* once in four billion transactions */
+        memset(draft->hash, 0, CACHE_SLOTS * sizeof *draft->hash);
+        draft->generation = 1;
+    }
+    draft->count = draft->wanted_count = draft->blocks = draft->changes = draft->savepoint_count = 0;
+    draft->arena_used = 0;
+    draft->undo = NULL;
+    draft->conflict = draft->look_first = false;
+}
+
+/* 8-byte aligned, not zeroed; NULL when it is full. */
+static void *alloc(struct draft *draft, uint64_t bytes)
+{
+    uint64_t rounded = (bytes + 7) & ~7ull;
+    if (rounded > DRAFT_ARENA_BYTES - draft->arena_used) return NULL;
+    void *memory = draft->arena + draft->arena_used;
+    draft->arena_used += rounded;
+    return memory;
+}
+
+/* ---- records ---- */
+
+/* The entry that has the key, or is to have it. */
+static struct draft_entry *entry_of(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+{
+    uint64_t at = ((key + ((uint64_t)table->id << 56)) * 0x9e3779b97f4a7c15ull) >> 32;
+    for (;; at++) {
+        struct draft_entry *entry = &draft->hash[at & (CACHE_SLOTS - 1)];
+        if (entry->generation != draft->generation) return entry;
+        const struct draft_record *record = &draft->records[entry->record];
+        if (record->key == key && record->table == table) return entry;
+    }
+}
+
+struct draft_record *draft_find(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+{
+    const struct draft_entry *entry = entry_of(draft, table, key);
+    return entry->generation == draft->generation ? &draft->records[entry->record] : NULL;
+}
+
+struct draft_record *draft_record(struct draft *draft, const struct cellar_table *table, uint64_t key)
+{
+    struct draft_entry *entry = entry_of(draft, table, key);
+    if (entry->generation == draft->generation) return &draft->records[entry->record];
+    if (draft->count == DRAFT_RECORDS_MAX) return NULL;
+    *entry = (struct draft_entry){draft->generation, draft->count};
+    struct draft_record *record = &draft->records[draft->count++];
+    *record = (struct draft_record){.table = table, .key = key, .ref = -1};
+    return record;
+}
+
+/* ---- reading ---- */
+
+int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells)
+{
+    cells &= ~(record->note_cells | record->want_cells);
+    if (!cells || record->noted_absent) return 0;
+    if (!record->image && !(record->image = alloc(draft, record->table->schema.record_bytes))) return -1;
+    record->want_cells |= cells;
+    record->taken_cells = 0;
+    record->taken_absent = false;
+    if (!record->wanted) draft->wanted[draft->wanted_count++] = (uint32_t)(record - draft->records);
+    record->wanted = true;
+    return 1;
+}
+
+void draft_want_nothing(struct draft *draft)
+{
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        struct draft_record *record = &draft->records[draft->wanted[i]];
+        record->wanted = false;
+        record->want_cells = 0;
+    }
+    draft->wanted_count = 0;
+}
+
+static void conflict_note(struct draft *draft, const struct draft_record *record)
+{
+    draft->conflict = true;
+    draft->met =
+        (struct cellar_detail){.why = CELLAR_WHY_CHANGED, .column = -1, .table = record->table, .key = record->key};
+}
+
+bool draft_note(struct draft *draft)
+{
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        struct draft_record *record = &draft->records[draft->wanted[i]];
+        if (record->taken_absent && record->note_cells) conflict_note(draft, record);
+        record->note_cells |= record->taken_cells;
+        record->noted_absent = record->taken_absent;
+    }
+    draft->blocks++;
+    draft_want_nothing(draft);
+    return !draft->conflict;
+}
+
+/* Of an attempt that reads: versions and values as it has them now. */
+static void take(struct draft *draft, const struct txn *txn)
+{
+    for (uint32_t i = 0; i < draft->wanted_count; i++) {
+        struct draft_record *record = &draft->records[draft->wanted[i]];
+        const struct cache_object *object = txn_object(txn, record->ref);
+        const struct schema *schema = &record->table->schema;
+        record->taken_absent = object->state == CACHE_ABSENT;
+        record->taken_cells = record->taken_absent ? 0 : record->want_cells;
+        if (record->taken_absent) record->bucket_version = txn_bucket(txn, object->bucket)->image->version;
+        if (!record->taken_absent) record->addr = object->addr;
+        for (uint32_t cells = record->taken_cells; cells; cells &= cells - 1) {
+            const struct schema_cell *cell = &schema->cells[__builtin_ctz(cells)];
+            memcpy(record->image + cell->offset, object->image + cell->offset, record_cell_bytes(cell));
+        }
+    }
+}
+
+enum compared { COMPARED_SAME, COMPARED_OTHER, COMPARED_UNREAD };
+
+static bool same(uint64_t noted, uint64_t read)
+{
+    if (PLANT(draft_en_alone)) return layout_version_en(noted) == layout_version_en(read);
+    return layout_version_ts(noted) == layout_version_ts(read);
+}
+
+static enum compared compare_cells(const struct txn *txn, const struct draft_record *record,
+                                   const struct cache_object *object)
+{
+    const struct mode *mode = txn->home->mode;
+    const struct schema *schema = &record->table->schema;
+    if (object->state == CACHE_ABSENT) return COMPARED_OTHER;
+    if (object->state != CACHE_PRESENT) return COMPARED_UNREAD;
+    uint32_t known = object->fetched_cells;
+    if (mode->cells_read) known &= mode->cells_read(object);
+    if (record->note_cells & ~known) return COMPARED_UNREAD;
+    for (uint32_t cells = record->note_cells; cells; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        if (!same(record_version(schema, record->image, cell), record_version(schema, object->image, cell)))
+            return COMPARED_OTHER;
+    }
+    return COMPARED_SAME;
+}
+
+static enum compared compare_absence(const struct txn *txn, const struct draft_record *record,
+                                     const struct cache_object *object)
+{
+    bool there = object->refused || (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT);
+    if (there) return COMPARED_OTHER;
+    if (object->state == CACHE_DECLARED || object->bucket < 0) return COMPARED_UNREAD;
+    return record->bucket_version == txn_bucket(txn, object->bucket)->image->version ? COMPARED_SAME : COMPARED_OTHER;
+}
+
+static enum compared compare(const struct txn *txn, const struct draft_record *record)
+{
+    if (!record->note_cells && !record->noted_absent) return COMPARED_SAME;
+    if (PLANT(draft_uncompared) || (record->noted_absent && PLANT(draft_absence_unnoted))) return COMPARED_SAME;
+    if (record->ref < 0) return COMPARED_UNREAD;
+    const struct cache_object *object = txn_object(txn, record->ref);
+    return record->noted_absent ? compare_absence(txn, record, object) : compare_cells(txn, record, object);
+}
+
+/* INV-DRAFT-2. What could not be read, because the attempt ends with an error before it, is read by the next one. */
+static int compare_all(struct coro *co, struct txn *txn)
+{
+    struct draft *draft = txn->draft;
+    bool unread = false;
+    draft_each(draft, record)
+    {
+        enum compared compared = compare(txn, record);
+        unread = unread || compared == COMPARED_UNREAD;
+        if (compared != COMPARED_OTHER) continue;
+        conflict_note(draft, record);
+        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    }
+    if (!unread) return 0;
+    draft->look_first = true;
+    return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+}
+
+int draft_serialized(struct coro *co, struct txn *txn)
+{
+    if (txn->draft->service == DRAFT_COMPARES) return compare_all(co, txn);
+    take(txn->draft, txn);
+    return 0;
+}
+
+/* ---- changing ---- */
+
+enum draft_expect draft_known(const struct draft_record *record)
+{
+    if (record->now.change == DRAFT_DELETE) return DRAFT_ABSENT;
+    if (record->now.change == DRAFT_PUT || record->now.change == DRAFT_INSERT) return DRAFT_PRESENT;
+    if (record->now.expect == DRAFT_ABSENT || record->noted_absent) return DRAFT_ABSENT;
+    return record->note_cells ? DRAFT_PRESENT : DRAFT_ANYTHING;
+}
+
+uint32_t draft_cells(const struct schema *schema, uint64_t columns)
+{
+    uint32_t cells = 0;
+    for (; columns; columns &= columns - 1) cells |= 1u << schema->columns[__builtin_ctzll(columns)].cell;
+    return cells;
+}
+
+/* Room for a row, and what is about to change written down where a savepoint may want it back; false without memory. */
+static bool prepare(struct draft *draft, struct draft_record *record, int32_t column)
+{
+    const struct schema *schema = &record->table->schema;
+    bool fresh = !record->row;
+    if (fresh && !(record->row = alloc(draft, schema->row_bytes))) return false;
+    if (!draft->savepoint_count) return true;
+    uint64_t bytes = column >= 0 ? schema->columns[column].bytes : column == -1 ? schema->row_bytes : 0;
+    struct draft_undo *undo = alloc(draft, sizeof *undo + bytes);
+    if (!undo) return false;
+    *undo = (struct draft_undo){.below = draft->undo, .record = record, .then = record->now, .column = column};
+    if (column >= 0) memcpy(undo + 1, record->row + schema->columns[column].row_offset, bytes);
+    if (column == -1) memcpy(undo + 1, record->row, bytes);
+    draft->undo = undo;
+    return true;
+}
+
+static bool is_changed(const struct draft_change_state *state) { return state->change || state->expect; }
+
+static void change_set(struct draft *draft, struct draft_record *record, struct draft_change_state now)
+{
+    draft->changes += (uint32_t)is_changed(&now) - (uint32_t)is_changed(&record->now);
+    record->now = now;
+}
+
+int draft_put(struct draft *draft, struct draft_record *record, uint32_t column, const void *value)
+{
+    const struct schema_column *at = &record->table->schema.columns[column];
+    struct draft_change_state now = record->now;
+    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_ERR_NOT_FOUND;
+    if (!prepare(draft, record, (int32_t)column)) return CELLAR_ERR_TOO_LARGE;
+    memcpy(record->row + at->row_offset, value, at->bytes);
+    if (now.change == DRAFT_INSERT) return 0;
+    now.put_columns |= 1ull << column;
+    now.change = DRAFT_PUT;
+    now.expect = DRAFT_PRESENT;
+    change_set(draft, record, now);
+    return 0;
+}
+
+static uint64_t all_columns(const struct schema *schema)
+{
+    return schema->column_count == 64 ? UINT64_MAX : (1ull << schema->column_count) - 1;
+}
+
+int draft_insert(struct draft *draft, struct draft_record *record, const void *row)
+{
+    const struct schema *schema = &record->table->schema;
+    struct draft_change_state now = {.change = DRAFT_INSERT, .expect = DRAFT_ABSENT};
+    if (draft_known(record) == DRAFT_PRESENT) return CELLAR_ERR_EXISTS;
+    /* What it has deleted before gets all its columns anew. */
+    if (record->now.change == DRAFT_DELETE)
+        now = (struct draft_change_state){all_columns(schema), DRAFT_PUT, DRAFT_PRESENT};
+    if (!prepare(draft, record, -1)) return CELLAR_ERR_TOO_LARGE;
+    memcpy(record->row, row, schema->row_bytes);
+    change_set(draft, record, now);
+    return 0;
+}
+
+int draft_delete(struct draft *draft, struct draft_record *record)
+{
+    struct draft_change_state now = {.change = DRAFT_DELETE, .expect = DRAFT_PRESENT};
+    if (draft_known(record) == DRAFT_ABSENT) return CELLAR_ERR_NOT_FOUND;
+    if (record->now.change == DRAFT_INSERT) now = (struct draft_change_state){.expect = DRAFT_ABSENT};
+    if (!prepare(draft, record, -2)) return CELLAR_ERR_TOO_LARGE;
+    change_set(draft, record, now);
+    return 0;
+}
+
+/* ---- savepoints ---- */
+
+int draft_savepoint(struct draft *draft)
+{
+    if (draft->savepoint_count == CELLAR_SAVEPOINTS_MAX) return -1;
+    draft->savepoints[draft->savepoint_count] = draft->undo;
+    return (int)draft->savepoint_count++;
+}
+
+static void undo_one(struct draft *draft, const struct draft_undo *undo)
+{
+    struct draft_record *record = undo->record;
+    const struct schema *schema = &record->table->schema;
+    if (undo->column >= 0)
+        memcpy(record->row + schema->columns[undo->column].row_offset, undo + 1, schema->columns[undo->column].bytes);
+    if (undo->column == -1) memcpy(record->row, undo + 1, schema->row_bytes);
+    change_set(draft, record, undo->then);
+}
+
+bool draft_rollback(struct draft *draft, int savepoint)
+{
+    if (savepoint < 0 || (uint32_t)savepoint >= draft->savepoint_count) return false;
+    for (; draft->undo != draft->savepoints[savepoint]; draft->undo = draft->undo->below)
+        if (!PLANT(draft_savepoint_keeps) || draft->undo->below != draft->savepoints[savepoint])
+            undo_one(draft, draft->undo);
+    draft->savepoint_count = (uint32_t)savepoint + 1;
+    return true;
+}

@@ -1,0 +1,130 @@
+/*
+ * draft.h - what an interactive transaction has read, and what it means to write (docs/interactive.md): the private
+ * memory of a transaction whose client thinks between two calls. Nothing of it is seen by others before the commit.
+ *
+ * A *note* says which version of a cell was read first, or which version of its bucket lacked the key. Notes are taken
+ * by short attempts that only read, and compared by the one attempt that commits: at the moment when it is serialized,
+ * and all that it has read itself is known to be current (draft_serialized).
+ *
+ * INV-DRAFT-1: a note is of a durable version: it counts only when the attempt that took it has ended well.
+ * INV-DRAFT-2: an attempt that serves a commit or a check ends well, or with a conclusion, only if the versions that it
+ *              has read itself are those of all notes. Timestamps are compared: a client may think until epoch numbers
+ *              have come full circle.
+ * INV-DRAFT-3: the first note of a cell stands until the transaction ends, whatever is rolled back.
+ *
+ * Memory is mapped once and touched as it is needed; nothing is allocated by a call.
+ */
+#pragma once
+
+#include "txn.h"
+
+#define DRAFT_RECORDS_MAX CACHE_OBJECTS_MAX
+#define DRAFT_ARENA_BYTES TXN_ARENA_BYTES
+
+enum draft_change { DRAFT_NONE, DRAFT_PUT, DRAFT_INSERT, DRAFT_DELETE };
+
+/* What the changes take for granted: looked at by the commit, unless it is noted. */
+enum draft_expect { DRAFT_ANYTHING, DRAFT_PRESENT, DRAFT_ABSENT };
+
+struct draft_change_state {
+    uint64_t put_columns; /* of DRAFT_PUT: a bit each */
+    uint8_t change;       /* enum draft_change */
+    uint8_t expect;       /* enum draft_expect */
+};
+
+struct draft_record {
+    const struct cellar_table *table;
+    uint64_t key;
+    /* notes */
+    struct fabric_addr addr; /* where it was */
+    uint8_t *image;          /* note_cells, with their versions as read; a record's image */
+    uint64_t bucket_version; /* of the bucket that lacked the key */
+    uint32_t note_cells;
+    bool noted_absent;
+    /* of the attempt that reads: what it is to note, and has; notes once it has ended well */
+    uint32_t want_cells, taken_cells;
+    bool wanted, taken_absent;
+    int32_t ref; /* of the running attempt */
+    /* changes */
+    struct draft_change_state now;
+    uint8_t *row; /* a row struct: the columns that were put, or a whole row */
+};
+
+/* What a change has replaced; newest first. */
+struct draft_undo {
+    struct draft_undo *below;
+    struct draft_record *record;
+    struct draft_change_state then;
+    int32_t column; /* whose bytes follow; -1: the whole row's; -2: none */
+};
+
+enum draft_service { DRAFT_TAKES, DRAFT_COMPARES };
+
+struct draft {
+    struct draft_record *records; /* DRAFT_RECORDS_MAX */
+    struct draft_entry {
+        uint32_t generation, record;
+    } * hash; /* CACHE_SLOTS */
+    uint32_t count, generation;
+    uint64_t arena_used;
+    uint8_t *arena;
+    uint32_t *wanted; /* records that the next read is to note */
+    uint32_t wanted_count;
+    uint32_t blocks;  /* reads that have noted something: what one has noted was true at one moment */
+    uint32_t changes; /* records with one, or with an expectation */
+    /* savepoints */
+    struct draft_undo *undo;
+    struct draft_undo *savepoints[CELLAR_SAVEPOINTS_MAX];
+    uint32_t savepoint_count;
+    /* of the attempt that it serves */
+    enum draft_service service;
+    bool conflict; /* it has met another version than a note's: the transaction is over */
+    bool
+        look_first; /* an attempt ended with EXISTS before it had read all that is noted: the next one looks, then writes */
+    struct cellar_detail met; /* of a conflict */
+};
+
+/* NOMEM. */
+NODISCARD int draft_open(struct draft *draft);
+/* Also of one that was not opened, all zero. */
+void draft_close(struct draft *draft);
+/* For another transaction. */
+void draft_reset(struct draft *draft);
+
+/* The record of that key, or NULL. */
+struct draft_record *draft_find(const struct draft *draft, const struct cellar_table *table, uint64_t key);
+/* The same, made when there is none; NULL: there are DRAFT_RECORDS_MAX. */
+struct draft_record *draft_record(struct draft *draft, const struct cellar_table *table, uint64_t key);
+#define draft_each(draft, record)                                                                                      \
+    for (struct draft_record *record = (draft)->records, *record##_end = record + (draft)->count;                      \
+         record < record##_end; record++)
+
+/* ---- reading ---- */
+
+/* These cells are to be read, less those that are noted. False: there is nothing to read. NOMEM as TOO_LARGE: -1. */
+int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells);
+/* Of what is wanted nothing is noted: the read has failed. */
+void draft_want_nothing(struct draft *draft);
+/* The read has ended well: what it has taken are notes. False: a record that was noted as present is gone (met). */
+NODISCARD bool draft_note(struct draft *draft);
+
+/*
+ * By every attempt that serves a draft, when it is serialized and all that it has read is validated: takes notes, or
+ * compares them. 0, or RETRY: the attempt is aborted.
+ */
+NODISCARD int draft_serialized(struct coro *co, struct txn *txn);
+
+/* ---- changing: 0, or a code that is positive, and nothing has changed ---- */
+
+/* As far as it is known here: is there such a record? */
+enum draft_expect draft_known(const struct draft_record *record);
+int draft_put(struct draft *draft, struct draft_record *record, uint32_t column, const void *value);
+int draft_insert(struct draft *draft, struct draft_record *record, const void *row);
+int draft_delete(struct draft *draft, struct draft_record *record);
+/* The cells of these columns. */
+uint32_t draft_cells(const struct schema *schema, uint64_t columns);
+
+/* The number of a new savepoint; negative: there are CELLAR_SAVEPOINTS_MAX. */
+int draft_savepoint(struct draft *draft);
+/* False: there is no such savepoint. */
+bool draft_rollback(struct draft *draft, int savepoint);
