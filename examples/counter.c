@@ -55,7 +55,7 @@ static int count_proc(struct cellar_txn *txn, void *arg)
     return cellar_put(txn, ref, VALUE, &value);
 }
 
-static void ends(const char *what, const char *why)
+static _Noreturn void ends(const char *what, const char *why)
 {
     fprintf(stderr, "%s: %s\n", what, why);
     exit(1);
