@@ -132,6 +132,7 @@ static int join_recover(struct coro *co, struct coordinator *coordinator, uint32
     uint64_t begin_ns = fabric_now_ns(worker->ep);
     int rc;
     home.called = called;
+    home.known = &worker->db->nodes[0].halt.now;
     while ((rc = recover_run(co, &home, dead, RECOVER_OWN, &report, error)) == -CELLAR_ERR_EXISTS) {
         if (!atomic_load(called) && fabric_now_ns(worker->ep) - begin_ns > JOIN_MAX_NS) break;
         int followed = atomic_exchange(called, false) ? configuration_follow(co, coordinator, error) : 0;

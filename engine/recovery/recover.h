@@ -17,11 +17,14 @@
  * compute node recovers or leads; it is fenced as that life, so that its index's next one goes on (INV-FABRIC-12).
  * INV-RECOVER-11: all that is to be redone has been tried, without a write, before the first write: a recovery that
  *                 is refused has changed nothing.
+ * INV-RECOVER-12: a message alone stops no recovery: locks send some to an earlier life of the index, and where many do
+ *                 a recovery that began anew for each would never end.
  * INV-RECOVER-8: others take over tags of a dead node only from REDONE on, and the index is free only when none does
  *                any more.
  */
 #pragma once
 
+#include "configuration.h"
 #include "member.h"
 #include "sched.h"
 
@@ -61,13 +64,14 @@ struct recover_home {
     /* not 0: its compute node is to stand still, and this gives way: EXISTS, to be tried again. NULL: never */
     const atomic_uint *halting;
     /*
-     * while it opens the pool: set when the configuration may have changed, and this gives way. NULL: as `halting`
-     * says
+     * while it opens the pool: set when the configuration may have changed, and this gives way if it is not the one
+     * that is known (INV-RECOVER-12). NULL: as `halting` says
      */
     atomic_bool *called;
-    const struct recover *outer; /* the run amid which another one was found to be in the way; NULL: none */
-    bool halted;                 /* all others that are alive stand still (halt.h): none holds a claim */
-    uint32_t tags_lost;          /* 1 + the memory node whose primary was lost with its tags; 0: none */
+    const struct configuration *known; /* with `called`: the one that this process follows */
+    const struct recover *outer;       /* the run amid which another one was found to be in the way; NULL: none */
+    bool halted;                       /* all others that are alive stand still (halt.h): none holds a claim */
+    uint32_t tags_lost;                /* 1 + the memory node whose primary was lost with its tags; 0: none */
 };
 
 enum recover_how {

@@ -38,9 +38,22 @@ void recover_breathe(struct recover *run)
     sched_share_task(run->co, home->sched, home->task, &run->share);
 }
 
+/* INV-RECOVER-12 */
+static bool unchanged(const struct recover *run)
+{
+    const struct recover_home *home = run->home;
+    struct configuration now;
+    if ((home->halting && atomic_load(home->halting)) || !home->known) return false;
+    atomic_store(home->called, false);
+    int rc = configuration_look(run->co, run->ep, run->catalog, -1, &now);
+    if (rc == 0 && now.epoch == home->known->epoch) return true;
+    atomic_store(home->called, true);
+    return false;
+}
+
 int recover_give_way(const struct recover *run)
 {
-    if (!recover_is_called(run->home) || PLANT(failover_recovery_awaited)) return 0;
+    if (!recover_is_called(run->home) || PLANT(failover_recovery_awaited) || unchanged(run)) return 0;
     return err_set(run->error, CELLAR_ERR_EXISTS, "the configuration changes; compute node %u stands still",
                    run->home->cn);
 }
