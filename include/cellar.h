@@ -660,8 +660,8 @@ CELLAR_NODISCARD int cellar_rollback_to(struct cellar_txn *txn, int savepoint);
 CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
 /*
  * Ends the transaction: 0, committed and durable; NOT_FOUND, EXISTS: of a record that it meant to write, without
- * effect; RETRY: another one has changed what it read, without effect; INDETERMINATE: it may have committed, and must not be
- * repeated blindly (cellar_outcome). result: NULL, or what became of it; its attempts are those of the commit.
+ * effect; RETRY: another one has changed what it read, without effect; INDETERMINATE: it may have committed, and must
+ * not be repeated blindly (cellar_outcome). result: NULL, or what became of it; its attempts are those of the commit.
  */
 CELLAR_NODISCARD int cellar_commit(struct cellar_txn *txn, struct cellar_result *result);
 /* Ends it without effect. INVALID: it has ended, or is another thread's. */

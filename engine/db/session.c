@@ -15,7 +15,7 @@ int session_check(const struct cellar_session *session)
     return here ? 0 : -CELLAR_ERR_INVALID;
 }
 
-/* On this thread, if the worker's lends its helm: it may need a moment to lie down after a call that it has finished. */
+/* On this thread, if the worker lends its helm: it may need a moment to lie down after a call that has ended. */
 static bool serve(struct worker *worker, struct db_request *request)
 {
     if (worker_serve(worker, request)) return true;

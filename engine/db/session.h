@@ -6,8 +6,9 @@
  * and has what the others have: a place in the gate, ways to memory nodes, messages. Workers of sessions are made when
  * they are first needed, and used again.
  *
- * INV-SESSION-1: between two calls of a session no attempt of it is under way: it holds no tag, no place in the gate and
- *                no log entry that is not settled. So a client that stops holds up no other, no failover and no close.
+ * INV-SESSION-1: between two calls of a session no attempt of it is under way: it holds no tag, no place in the gate
+ *                and no log entry that is not settled. So a client that stops holds up no other, no failover and no
+ *                close.
  * INV-SESSION-2: a session's worker counts among those of its gate before its first attempt enters, and its endpoint
  *                takes the ways of its compute node before its first operation.
  */

@@ -78,9 +78,8 @@ struct draft {
     uint32_t savepoint_count;
     /* of the attempt that it serves */
     enum draft_service service;
-    bool conflict; /* it has met another version than a note's: the transaction is over */
-    bool
-        look_first; /* an attempt ended with EXISTS before it had read all that is noted: the next one looks, then writes */
+    bool conflict;   /* it has met another version than a note's: the transaction is over */
+    bool look_first; /* an attempt ended with EXISTS before it had read what is noted: the next one looks first */
     struct cellar_detail met; /* of a conflict */
 };
 

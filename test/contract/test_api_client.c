@@ -1,4 +1,4 @@
-/* test_api_client.c - cellar.h: client functions, what may overlap, statistics; and that a transaction allocates nothing. */
+/* test_api_client.c - cellar.h: client functions, what may overlap, statistics; a transaction allocates nothing. */
 #include "api_items.h"
 
 #include <pthread.h>

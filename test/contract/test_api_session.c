@@ -1,75 +1,9 @@
 /* test_api_session.c - cellar.h: sessions and interactive transactions, as one client sees them and as two do. */
-#include "api_items.h"
 #include "plant.h"
+#include "sessions.h"
 
 #include <pthread.h>
 #include <unistd.h>
-
-static bool has_sessions(const struct api_variant *variant) { return variant->cc != CELLAR_CC_TWOPL; }
-
-static struct cellar_session *opened(struct api *api)
-{
-    struct cellar_session *session;
-    MUST(&api->error, cellar_session_open(api->db, &session, &api->error));
-    return session;
-}
-
-static struct cellar_txn *begun(struct cellar_session *session)
-{
-    struct cellar_txn *txn;
-    assert_code(cellar_begin(session, NULL, &txn), 0);
-    return txn;
-}
-
-static uint64_t got(struct api *api, struct cellar_txn *txn, uint64_t key)
-{
-    uint64_t a = 0;
-    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), 0);
-    return a;
-}
-
-static void put(struct api *api, struct cellar_txn *txn, uint64_t key, uint64_t a)
-{
-    assert_code(cellar_txn_put(txn, api->items, key, ITEM_A, &a), 0);
-}
-
-/* The last call of the session failed so, and its line has these words. */
-static void assert_line(const struct cellar_session *session, int code, const char *word, const char *other)
-{
-    struct cellar_error error;
-    cellar_session_error(session, &error);
-    if (error.code != code || !strstr(error.text, word) || !strstr(error.text, other))
-        fail_msg("%d \"%s\": not %d with \"%s\" and \"%s\"", error.code, error.text, code, word, other);
-}
-
-static uint64_t sum_of(struct api *api)
-{
-    struct api_range totals = api_totals(api);
-    return totals.sum_a;
-}
-
-/* With ten items and two sessions; false where there are none. */
-struct pair {
-    struct api api;
-    struct cellar_session *one, *two;
-};
-
-static bool pair_open(struct pair *pair, const struct api_variant *variant)
-{
-    if (!has_sessions(variant)) return false;
-    api_open(&pair->api, variant);
-    api_load(&pair->api, 0, 10);
-    pair->one = opened(&pair->api);
-    pair->two = opened(&pair->api);
-    return true;
-}
-
-static void pair_close(struct pair *pair)
-{
-    cellar_session_close(pair->one);
-    api_audit_clean(&pair->api);
-    api_close(&pair->api); /* session two is left open */
-}
 
 /* ---- life ---- */
 
@@ -77,24 +11,24 @@ static void sessions_come_and_go(void **state)
 {
     struct api api;
     struct cellar_session *sessions[3];
-    if (!has_sessions(*state)) skip();
+    if (!sessions_possible(*state)) skip();
     api_open_with(&api, *state, (struct cellar_config){.sessions = 2, .cns = 2});
     api_load(&api, 0, 10);
     for (int turn = 0; turn < 3; turn++) {
-        sessions[0] = opened(&api);
-        sessions[1] = opened(&api);
+        sessions[0] = sessions_opened(&api);
+        sessions[1] = sessions_opened(&api);
         FAILS(&api.error, cellar_session_open(api.db, &sessions[2], &api.error), CELLAR_ERR_FULL,
               "2 sessions are open");
         assert_null(sessions[2]);
         for (uint64_t i = 0; i < 2; i++) {
-            struct cellar_txn *txn = begun(sessions[i]);
-            put(&api, txn, i, got(&api, txn, i) + 1);
+            struct cellar_txn *txn = sessions_begun(sessions[i]);
+            sessions_put(&api, txn, i, sessions_got(&api, txn, i) + 1);
             assert_code(cellar_commit(txn, NULL), 0);
             cellar_session_close(sessions[i]);
         }
     }
     cellar_session_close(NULL);
-    assert_int_equal(sum_of(&api), 3 * 45 + 6);
+    assert_int_equal(sessions_sum_of(&api), 3 * 45 + 6);
     api_audit_clean(&api);
     api_close(&api);
 }
@@ -111,7 +45,7 @@ static void a_mode_without_sessions_says_why(void **state)
 {
     struct api api;
     struct cellar_session *session;
-    if (has_sessions(*state)) skip();
+    if (sessions_possible(*state)) skip();
     api_open(&api, *state);
     FAILS(&api.error, cellar_session_open(api.db, &session, &api.error), CELLAR_ERR_UNSUPPORTED, "mode 2pl");
     api_close(&api);
@@ -136,7 +70,7 @@ static void a_thread_that_ends_leaves_its_session(void **state)
 {
     struct api api;
     int warnings = 0;
-    if (!has_sessions(*state)) skip();
+    if (!sessions_possible(*state)) skip();
     api_open_with(&api, *state, (struct cellar_config){.sessions = 1, .log = count_warnings, .log_arg = &warnings});
     api_load(&api, 0, 10);
     for (int turn = 0; turn < 3; turn++) {
@@ -155,14 +89,14 @@ static void a_thread_that_ends_leaves_its_session(void **state)
 
 static void what_is_written_is_read_back_and_commits(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     struct cellar_result result;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one);
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
     struct item item = item_of(3), read;
-    assert_int_equal(got(&pair.api, txn, 3), 9);
-    put(&pair.api, txn, 3, 1000);
-    assert_int_equal(got(&pair.api, txn, 3), 1000);
+    assert_int_equal(sessions_got(&pair.api, txn, 3), 9);
+    sessions_put(&pair.api, txn, 3, 1000);
+    assert_int_equal(sessions_got(&pair.api, txn, 3), 1000);
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_TEXT, read.text), 0);
     assert_memory_equal(read.text, item.text, sizeof read.text);
     memset(item.text, 'x', sizeof item.text);
@@ -178,22 +112,22 @@ static void what_is_written_is_read_back_and_commits(void **state)
     wanted = item_of(4);
     memset(wanted.text, 'x', sizeof wanted.text);
     assert_item(&pair.api, 4, &wanted);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static void records_come_and_go(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     uint64_t a;
-    if (!pair_open(&pair, *state)) skip();
+    if (!sessions_pair_open(&pair, *state)) skip();
     const struct cellar_table *items = pair.api.items;
     struct item item = item_of(20);
-    struct cellar_txn *txn = begun(pair.one);
+    struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_txn_insert(txn, items, 20, &item), 0);
     assert_code(cellar_txn_insert(txn, items, 20, &item), -CELLAR_ERR_EXISTS); /* it has one of its own */
-    assert_line(pair.one, CELLAR_ERR_EXISTS, "table items", "key 20");
-    assert_int_equal(got(&pair.api, txn, 20), 60);
-    put(&pair.api, txn, 20, 61);
+    sessions_assert_line(pair.one, CELLAR_ERR_EXISTS, "table items", "key 20");
+    assert_int_equal(sessions_got(&pair.api, txn, 20), 60);
+    sessions_put(&pair.api, txn, 20, 61);
     assert_code(cellar_txn_delete(txn, items, 5), 0);
     assert_code(cellar_txn_get(txn, items, 5, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
     assert_code(cellar_txn_delete(txn, items, 5), -CELLAR_ERR_NOT_FOUND);
@@ -213,21 +147,21 @@ static void records_come_and_go(void **state)
     assert_item(&pair.api, 6, &item);
     assert_false(look_at(&pair.api, 5).found);
     assert_false(look_at(&pair.api, 21).found);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* What is not known before is told by the commit, as a fact. */
 static void commits_tell_what_was_taken_for_granted(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     struct cellar_result result;
-    if (!pair_open(&pair, *state)) skip();
+    if (!sessions_pair_open(&pair, *state)) skip();
     struct item item = item_of(3);
     for (int number = 0; number < 4; number++) {
-        struct cellar_txn *txn = begun(pair.one);
-        put(&pair.api, txn, 1, 12345); /* goes with the rest */
+        struct cellar_txn *txn = sessions_begun(pair.one);
+        sessions_put(&pair.api, txn, 1, 12345); /* goes with the rest */
         if (number == 0) assert_code(cellar_txn_insert(txn, pair.api.items, 3, &item), 0);
-        if (number == 1) put(&pair.api, txn, 30, 1);
+        if (number == 1) sessions_put(&pair.api, txn, 30, 1);
         if (number == 2) assert_code(cellar_txn_delete(txn, pair.api.items, 30), 0);
         if (number == 3) { /* inserted and deleted: the insert was wrong all the same */
             assert_code(cellar_txn_insert(txn, pair.api.items, 3, &item), 0);
@@ -237,10 +171,10 @@ static void commits_tell_what_was_taken_for_granted(void **state)
         int code = there ? CELLAR_ERR_EXISTS : CELLAR_ERR_NOT_FOUND;
         assert_code(cellar_commit(txn, &result), -code);
         assert_int_equal(result.code, -code);
-        assert_line(pair.one, code, "table items", there ? "key 3" : "key 30");
+        sessions_assert_line(pair.one, code, "table items", there ? "key 3" : "key 30");
         assert_int_equal(look_at(&pair.api, 1).item.a, 3);
     }
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* Columns of one cell that were not put keep what they have at the commit. */
@@ -253,26 +187,26 @@ static void puts_merge_by_column(void **state)
                                                    CELLAR_COLUMN_IN(0, struct couple, right)};
     struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0};
     const struct cellar_table *couples;
-    struct pair pair;
+    struct sessions_pair pair;
     uint64_t five = 5, six = 6, value;
-    if (!pair_open(&pair, *state)) skip();
+    if (!sessions_pair_open(&pair, *state)) skip();
     MUST(&pair.api.error, cellar_table_create(pair.api.db, &schema, &couples, &pair.api.error));
-    struct cellar_txn *txn = begun(pair.one), *other;
+    struct cellar_txn *txn = sessions_begun(pair.one), *other;
     assert_code(cellar_txn_insert(txn, couples, 1, &(struct couple){1, 2}), 0);
     assert_code(cellar_commit(txn, NULL), 0);
-    txn = begun(pair.one);
-    other = begun(pair.two);
+    txn = sessions_begun(pair.one);
+    other = sessions_begun(pair.two);
     assert_code(cellar_txn_put(txn, couples, 1, 0, &five), 0);
     assert_code(cellar_txn_put(other, couples, 1, 1, &six), 0);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_commit(txn, NULL), 0); /* it has read nothing */
-    txn = begun(pair.one);
+    txn = sessions_begun(pair.one);
     assert_code(cellar_txn_get(txn, couples, 1, 0, &value), 0);
     assert_int_equal(value, 5);
     assert_code(cellar_txn_get(txn, couples, 1, 1, &value), 0);
     assert_int_equal(value, 6);
     assert_code(cellar_commit(txn, NULL), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static bool is_seen(struct api *api, struct cellar_txn *txn, uint64_t key, uint64_t a)
@@ -282,15 +216,15 @@ static bool is_seen(struct api *api, struct cellar_txn *txn, uint64_t key, uint6
 }
 
 /* Three writes and two savepoints; true if what is left is what it should be. */
-static bool rolled_back(struct pair *pair)
+static bool rolled_back(struct sessions_pair *pair)
 {
     struct api *api = &pair->api;
     struct item item = item_of(40);
-    struct cellar_txn *txn = begun(pair->one);
-    put(api, txn, 1, 101);
+    struct cellar_txn *txn = sessions_begun(pair->one);
+    sessions_put(api, txn, 1, 101);
     int first = cellar_savepoint(txn);
-    put(api, txn, 1, 102);
-    put(api, txn, 2, 200);
+    sessions_put(api, txn, 1, 102);
+    sessions_put(api, txn, 2, 200);
     assert_code(cellar_txn_insert(txn, api->items, 40, &item), 0);
     int second = cellar_savepoint(txn);
     assert_code(cellar_txn_delete(txn, api->items, 1), 0);
@@ -298,8 +232,8 @@ static bool rolled_back(struct pair *pair)
     bool good = is_seen(api, txn, 1, 102) && is_seen(api, txn, 40, 120);
     assert_code(cellar_rollback_to(txn, first), 0);
     assert_code(cellar_rollback_to(txn, second), -CELLAR_ERR_INVALID); /* gone with the first */
-    assert_line(pair->one, CELLAR_ERR_INVALID, "no such savepoint", "");
-    put(api, txn, 3, 300);
+    sessions_assert_line(pair->one, CELLAR_ERR_INVALID, "no such savepoint", "");
+    sessions_put(api, txn, 3, 300);
     assert_code(cellar_rollback_to(txn, first), 0); /* it stays */
     good = good && is_seen(api, txn, 1, 101);
     return cellar_commit(txn, NULL) == 0 && good && look_at(api, 1).item.a == 101 && look_at(api, 2).item.a == 6 &&
@@ -308,29 +242,29 @@ static bool rolled_back(struct pair *pair)
 
 static void savepoints_take_writes_back(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
     assert_true(rolled_back(&pair));
-    struct cellar_txn *txn = begun(pair.one);
+    struct cellar_txn *txn = sessions_begun(pair.one);
     for (int i = 0; i < CELLAR_SAVEPOINTS_MAX; i++) assert_int_equal(cellar_savepoint(txn), i);
     assert_code(cellar_savepoint(txn), -CELLAR_ERR_TOO_LARGE);
-    assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more savepoints", "64");
+    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more savepoints", "64");
     assert_code(cellar_abort(txn), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static void a_prefetch_spares_the_reads(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     struct cellar_stats stats;
     uint64_t a;
-    if (!pair_open(&pair, *state)) skip();
+    if (!sessions_pair_open(&pair, *state)) skip();
     struct cellar_txn_read reads[12];
     for (uint64_t i = 0; i < 12; i++) reads[i] = (struct cellar_txn_read){pair.api.items, i % 11, CELLAR_ALL};
-    struct cellar_txn *txn = begun(pair.one);
+    struct cellar_txn *txn = sessions_begun(pair.one);
     assert_code(cellar_prefetch(txn, reads, 12), 0); /* key 10 is not there, key 0 is asked for twice */
     cellar_stats_reset(pair.api.db);
-    for (uint64_t i = 0; i < 10; i++) assert_int_equal(got(&pair.api, txn, i), 3 * i);
+    for (uint64_t i = 0; i < 10; i++) assert_int_equal(sessions_got(&pair.api, txn, i), 3 * i);
     assert_code(cellar_txn_get(txn, pair.api.items, 10, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
     assert_code(cellar_prefetch(txn, reads, 12), 0);
     cellar_stats_read(pair.api.db, &stats);
@@ -340,45 +274,46 @@ static void a_prefetch_spares_the_reads(void **state)
     assert_code(cellar_prefetch(txn, reads, 12), -CELLAR_ERR_INVALID);
     reads[3].cells = 1u << 20;
     assert_code(cellar_prefetch(txn, reads, 12), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "key 3", "cells");
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "key 3", "cells");
     assert_code(cellar_commit(txn, NULL), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* ---- two clients ---- */
 
 /* One reads what the other one changes before it commits: does it end with RETRY, and say where? */
-static bool change_is_met(struct pair *pair, bool writes)
+static bool change_is_met(struct sessions_pair *pair, bool writes)
 {
     struct api *api = &pair->api;
-    struct cellar_txn *txn = begun(pair->one), *other = begun(pair->two);
-    uint64_t a = got(api, txn, 3);
-    (void)got(api, txn, 4);
-    put(api, other, 3, a + 1);
+    struct cellar_txn *txn = sessions_begun(pair->one), *other = sessions_begun(pair->two);
+    uint64_t a = sessions_got(api, txn, 3);
+    (void)sessions_got(api, txn, 4);
+    sessions_put(api, other, 3, a + 1);
     assert_code(cellar_commit(other, NULL), 0);
-    if (writes) put(api, txn, 5, a);
-    assert_int_equal(got(api, txn, 3), a); /* the first note stands */
+    if (writes) sessions_put(api, txn, 5, a);
+    assert_int_equal(sessions_got(api, txn, 3), a); /* the first note stands */
     int code = cellar_commit(txn, NULL);
-    if (code == -CELLAR_ERR_RETRY) assert_line(pair->one, CELLAR_ERR_RETRY, "table items, key 3", "was changed");
+    if (code == -CELLAR_ERR_RETRY)
+        sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "table items, key 3", "was changed");
     return code == -CELLAR_ERR_RETRY;
 }
 
 /* The same of a record that was not there, and a put in between that was taken back. */
-static bool insert_is_met(struct pair *pair, uint64_t key, bool inserts)
+static bool insert_is_met(struct sessions_pair *pair, uint64_t key, bool inserts)
 {
     struct api *api = &pair->api;
     uint64_t a;
     struct item item = item_of(key);
-    struct cellar_txn *txn = begun(pair->one), *other = begun(pair->two);
+    struct cellar_txn *txn = sessions_begun(pair->one), *other = sessions_begun(pair->two);
     assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
     assert_code(cellar_txn_insert(other, api->items, key, &item), 0);
     assert_code(cellar_commit(other, NULL), 0);
     if (inserts)
         assert_code(cellar_txn_insert(txn, api->items, key, &item), 0);
     else
-        put(api, txn, 5, 1);
+        sessions_put(api, txn, 5, 1);
     int code = cellar_commit(txn, NULL);
-    if (code == -CELLAR_ERR_RETRY) assert_line(pair->one, CELLAR_ERR_RETRY, "table items", "was changed");
+    if (code == -CELLAR_ERR_RETRY) sessions_assert_line(pair->one, CELLAR_ERR_RETRY, "table items", "was changed");
     return code == -CELLAR_ERR_RETRY;
 }
 
@@ -394,129 +329,129 @@ static int change_often(struct cellar_txn *txn, struct api_call *call)
 }
 
 /* It thinks until the epoch number of what it has read has come full circle. */
-static bool full_circle_is_met(struct pair *pair)
+static bool full_circle_is_met(struct sessions_pair *pair)
 {
     struct api *api = &pair->api;
     struct api_call call;
-    struct cellar_txn *txn = begun(pair->one);
-    uint64_t a = got(api, txn, 3);
+    struct cellar_txn *txn = sessions_begun(pair->one);
+    uint64_t a = sessions_got(api, txn, 3);
     for (uint32_t i = 0; i < 1u << LAYOUT_EN_BITS; i++) assert_code(api_run(api, change_often, &call), 0);
-    put(api, txn, 4, a);
+    sessions_put(api, txn, 4, a);
     return cellar_commit(txn, NULL) == -CELLAR_ERR_RETRY;
 }
 
 static void changes_of_what_was_read_are_met(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
     assert_true(change_is_met(&pair, true));
     assert_true(change_is_met(&pair, false));
     assert_true(insert_is_met(&pair, 30, true));
     assert_true(insert_is_met(&pair, 31, false));
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static void epoch_numbers_come_full_circle(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
     assert_true(full_circle_is_met(&pair));
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static void what_was_read_and_is_gone_dooms(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     uint64_t b;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one), *other = begun(pair.two);
-    (void)got(&pair.api, txn, 3);
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
+    (void)sessions_got(&pair.api, txn, 3);
     assert_code(cellar_txn_delete(other, pair.api.items, 3), 0);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_txn_get(txn, pair.api.items, 3, ITEM_B, &b), -CELLAR_ERR_RETRY);
-    assert_line(pair.one, CELLAR_ERR_RETRY, "key 3", "was changed");
+    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "key 3", "was changed");
     assert_code(cellar_txn_get(txn, pair.api.items, 4, ITEM_B, &b), -CELLAR_ERR_RETRY); /* it is over */
     assert_code(cellar_txn_put(txn, pair.api.items, 4, ITEM_B, &b), -CELLAR_ERR_RETRY);
     assert_int_equal(cellar_savepoint(txn), -CELLAR_ERR_RETRY);
     assert_code(cellar_check(txn), -CELLAR_ERR_RETRY);
     assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 static void checks_tell_before_the_commit(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one), *other = begun(pair.two);
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
     assert_code(cellar_check(txn), 0); /* of nothing */
-    (void)got(&pair.api, txn, 3);
-    (void)got(&pair.api, txn, 4);
-    put(&pair.api, txn, 4, 5);
+    (void)sessions_got(&pair.api, txn, 3);
+    (void)sessions_got(&pair.api, txn, 4);
+    sessions_put(&pair.api, txn, 4, 5);
     assert_code(cellar_check(txn), 0);
-    put(&pair.api, other, 4, 7);
+    sessions_put(&pair.api, other, 4, 7);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_check(txn), -CELLAR_ERR_RETRY);
-    assert_line(pair.one, CELLAR_ERR_RETRY, "key 4", "was changed");
+    sessions_assert_line(pair.one, CELLAR_ERR_RETRY, "key 4", "was changed");
     assert_code(cellar_abort(txn), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* A rollback drops writes, and never what was read. */
 static void what_was_read_outlasts_a_rollback(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one), *other = begun(pair.two);
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
     int savepoint = cellar_savepoint(txn);
-    put(&pair.api, txn, 4, got(&pair.api, txn, 3));
+    sessions_put(&pair.api, txn, 4, sessions_got(&pair.api, txn, 3));
     assert_code(cellar_rollback_to(txn, savepoint), 0);
-    (void)got(&pair.api, txn, 5);
-    put(&pair.api, other, 3, 77);
+    (void)sessions_got(&pair.api, txn, 5);
+    sessions_put(&pair.api, other, 3, 77);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* Another cell of a record is no conflict, where the mode locks cells; a transaction of one read never ends so. */
 static void other_cells_do_not_matter(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     const struct api_variant *variant = *state;
     uint64_t b = 5;
-    if (!pair_open(&pair, variant)) skip();
-    struct cellar_txn *txn = begun(pair.one), *other = begun(pair.two);
-    (void)got(&pair.api, txn, 3);
+    if (!sessions_pair_open(&pair, variant)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one), *other = sessions_begun(pair.two);
+    (void)sessions_got(&pair.api, txn, 3);
     assert_code(cellar_txn_put(other, pair.api.items, 3, ITEM_B, &b), 0);
     assert_code(cellar_commit(other, NULL), 0);
-    put(&pair.api, txn, 3, 1);
+    sessions_put(&pair.api, txn, 3, 1);
     assert_code(cellar_commit(txn, NULL), 0);
-    txn = begun(pair.one);
-    other = begun(pair.two);
-    (void)got(&pair.api, txn, 3);
-    put(&pair.api, other, 3, 6);
+    txn = sessions_begun(pair.one);
+    other = sessions_begun(pair.two);
+    (void)sessions_got(&pair.api, txn, 3);
+    sessions_put(&pair.api, other, 3, 6);
     assert_code(cellar_commit(other, NULL), 0);
     assert_code(cellar_commit(txn, NULL), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 
 /* INV-SESSION-1: a client that has read and written, and thinks, is in no other's way. */
 static void a_client_that_thinks_holds_up_no_other(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     struct api_call call;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one);
-    (void)got(&pair.api, txn, 3);
-    put(&pair.api, txn, 3, 1);
-    put(&pair.api, txn, 4, 1);
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    (void)sessions_got(&pair.api, txn, 3);
+    sessions_put(&pair.api, txn, 3, 1);
+    sessions_put(&pair.api, txn, 4, 1);
     assert_code(api_run(&pair.api, change_often, &call), 0);
     assert_int_equal(pair.api.result.attempts, 1);
     api_load(&pair.api, 100, 1);
     api_audit_clean(&pair.api); /* BUSY, if an attempt were under way; and no tag is left */
-    assert_int_equal(sum_of(&pair.api), 3 * 45 + 1 + 300);
+    assert_int_equal(sessions_sum_of(&pair.api), 3 * 45 + 1 + 300);
     assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_RETRY);
-    (void)begun(pair.one); /* closed with one open */
-    pair_close(&pair);
+    (void)sessions_begun(pair.one); /* closed with one open */
+    sessions_pair_close(&pair);
 }
 
 /* ---- until it commits ---- */
@@ -553,7 +488,7 @@ static void threads_count_to_the_sum(void **state)
     struct api_call call;
     pthread_t threads[4];
     struct counting countings[4];
-    if (!has_sessions(*state)) skip();
+    if (!sessions_possible(*state)) skip();
     api_open(&api, *state);
     api_load(&api, 0, 10);
     for (int i = 0; i < 4; i++) {
@@ -583,13 +518,7 @@ static int refuse(struct cellar_txn *txn, void *arg)
     return rc ? rc : counting->again ? -CELLAR_ERR_INDETERMINATE : CELLAR_USER_ABORT;
 }
 
-static int end_itself(struct cellar_txn *txn, void *arg)
-{
-    (void)arg;
-    return cellar_abort(txn);
-}
-
-static bool doubt_ends_it(struct pair *pair)
+static bool doubt_ends_it(struct sessions_pair *pair)
 {
     struct counting counting = {.api = &pair->api, .again = true};
     return cellar_transact(pair->one, refuse, &counting) == -CELLAR_ERR_INDETERMINATE && counting.runs == 1;
@@ -597,181 +526,25 @@ static bool doubt_ends_it(struct pair *pair)
 
 static void functions_run_until_they_commit(void **state)
 {
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
     struct counting counting = {.api = &pair.api};
     assert_code(cellar_transact(pair.one, count_up, &counting), 0);
     assert_int_equal(counting.runs, 1);
     assert_code(cellar_transact(pair.one, refuse, &counting), CELLAR_USER_ABORT);
     assert_int_equal(counting.runs, 2);
     assert_true(doubt_ends_it(&pair));
-    assert_code(cellar_transact(pair.one, end_itself, NULL), -CELLAR_ERR_INVALID);
     assert_true(cellar_error_retries(-CELLAR_ERR_RETRY));
     assert_false(cellar_error_retries(-CELLAR_ERR_INDETERMINATE));
     assert_false(cellar_error_retries(0));
-    struct cellar_txn *txn = begun(pair.one); /* nothing was left open */
+    struct cellar_txn *txn = sessions_begun(pair.one); /* nothing was left open */
     assert_code(cellar_abort(txn), 0);
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
-
-/* ---- misuse: a code and a line each ---- */
-
-static void misuse_is_told(void **state)
-{
-    struct pair pair;
-    struct cellar_txn *txn, *none;
-    uint64_t a = 0;
-    if (!pair_open(&pair, *state)) skip();
-    const struct cellar_table *items = pair.api.items;
-    struct item item = item_of(1);
-    struct cellar_txn_options options = {.flags = 2};
-    assert_code(cellar_begin(pair.one, &options, &txn), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "unknown flags", "");
-    assert_null(txn);
-    txn = begun(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &none), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "has not ended", "");
-    assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "the table is NULL", "");
-    for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
-        assert_code(cellar_txn_get(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
-        assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
-        assert_code(cellar_txn_put(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
-        assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
-    }
-    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_rollback_to(txn, -1), -CELLAR_ERR_INVALID);
-    /* A procedure's calls know an interactive transaction. */
-    assert_code(cellar_access(txn, items, 1, CELL_A, 0, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_fetch(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_get(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_put(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_false(cellar_found(txn, 0));
-    assert_int_equal(got(&pair.api, txn, 1), 3); /* it goes on */
-    assert_code(cellar_commit(txn, NULL), 0);
-    /* After its end. */
-    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "has ended", "");
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
-    assert_code(cellar_prefetch(txn, NULL, 0), -CELLAR_ERR_INVALID);
-    assert_int_equal(cellar_savepoint(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
-    assert_code(cellar_check(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_INVALID);
-    assert_code(cellar_abort(txn), -CELLAR_ERR_INVALID);
-    assert_code(cellar_commit(NULL, NULL), -CELLAR_ERR_INVALID);
-    cellar_session_close(pair.one);
-    assert_code(cellar_begin(pair.one, NULL, &txn), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "is closed", "");
-    pair_close(&pair);
-}
-
-/* A procedure's own transaction is none of a session's. */
-static int mistaken(struct cellar_txn *txn, struct api_call *call)
-{
-    uint64_t a;
-    int code = cellar_txn_get(txn, call->items, 1, ITEM_A, &a);
-    return code == -CELLAR_ERR_INVALID && cellar_commit(txn, NULL) == code && cellar_abort(txn) == code ? -1000 : 0;
-}
-
-static void read_only_transactions_and_bounds(void **state)
-{
-    struct pair pair;
-    struct cellar_txn *txn;
-    struct api_call call;
-    uint64_t a;
-    uint32_t cancel = 0;
-    if (!pair_open(&pair, *state)) skip();
-    const struct cellar_table *items = pair.api.items;
-    struct item item = item_of(50);
-    struct cellar_txn_options options = {.flags = CELLAR_READ_ONLY};
-    assert_code(api_run(&pair.api, mistaken, &call), -1000);
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
-    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
-    assert_line(pair.one, CELLAR_ERR_INVALID, "begun read-only", "");
-    assert_code(cellar_txn_insert(txn, items, 50, &item), -CELLAR_ERR_INVALID);
-    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
-    assert_int_equal(got(&pair.api, txn, 1), 3);
-    assert_int_equal(got(&pair.api, txn, 2), 6);
-    assert_code(cellar_commit(txn, NULL), 0);
-    options = (struct cellar_txn_options){.timeout_ns = 1};
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
-    if (pair.api.variant->threads) usleep(10);
-    if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_DEADLINE);
-    if (pair.api.variant->threads) assert_line(pair.one, CELLAR_ERR_DEADLINE, "timeout_ns, 1", "");
-    assert_code(cellar_abort(txn), 0);
-    options = (struct cellar_txn_options){.cancel = &cancel};
-    assert_code(cellar_begin(pair.one, &options, &txn), 0);
-    put(&pair.api, txn, 1, 99);
-    cancel = 1;
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_CANCELLED);
-    assert_int_equal(look_at(&pair.api, 1).item.a, 3);
-    pair_close(&pair);
-}
-
-static void sizes_have_limits(void **state)
-{
-    struct pair pair;
-    if (!pair_open(&pair, *state)) skip();
-    struct cellar_txn *txn = begun(pair.one);
-    uint64_t key = 0, a = 1;
-    int rc = 0;
-    for (; key <= CELLAR_TXN_RECORDS_MAX && rc == 0; key++) rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
-    assert_code(rc, -CELLAR_ERR_TOO_LARGE);
-    assert_int_equal(key, CELLAR_TXN_RECORDS_MAX + 1);
-    assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "2048");
-    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_TOO_LARGE); /* their log entry */
-    assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "redo-log entry", "65536");
-    assert_int_equal(sum_of(&pair.api), 3 * 45);
-    pair_close(&pair);
-}
-
-struct stranger {
-    struct pair *pair;
-    struct cellar_txn *txn;
-    int codes[6];
-    struct cellar_error error;
-};
-
-static void *use_anothers(void *arg)
-{
-    struct stranger *stranger = arg;
-    uint64_t a;
-    stranger->codes[0] = cellar_txn_get(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
-    stranger->codes[1] = cellar_txn_put(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
-    stranger->codes[2] = cellar_commit(stranger->txn, NULL);
-    stranger->codes[3] = cellar_abort(stranger->txn);
-    stranger->codes[4] = cellar_begin(stranger->pair->one, NULL, &stranger->txn);
-    stranger->codes[5] = cellar_transact(stranger->pair->one, end_itself, NULL);
-    cellar_session_error(stranger->pair->one, &stranger->error);
-    cellar_session_close(stranger->pair->one);
-    return NULL;
-}
-
-static void other_threads_are_refused(void **state)
-{
-    struct pair pair;
-    pthread_t thread;
-    if (!pair_open(&pair, *state)) skip();
-    struct stranger stranger = {.pair = &pair, .txn = begun(pair.one)};
-    struct cellar_txn *txn = stranger.txn;
-    assert_int_equal(pthread_create(&thread, NULL, use_anothers, &stranger), 0);
-    pthread_join(thread, NULL);
-    for (int i = 0; i < 6; i++) assert_code(stranger.codes[i], -CELLAR_ERR_INVALID);
-    assert_non_null(strstr(stranger.error.text, "belongs to another thread"));
-    put(&pair.api, txn, 1, 4);
-    assert_code(cellar_commit(txn, NULL), 0);
-    pair_close(&pair);
-}
-
-/* ---- planted bugs ---- */
 
 #ifdef CELLAR_PLANTS
 /* True: the bug shows. */
-static bool shows(struct pair *pair, const char *plant, bool (*good)(struct pair *pair))
+static bool shows(struct sessions_pair *pair, const char *plant, bool (*good)(struct sessions_pair *pair))
 {
     assert_true(plant_choose(plant));
     bool met = good(pair);
@@ -779,21 +552,21 @@ static bool shows(struct pair *pair, const char *plant, bool (*good)(struct pair
     return !met;
 }
 
-static bool a_change_is_met(struct pair *pair) { return change_is_met(pair, true); }
-static bool an_insert_is_met(struct pair *pair) { return insert_is_met(pair, 33, false); }
+static bool a_change_is_met(struct sessions_pair *pair) { return change_is_met(pair, true); }
+static bool an_insert_is_met(struct sessions_pair *pair) { return insert_is_met(pair, 33, false); }
 
 static void its_plants_are_met(void **state)
 {
-    struct pair pair;
+    struct sessions_pair pair;
     const struct api_variant *variant = *state;
     bool local = variant->cc == CELLAR_CC_CREST || variant->cc == CELLAR_CC_CELLAR;
-    if (!pair_open(&pair, variant)) skip();
+    if (!sessions_pair_open(&pair, variant)) skip();
     assert_true(shows(&pair, "draft_uncompared", a_change_is_met));
     assert_true(shows(&pair, "draft_absence_unnoted", an_insert_is_met));
     assert_true(shows(&pair, "draft_savepoint_keeps", rolled_back));
     assert_true(shows(&pair, "draft_doubt_repeated", doubt_ends_it));
     if (!local) assert_true(shows(&pair, "draft_en_alone", full_circle_is_met));
-    pair_close(&pair);
+    sessions_pair_close(&pair);
 }
 #endif
 
@@ -819,10 +592,6 @@ int main(int argc, char **argv)
         API_TEST(a_client_that_thinks_holds_up_no_other),
         API_TEST_SHM(threads_count_to_the_sum),
         API_TEST(functions_run_until_they_commit),
-        API_TEST(misuse_is_told),
-        API_TEST(read_only_transactions_and_bounds),
-        API_TEST(sizes_have_limits),
-        API_TEST(other_threads_are_refused),
 #ifdef CELLAR_PLANTS
         API_TEST_SHM(its_plants_are_met),
 #endif

@@ -1,0 +1,73 @@
+/*
+ * sessions.h - what tests of sessions share: a table with ten items, and two sessions of this thread.
+ */
+#pragma once
+
+#include "api_items.h"
+
+static inline bool sessions_possible(const struct api_variant *variant) { return variant->cc != CELLAR_CC_TWOPL; }
+
+static inline struct cellar_session *sessions_opened(struct api *api)
+{
+    struct cellar_session *session;
+    MUST(&api->error, cellar_session_open(api->db, &session, &api->error));
+    return session;
+}
+
+static inline struct cellar_txn *sessions_begun(struct cellar_session *session)
+{
+    struct cellar_txn *txn;
+    assert_code(cellar_begin(session, NULL, &txn), 0);
+    return txn;
+}
+
+static inline uint64_t sessions_got(struct api *api, struct cellar_txn *txn, uint64_t key)
+{
+    uint64_t a = 0;
+    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), 0);
+    return a;
+}
+
+static inline void sessions_put(struct api *api, struct cellar_txn *txn, uint64_t key, uint64_t a)
+{
+    assert_code(cellar_txn_put(txn, api->items, key, ITEM_A, &a), 0);
+}
+
+/* The last call of the session failed so, and its line has these words. */
+static inline void sessions_assert_line(const struct cellar_session *session, int code, const char *word,
+                                        const char *other)
+{
+    struct cellar_error error;
+    cellar_session_error(session, &error);
+    if (error.code != code || !strstr(error.text, word) || !strstr(error.text, other))
+        fail_msg("%d \"%s\": not %d with \"%s\" and \"%s\"", error.code, error.text, code, word, other);
+}
+
+static inline uint64_t sessions_sum_of(struct api *api)
+{
+    struct api_range totals = api_totals(api);
+    return totals.sum_a;
+}
+
+/* With ten items and two sessions; false where there are none. */
+struct sessions_pair {
+    struct api api;
+    struct cellar_session *one, *two;
+};
+
+static inline bool sessions_pair_open(struct sessions_pair *pair, const struct api_variant *variant)
+{
+    if (!sessions_possible(variant)) return false;
+    api_open(&pair->api, variant);
+    api_load(&pair->api, 0, 10);
+    pair->one = sessions_opened(&pair->api);
+    pair->two = sessions_opened(&pair->api);
+    return true;
+}
+
+static inline void sessions_pair_close(struct sessions_pair *pair)
+{
+    cellar_session_close(pair->one);
+    api_audit_clean(&pair->api);
+    api_close(&pair->api); /* session two is left open */
+}

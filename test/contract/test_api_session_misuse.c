@@ -1,0 +1,173 @@
+/* test_api_session_misuse.c - cellar.h: what calls of sessions are refused for, a code and a line each. */
+#include "sessions.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static int end_itself(struct cellar_txn *txn, void *arg)
+{
+    (void)arg;
+    return cellar_abort(txn);
+}
+
+static void misuse_is_told(void **state)
+{
+    struct sessions_pair pair;
+    struct cellar_txn *txn, *none;
+    uint64_t a = 0;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    const struct cellar_table *items = pair.api.items;
+    struct item item = item_of(1);
+    struct cellar_txn_options options = {.flags = 2};
+    assert_code(cellar_begin(pair.one, &options, &txn), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "unknown flags", "");
+    assert_null(txn);
+    txn = sessions_begun(pair.one);
+    assert_code(cellar_begin(pair.one, NULL, &none), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has not ended", "");
+    assert_code(cellar_txn_get(txn, NULL, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "the table is NULL", "");
+    for (int column = -1; column <= ITEM_COLUMNS; column += ITEM_COLUMNS + 1) {
+        assert_code(cellar_txn_get(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
+        assert_code(cellar_txn_put(txn, items, 1, column, &a), -CELLAR_ERR_INVALID);
+        sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "table items, key 1, column", "no column of this number");
+    }
+    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
+    assert_code(cellar_rollback_to(txn, -1), -CELLAR_ERR_INVALID);
+    /* A procedure's calls know an interactive transaction. */
+    assert_code(cellar_access(txn, items, 1, CELL_A, 0, 0), -CELLAR_ERR_INVALID);
+    assert_code(cellar_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
+    assert_code(cellar_fetch(txn), -CELLAR_ERR_INVALID);
+    assert_code(cellar_get(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    assert_code(cellar_put(txn, 0, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    assert_false(cellar_found(txn, 0));
+    assert_int_equal(sessions_got(&pair.api, txn, 1), 3); /* it goes on */
+    assert_code(cellar_commit(txn, NULL), 0);
+    /* After its end. */
+    assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "has ended", "");
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_insert(txn, items, 1, &item), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
+    assert_code(cellar_prefetch(txn, NULL, 0), -CELLAR_ERR_INVALID);
+    assert_int_equal(cellar_savepoint(txn), -CELLAR_ERR_INVALID);
+    assert_code(cellar_rollback_to(txn, 0), -CELLAR_ERR_INVALID);
+    assert_code(cellar_check(txn), -CELLAR_ERR_INVALID);
+    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_INVALID);
+    assert_code(cellar_abort(txn), -CELLAR_ERR_INVALID);
+    assert_code(cellar_commit(NULL, NULL), -CELLAR_ERR_INVALID);
+    cellar_session_close(pair.one);
+    assert_code(cellar_begin(pair.one, NULL, &txn), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "is closed", "");
+    sessions_pair_close(&pair);
+}
+
+/* A procedure's own transaction is none of a session's. */
+static int mistaken(struct cellar_txn *txn, struct api_call *call)
+{
+    uint64_t a;
+    int code = cellar_txn_get(txn, call->items, 1, ITEM_A, &a);
+    return code == -CELLAR_ERR_INVALID && cellar_commit(txn, NULL) == code && cellar_abort(txn) == code ? -1000 : 0;
+}
+
+static void read_only_transactions_and_bounds(void **state)
+{
+    struct sessions_pair pair;
+    struct cellar_txn *txn;
+    struct api_call call;
+    uint64_t a;
+    uint32_t cancel = 0;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    const struct cellar_table *items = pair.api.items;
+    struct item item = item_of(50);
+    struct cellar_txn_options options = {.flags = CELLAR_READ_ONLY};
+    assert_code(api_run(&pair.api, mistaken, &call), -1000);
+    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    assert_code(cellar_txn_put(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_INVALID);
+    sessions_assert_line(pair.one, CELLAR_ERR_INVALID, "begun read-only", "");
+    assert_code(cellar_txn_insert(txn, items, 50, &item), -CELLAR_ERR_INVALID);
+    assert_code(cellar_txn_delete(txn, items, 1), -CELLAR_ERR_INVALID);
+    assert_int_equal(sessions_got(&pair.api, txn, 1), 3);
+    assert_int_equal(sessions_got(&pair.api, txn, 2), 6);
+    assert_code(cellar_commit(txn, NULL), 0);
+    options = (struct cellar_txn_options){.timeout_ns = 1};
+    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    if (pair.api.variant->threads) usleep(10);
+    if (pair.api.variant->threads) assert_code(cellar_txn_get(txn, items, 1, ITEM_A, &a), -CELLAR_ERR_DEADLINE);
+    if (pair.api.variant->threads) sessions_assert_line(pair.one, CELLAR_ERR_DEADLINE, "timeout_ns, 1", "");
+    assert_code(cellar_abort(txn), 0);
+    options = (struct cellar_txn_options){.cancel = &cancel};
+    assert_code(cellar_begin(pair.one, &options, &txn), 0);
+    sessions_put(&pair.api, txn, 1, 99);
+    cancel = 1;
+    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_CANCELLED);
+    assert_int_equal(look_at(&pair.api, 1).item.a, 3);
+    sessions_pair_close(&pair);
+}
+
+static void sizes_have_limits(void **state)
+{
+    struct sessions_pair pair;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct cellar_txn *txn = sessions_begun(pair.one);
+    uint64_t key = 0, a = 1;
+    int rc = 0;
+    for (; key <= CELLAR_TXN_RECORDS_MAX && rc == 0; key++) rc = cellar_txn_put(txn, pair.api.items, key, ITEM_A, &a);
+    assert_code(rc, -CELLAR_ERR_TOO_LARGE);
+    assert_int_equal(key, CELLAR_TXN_RECORDS_MAX + 1);
+    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "more records", "2048");
+    assert_code(cellar_commit(txn, NULL), -CELLAR_ERR_TOO_LARGE); /* their log entry */
+    sessions_assert_line(pair.one, CELLAR_ERR_TOO_LARGE, "redo-log entry", "65536");
+    assert_int_equal(sessions_sum_of(&pair.api), 3 * 45);
+    sessions_pair_close(&pair);
+}
+
+struct stranger {
+    struct sessions_pair *pair;
+    struct cellar_txn *txn;
+    int codes[6];
+    struct cellar_error error;
+};
+
+static void *use_anothers(void *arg)
+{
+    struct stranger *stranger = arg;
+    uint64_t a;
+    stranger->codes[0] = cellar_txn_get(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
+    stranger->codes[1] = cellar_txn_put(stranger->txn, stranger->pair->api.items, 1, ITEM_A, &a);
+    stranger->codes[2] = cellar_commit(stranger->txn, NULL);
+    stranger->codes[3] = cellar_abort(stranger->txn);
+    stranger->codes[4] = cellar_begin(stranger->pair->one, NULL, &stranger->txn);
+    stranger->codes[5] = cellar_transact(stranger->pair->one, end_itself, NULL);
+    cellar_session_error(stranger->pair->one, &stranger->error);
+    cellar_session_close(stranger->pair->one);
+    return NULL;
+}
+
+static void other_threads_are_refused(void **state)
+{
+    struct sessions_pair pair;
+    pthread_t thread;
+    if (!sessions_pair_open(&pair, *state)) skip();
+    struct stranger stranger = {.pair = &pair, .txn = sessions_begun(pair.one)};
+    struct cellar_txn *txn = stranger.txn;
+    assert_int_equal(pthread_create(&thread, NULL, use_anothers, &stranger), 0);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 6; i++) assert_code(stranger.codes[i], -CELLAR_ERR_INVALID);
+    assert_non_null(strstr(stranger.error.text, "belongs to another thread"));
+    sessions_put(&pair.api, txn, 1, 4);
+    assert_code(cellar_commit(txn, NULL), 0);
+    sessions_pair_close(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    const struct api_entry tests[] = {
+        API_TEST(misuse_is_told),
+        API_TEST(read_only_transactions_and_bounds),
+        API_TEST(sizes_have_limits),
+        API_TEST(other_threads_are_refused),
+    };
+    return api_main("api_session_misuse", tests, sizeof tests / sizeof *tests, argc, argv);
+}
