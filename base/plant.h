@@ -194,7 +194,6 @@
     X(lock_reply_lost_ignored, "a lock whose reply was lost counts as not taken")                                      \
     X(unlock_reply_lost_ignored, "an unlock whose reply was lost counts as done")                                      \
     X(apply_reply_lost_ignored, "an apply whose reply was lost counts as done")                                        \
-    X(settle_refusals_summed, "refusals of single tries in a long partition are summed up: the node counts as dead")   \
     X(apply_sent_again, "an apply without a reply is sent again without asking whose the lock is")                     \
     X(gate_open_early, "a coordinator that settles does not wait for the others of its compute node")                  \
     X(gate_two_settle, "two that settle at once both take the tag for theirs")                                         \

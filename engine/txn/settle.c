@@ -6,7 +6,6 @@
  */
 static void refusals_forget(struct settle_patience *patience)
 {
-    if (PLANT(settle_refusals_summed)) return;
     patience->refusals = 0;
     patience->refusing = 0;
 }
