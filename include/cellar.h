@@ -2,9 +2,10 @@
  * cellar.h - the embeddable API of Cellar, a transaction engine for disaggregated memory.
  *
  * The only header an embedder includes. A database lives in the memory of one or more memory nodes. This
- * process runs compute nodes, whose worker threads each run coroutine coordinators. A transaction is one run
- * of a stored procedure by one coordinator, in blocks: declare records, fetch, compute; then the next block,
- * when its keys depend on what was just read. Transactions are strictly serializable.
+ * process runs compute nodes, whose worker threads each run coroutine coordinators. A transaction is interactive
+ * (begin, get, put, commit: a session of the calling thread), or one run of a stored procedure by one coordinator,
+ * in blocks: declare records, fetch, compute; then the next block, when its keys depend on what was just read.
+ * Transactions are strictly serializable.
  *
  * Limits
  *   keys                 64-bit unsigned integers; ranges and secondary keys by ordered indexes (at most
@@ -24,8 +25,8 @@
  * Ownership: what a call takes by pointer is copied unless its comment says otherwise. Threads: functions
  * that take a struct cellar may be called from any thread; those that take a struct cellar_txn or a struct
  * cellar_client, only from the procedure or client function that was handed it; a session, and its interactive
- * transactions, only from the thread that opened it. Errors: functions return 0
- * (or a non-negative value) or a negative code, -CELLAR_ERR_x.
+ * transactions, only from the thread that opened it. Errors: functions return 0 (or a non-negative value) or a
+ * negative code, -CELLAR_ERR_x.
  */
 #pragma once
 
@@ -656,10 +657,10 @@ CELLAR_NODISCARD int cellar_savepoint(struct cellar_txn *txn);
  */
 CELLAR_NODISCARD int cellar_rollback_to(struct cellar_txn *txn, int savepoint);
 
-/* Is all that was read true at one moment, now, and durable? 0, or RETRY. */
+/* Is all that was read true at one moment, now, and committed? 0, or RETRY. */
 CELLAR_NODISCARD int cellar_check(struct cellar_txn *txn);
 /*
- * Ends the transaction: 0, committed and durable; NOT_FOUND, EXISTS: of a record that it meant to write, without
+ * Ends the transaction: 0, committed; NOT_FOUND, EXISTS: of a record that it meant to write, without
  * effect; RETRY: another one has changed what it read, without effect; INDETERMINATE: it may have committed, and must
  * not be repeated blindly (cellar_outcome). result: NULL, or what became of it; its attempts are those of the commit.
  */
