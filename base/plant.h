@@ -25,6 +25,9 @@
     /* ordered indexes */                                                                                              \
     X(upgrade_unchecked, "a cell read in one block is not compared when a later block locks it")                       \
     X(tree_cell_unread, "data cells that a scan found empty are not validated")                                        \
+    X(tree_cell_skipped, "a scan that reads a leaf in parts leaves out a data cell between two of them")               \
+    X(tree_shape_unread, "shapes of leaves that a scan reads are not validated")                                       \
+    X(tree_insert_blind, "the shape that says where an entry goes is not validated")                                   \
     X(tree_fence_kept, "a split leaves the left half's high fence where it was")                                       \
     X(tree_hint_trusted, "a walk does not compare its key with the leaf's fences")                                     \
     X(tree_unique_unlooked, "a unique index is not asked whether it has an entry")                                     \
@@ -33,6 +36,11 @@
     X(draft_uncompared, "what an interactive transaction has read is not compared at its commit")                      \
     X(draft_en_alone, "... is compared by epoch numbers alone")                                                        \
     X(draft_absence_unnoted, "the absence of what an interactive transaction has not found is not compared")           \
+    X(draft_insert_unread, "a commit whose insert finds no room has not read what is noted, and tries again for ever") \
+    X(draft_gap_unnoted, "a scan notes the records that it finds, and not the nodes that say there are no others")     \
+    X(hold_unlocked, "what is read for update is not locked")                                                          \
+    X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \
+    X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
     X(draft_savepoint_keeps, "rolling back to a savepoint keeps the first write behind it")                            \
     X(draft_doubt_repeated, "cellar_transact repeats what may have committed")                                         \
     /* locks and reads */                                                                                              \
@@ -75,9 +83,12 @@
     X(ts_not_above, "TS_commit is not above the versions overwritten")                                                 \
     X(en_kept, "an apply writes the cell but not a new epoch number")                                                  \
     X(neighbour_en, "an apply writes the epoch numbers of all cells")                                                  \
-    X(backup_en_missed, "an epoch number is not written to the backups")                                               \
+    X(away_en_missed, "an epoch number is not written to the backups while a memory node is away")                     \
     X(unlock_before_backups, "locks are cleared before the backups are written")                                       \
-    X(insert_untagged, "a new record is not tagged while its backups are written")                                     \
+    X(insert_shown_early, "index buckets show a new record while its backups are written")                             \
+    X(run_apart, "new records whose images are neighbours go in one WRITE, wherever their slots are")                  \
+    X(insert_shown_away, "a backup's buckets show a new record first, though that backup is what is read")             \
+    X(insert_untagged, "a new record that may yet be undone is not tagged")                                            \
     X(insert_unfenced, "a new record may be written before its tag is set")                                            \
     /* redo log */                                                                                                     \
     X(log_with_apply, "the apply is posted with the log entry, not after it")                                          \
@@ -215,7 +226,6 @@
     X(recover_unerased, "log entries that do not count stay")                                                          \
     X(recover_ts_ignored, "a cell is redone over a newer version")                                                     \
     X(recover_tags_unasked, "a cell is redone under any tag, not only the dead node's")                                \
-    X(recover_insert_primary, "a redone insert is looked for on the primary only")                                     \
     X(recover_half_applied, "a cell with the TS of an entry is taken for applied")                                     \
     X(recover_en_kept, "a redone cell keeps its epoch number")                                                         \
     X(recover_header_en_missed, "a redone cell's epoch number is not written to the header")                           \
@@ -253,6 +263,10 @@
     X(netchain_orphan_kept, "a grant without a waiter is not taken back")                                              \
     X(netchain_dead_hold, "a register is not taken from a dead client")                                                \
     X(netchain_order_unnamed, "a switch heeds orders that were meant for what it was before it failed")                \
+    X(lotus_cleared_blindly, "a home clears a lock's word without checking its holder")                                \
+    X(lotus_dead_hold, "a home does not take a lock from a dead client")                                               \
+    X(lotus_unreported, "a new home grants without asking which locks are held")                                       \
+    X(lotus_ghost_kept, "a lock that was released while it was reported is not cleared")                               \
     X(lockmgr_dead_unseen, "the lock layer takes no client for dead")                                                  \
     X(lockmgr_cas_handed_on, "a spin lock keeps its holder's number when it is released")                              \
     X(lockmgr_cas_steals_living, "a spin lock is taken over from a living client")                                     \
@@ -322,6 +336,7 @@
       "a compute node that stands still goes on to reach a memory node whose loss it has not noticed")                 \
     X(failover_unawaited, "a backup becomes primary before all compute nodes stand still")                             \
     X(failover_tags_kept, "what the lock words of the new primary hold stays")                                         \
+    X(failover_en_kept, "a new primary's epoch numbers stay as the backup had them")                                   \
     X(failover_deleted_lost, "DELETED is not rebuilt from the flags")                                                  \
     X(failover_chunks_lost, "the new primary hands out chunks from the first one on")                                  \
     X(failover_dead_unredone, "dead compute nodes are not redone before the new primary is opened")                    \
@@ -378,6 +393,21 @@
     X(netlock_overrun_unsaid, "netlock: a holder that exceeded its lease is not told")                                 \
     X(netlock_unwanted_kept, "netlock: a grant without a taker is not given back")                                     \
     X(netlock_installed_at_once, "netlock: a lock moves to the switch while the server's holders hold it")             \
+    /* write-ahead log */                                                                                              \
+    X(wal_acked_unsynced, "a group counts as durable when it is written, not when it is synced")                       \
+    X(wal_sync_retried, "a sync that failed is asked for again, and believed")                                         \
+    X(wal_tail_trusted, "what a read shows of the log's end counts as being on the disk")                              \
+    X(wal_hole_is_tail, "the log ends where a group is not whole, whatever lies behind")                               \
+    X(wal_head_unsynced, "groups are written into a file whose head was not synced")                                   \
+    X(wal_torn_accepted, "a group counts when its last block is missing")                                              \
+    X(wal_place_unlooked, "a block counts wherever it lies")                                                           \
+    X(wal_checksum_ignored, "a block counts whatever its checksum")                                                    \
+    X(wal_freed_early, "a file is removed whose last group is needed")                                                 \
+    X(journal_published_early, "a memory node publishes the end of an epoch before the sync")                          \
+    X(journal_known_ignored, "a log that ends before an epoch that was on all disks is believed")                      \
+    X(journal_cut_own, "each memory node restores as far as it has synced itself")                                     \
+    X(journal_life_unsynced, "a recovery goes on before the cut is on the disk")                                       \
+    X(journal_life_ignored, "entries beyond the cut of an earlier life count when the cut is past them")               \
     /* scheduler */                                                                                                    \
     X(sleeper_forgotten, "of two coroutines due at once one is never woken")                                           \
     X(ready_forgotten, "a coroutine made ready while others run is never resumed")

@@ -86,7 +86,7 @@ done
 
 # an insert with a backup of everything, each write for itself
 check quick holds replicas 0 0 -
-for rule in recover_refusal_passed recover_insert_primary recover_uncopied recover_one_replica insert_untagged \
+for rule in recover_refusal_passed recover_lines_only recover_uncopied recover_one_replica insert_shown_early \
     unlock_before_backups recover_tags_first; do
     check quick fails replicas 0 0 $rule
 done
@@ -230,3 +230,19 @@ done
 check full fails commit_hot_crash 12 1 declock_dead_awaited
 # not needed for safety: tags decide
 check full bounded commit_hot_crash 12 1 hot_reset_unfenced
+
+# durable epochs, power loss at any step; template 1: with checkpoints, and workers in fewer steps
+check quick holds epochs 0 0 -
+check quick holds epochs 1 0 -
+check full bounded epochs 0 0 - EPOCHS=3
+check full bounded epochs 1 0 - EPOCHS=3
+check quick fails epochs 0 0 - REACHED=1 # not empty: all is acknowledged,
+check full fails epochs 1 0 - REACHED=1  # ... and freed from the logs
+for rule in epoch_cached epoch_flag_late epoch_bound_late epoch_join_late epoch_bound_ignored epoch_walk_first \
+    epoch_one_node epoch_unsynced cut_own; do
+    check quick fails epochs 0 0 $rule
+done
+for rule in epoch_at_word checkpoint_early checkpoint_last_first checkpoint_other_life log_freed_early log_freed_own \
+    log_freed_applied generation_unsynced generation_one_node; do
+    check quick fails epochs 1 0 $rule
+done

@@ -2,11 +2,10 @@
  * replicas.pml - an insert of a compute node (CN) that dies between any two of its writes, with one backup of
  * everything: its log entry, the record (a header and a cell), the entry of its bucket; as engine/txn/apply.c and
  * engine/recovery/recover*.c write them. A memory node may refuse to show its log and answer the next time. The first
- * recoverer may die between any two of its writes, too. CN 1 changes the record as soon as it finds it without a tag.
+ * recoverer may die between any two of its writes, too. CN 1 changes the record as soon as the primary's bucket shows it.
  *
- *     the dead: log ∥ log -> acknowledged -> tag of the record -> (record, bucket) ∥ (record, bucket) -> untag record
- *     -> untag bucket
- *     recovery:  read logs -> copy -> record, where it is due -> bucket -> untag record -> untag bucket
+ *     the dead: log ∥ log -> acknowledged -> record ∥ (record, bucket) -> bucket of the primary -> untag bucket
+ *     recovery:  read logs -> copy -> record, where it is due -> bucket -> untag bucket
  *
  * At the end: replicas are equal, no tag is left, what was acknowledged is there; and each replica of the log tells
  * what became of it.
@@ -18,17 +17,17 @@
 byte removed;
 #define WITHOUT(rule) (removed == rule)
 #define recover_refusal_passed 1 /* a log that is not shown is passed over */
-#define recover_insert_primary 2 /* a redone insert is looked for on the primary only */
+#define recover_lines_only 2     /* whether an insert is redone is told by lines, of the primary only */
 #define recover_uncopied 3
 #define recover_one_replica 4
-#define insert_untagged 5        /* a new record is not tagged while it is written */
+#define insert_shown_early 5     /* the primary's bucket shows a new record before the backup has that */
 #define unlock_before_backups 6
 #define recover_tags_first 7
 #define insert_redone_blindly 8  /* the record is written whatever is there */
 
 bit log[2], header[2], entry[2]; /* entry: in the bucket */
 byte cell[2];                    /* 0: what the slot held, 1: inserted, 2: changed by CN 1 */
-byte record_tag = NOBODY, bucket_tag = DEAD;
+byte record_tag = NOBODY, bucket_tag = DEAD; /* of the record CN 1's alone: a new one is not tagged */
 bit acked, crashed, first_over, changed, recovered;
 
 /* One WRITE more of that replica, in the order of its connection; done: how many have run. */
@@ -42,6 +41,8 @@ inline replica_write(r, done)
     done++
 }
 
+#define SHOWN_EARLY (WITHOUT(insert_shown_early) || WITHOUT(unlock_before_backups))
+
 proctype Dead()
 {
     byte primary, backup;
@@ -52,13 +53,12 @@ proctype Dead()
         :: log[0] && log[1] -> break
         od;
         acked = 1;
-        if :: !WITHOUT(insert_untagged) -> record_tag = DEAD :: else fi;
         do
-        :: atomic { primary < 3 -> replica_write(0, primary) }
+        :: atomic { primary < 2 -> replica_write(0, primary) }
+        :: atomic { primary == 2 && (backup == 3 || SHOWN_EARLY) -> replica_write(0, primary) }
         :: atomic { backup < 3 -> replica_write(1, backup) }
         :: primary == 3 && (backup == 3 || WITHOUT(unlock_before_backups)) -> break
         od;
-        if :: atomic { record_tag == DEAD -> record_tag = NOBODY } :: else fi;
         bucket_tag = NOBODY;
         do
         :: atomic { backup < 3 -> replica_write(1, backup) }
@@ -72,7 +72,6 @@ proctype Dead()
 
 inline untag()
 {
-    if :: atomic { record_tag == DEAD -> record_tag = NOBODY } :: else fi;
     if :: atomic { bucket_tag == DEAD -> bucket_tag = NOBODY } :: else fi
 }
 
@@ -108,7 +107,7 @@ again:
             write = found && bucket_tag == DEAD;
             if
             :: WITHOUT(insert_redone_blindly) -> skip
-            :: else -> write = write && (OLDER(0) || (OLDER(1) && !WITHOUT(recover_insert_primary)) || (!NEWER && record_tag == DEAD))
+            :: else -> write = write && !NEWER && (WITHOUT(recover_lines_only) -> OLDER(0) : !entry[0])
             fi
         };
         do

@@ -59,7 +59,7 @@ check() {
         *) build "$program" $store "$model.pml" ;;
     esac
     out=$(cd "$work/$program" && env TEMPLATE="$template" ON_FIRST="$on_first" REMOVED="$number" "$@" \
-        timeout -s INT $RUN_SECONDS ./pan $([[ $model =~ ^(commit_crash|commit_hot_crash|failover|ford)$ ]] && printf %s -E) -m400000 -w$bits 2>&1)
+        timeout -s INT $RUN_SECONDS ./pan $([[ $model =~ ^(commit_crash|commit_hot_crash|failover|ford|epochs)$ ]] && printf %s -E) -m400000 -w$bits 2>&1)
     states=$(grep -o '[0-9.e+]* states, stored' <<<"$out" | cut -d' ' -f1)
     got=fails
     grep -q 'errors: 0' <<<"$out" && got=holds

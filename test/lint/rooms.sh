@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 cd "${1:-$here}" || exit 2
 found=$(mktemp) && sources=$(mktemp) || exit 2
 trap 'rm -f "$found" "$sources"' EXIT
-rooms="base fabric storage lockmgr engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program"
+rooms="base fabric durable storage lockmgr engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program"
 
 # ---- the tables: what is allowed ---------------------------------------------------------------------------------
 
@@ -17,6 +17,7 @@ rooms="base fabric storage lockmgr engine history workload tpcc smallbank ycsb s
 edges='
 base       include
 fabric     base include
+durable    base include
 storage    fabric base include
 lockmgr    fabric base include
 engine     lockmgr storage fabric base include
@@ -32,7 +33,7 @@ lockbench  cli history engine lockmgr storage fabric base include
 exp        lockbench bench cli history workload engine lockmgr storage fabric base include
 program    exp lockbench bench cli sim history workload engine lockmgr storage fabric base include
 examples   include
-test       program exp lockbench bench cli sim history workload tpcc smallbank ycsb engine lockmgr storage fabric base include
+test       program exp lockbench bench cli sim history workload tpcc smallbank ycsb engine lockmgr storage durable fabric base include
 include
 '
 # The same of the folders of the engine: below its own, and besides the rooms that it may include.
@@ -59,7 +60,7 @@ hot='^(engine/([a-z]+/)*(txn|commit|cache|log)[a-z_]*[.]c|storage/(record|index|
 # Structs of remote bytes: the layouts, the lock words, and what a fabric itself keeps beside the regions it offers.
 wire='^(storage/layout[.]h|lockmgr/.*|fabric/fabric_(shm|verbs)[a-z_]*[.]h|test/.*)$'
 # Rooms of the library: they report errors to their caller, and neither print nor end the process.
-silent='^(base|fabric|storage|lockmgr|engine|tpcc|smallbank|ycsb)/'
+silent='^(base|fabric|durable|storage|lockmgr|engine|tpcc|smallbank|ycsb)/'
 loud='^base/must[.][ch]$'
 
 # ---- source text -------------------------------------------------------------------------------------------------

@@ -1,0 +1,167 @@
+/*
+ * disk_real.c - real files. Names are synced with their folder, for a file whose name is lost is lost. New files are
+ * written with zeros, as a sync of blocks that were only reserved has to write the file system's journal, too; they get
+ * their name when they are whole.
+ */
+#include "disk_real.h"
+
+#include "pwrite_all.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ZEROS_BYTES (64u << 10)
+#define PART ".part"
+
+struct disk_real {
+    struct disk disk;
+    int folder;
+};
+
+static struct disk_real *real_of(struct disk *disk) { return (struct disk_real *)disk; }
+
+static int zeros_write(int file, uint64_t bytes)
+{
+    static const uint8_t zeros[ZEROS_BYTES];
+    int rc = posix_fallocate(file, 0, (off_t)bytes); /* a full disk says so before anything is written */
+    for (uint64_t at = 0; !rc && at < bytes; at += ZEROS_BYTES)
+        rc = pwrite_all(file, zeros, bytes - at < ZEROS_BYTES ? bytes - at : ZEROS_BYTES, (off_t)at);
+    return rc;
+}
+
+static int real_create(struct disk *disk, const char *name, uint64_t bytes)
+{
+    int folder = real_of(disk)->folder;
+    char part[DISK_NAME_MAX + sizeof PART];
+    snprintf(part, sizeof part, "%s" PART, name);
+    (void)unlinkat(folder, part, 0); /* of a process that was killed amid this */
+    int file = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0) return errno;
+    int rc = zeros_write(file, bytes);
+    if (!rc && fsync(file)) rc = errno;
+    close(file);
+    if (!rc && linkat(folder, part, folder, name, 0)) rc = errno;
+    (void)unlinkat(folder, part, 0);
+    if (!rc && fsync(folder)) rc = errno;
+    return rc;
+}
+
+static int real_open(struct disk *disk, const char *name, int *file, uint64_t *bytes)
+{
+    struct stat about;
+    *file = openat(real_of(disk)->folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (*file < 0) return errno;
+    int rc = fstat(*file, &about) ? errno : S_ISREG(about.st_mode) ? 0 : EINVAL;
+    if (rc)
+        close(*file);
+    else
+        *bytes = (uint64_t)about.st_size;
+    return rc;
+}
+
+static void real_close(struct disk *disk, int file)
+{
+    (void)disk;
+    close(file);
+}
+
+static int real_read(struct disk *disk, int file, void *to, size_t bytes, uint64_t offset)
+{
+    (void)disk;
+    for (size_t done = 0; done < bytes;) {
+        ssize_t got = pread(file, (char *)to + done, bytes - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? errno : EIO;
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+static int real_write(struct disk *disk, int file, const void *from, size_t bytes, uint64_t offset)
+{
+    (void)disk;
+    return pwrite_all(file, from, bytes, (off_t)offset);
+}
+
+static int real_sync(struct disk *disk, int file)
+{
+    (void)disk;
+    return fdatasync(file) ? errno : 0; /* interrupted is failed, too: not asked again */
+}
+
+static int real_remove(struct disk *disk, const char *name)
+{
+    int folder = real_of(disk)->folder;
+    return unlinkat(folder, name, 0) || fsync(folder) ? errno : 0;
+}
+
+static int real_list(struct disk *disk, int (*each)(void *arg, const char *name), void *arg)
+{
+    int copy = openat(real_of(disk)->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 0;
+    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+    if (!folder) {
+        rc = errno;
+        if (copy >= 0) close(copy);
+        return rc;
+    }
+    for (;;) {
+        errno = 0;
+        struct dirent *entry = readdir(folder);
+        if (!entry) {
+            rc = errno;
+            break;
+        }
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
+        rc = each(arg, entry->d_name);
+        if (rc) break;
+    }
+    closedir(folder);
+    return rc;
+}
+
+static const struct disk_ops real_ops = {.create = real_create,
+                                         .open = real_open,
+                                         .close = real_close,
+                                         .read = real_read,
+                                         .write = real_write,
+                                         .sync = real_sync,
+                                         .remove = real_remove,
+                                         .list = real_list};
+
+int disk_real_open(const char *path, struct disk_real **disk, struct cellar_error *error)
+{
+    *disk = NULL;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    int rc = 0;
+    if (flock(folder, LOCK_EX | LOCK_NB))
+        rc = errno == EWOULDBLOCK ? err_set(error, CELLAR_ERR_EXISTS, "%s is in use by another process", path)
+                                  : err_set(error, CELLAR_ERR_SYSTEM, "%s: flock: %s", path, strerror(errno));
+    else if (faccessat(folder, ".", R_OK | W_OK | X_OK, AT_EACCESS))
+        rc = err_set(error, CELLAR_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    struct disk_real *made = rc ? NULL : malloc(sizeof *made);
+    if (!rc && !made) rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a folder");
+    if (rc) {
+        close(folder);
+        return rc;
+    }
+    *made = (struct disk_real){.disk.ops = &real_ops, .folder = folder};
+    *disk = made;
+    return 0;
+}
+
+struct disk *disk_real_disk(struct disk_real *disk) { return &disk->disk; }
+
+void disk_real_close(struct disk_real *disk)
+{
+    if (!disk) return;
+    close(disk->folder);
+    free(disk);
+}

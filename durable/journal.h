@@ -1,0 +1,77 @@
+/*
+ * journal.h - what the log of a memory node says: redo entries, each of an epoch; epochs that were closed; and lives,
+ * which end when power fails (docs/durability.md).
+ *
+ *     journal_look at each node ─> journal_cut_of all ─> journal_open each: shows what counts ─> all are open: go on
+ *
+ * INV-DURABLE-9:  what counts of a life that has ended is cut at the last epoch that all nodes had closed.
+ * INV-DURABLE-12: a node's disk has that cut when journal_open returns; what was beyond the cut of its life counts in
+ *                 no later one. Epochs of a life are above all that were ever used.
+ * INV-DURABLE-13: journal_closed names an epoch only when its end, and all entries appended before that, are on the
+ *                 disk.
+ * INV-DURABLE-14: logs of which one says that an epoch is on all disks, and another one ends before it, are refused.
+ *
+ * One thread at a time uses a journal.
+ */
+#pragma once
+
+#include "wal.h"
+
+/* What a node's log has. */
+struct journal_found {
+    uint64_t life;   /* 1, 2, ...; 0: none has begun */
+    uint64_t cut;    /* of the life before it */
+    uint64_t closed; /* the last epoch that was closed, in whatever life; at least `cut` */
+    uint64_t last;   /* the largest epoch of an entry or a mark */
+    uint64_t known;  /* the largest epoch that this log says to be on the disks of all nodes */
+};
+
+/* What all nodes' logs together have. */
+struct journal_cut {
+    uint64_t life;  /* that has ended; 0: none had begun */
+    uint64_t epoch; /* entries of it up to this one count */
+    uint64_t last;  /* the next life's epochs are above this one */
+};
+
+/* Sees an entry that counts. Other than 0 ends the reading, and is returned. */
+typedef int journal_visit(void *arg, uint64_t epoch, const uint8_t *bytes, uint32_t count);
+
+/*
+ * Reads a node's log from its first group on (config->from is 1); nothing is written. Errors: those of wal_read; CORRUPT:
+ * a group that says what cannot be.
+ */
+NODISCARD int journal_look(const struct wal_config *config, struct journal_found *found, struct cellar_error *error);
+
+/* `count` nodes, one at least. CORRUPT: these logs are not of one moment: a folder is missing, older, or of no use. */
+NODISCARD int journal_cut_of(const struct journal_found *nodes, uint32_t count, struct journal_cut *cut,
+                             struct cellar_error *error);
+
+struct journal;
+
+/*
+ * Opens a node's log, shows the entries that count, and begins the life after cut->life. The cluster goes on when all
+ * nodes have returned 0; when power fails before, the same cut is found again. Errors: those of wal_open and
+ * journal_look.
+ */
+NODISCARD int journal_open(const struct wal_config *config, const struct journal_cut *cut, journal_visit *visit,
+                           void *arg, struct journal **journal, struct cellar_error *error);
+
+/* Bytes of the log that an entry takes. */
+uint32_t journal_entry_bytes(uint32_t count);
+/*
+ * Adds an entry, whose epoch is above those closed. False: journal_sync has to make room. At most what the log's
+ * group_bytes have room for.
+ */
+NODISCARD bool journal_entry(struct journal *journal, uint64_t epoch, const void *bytes, uint32_t count);
+/*
+ * Says that all entries of epochs up to this one, which is above those closed before, were added; and that all nodes
+ * have published `known`, an earlier one: a node whose disk loses it later is noticed. False: likewise.
+ */
+NODISCARD bool journal_close_epoch(struct journal *journal, uint64_t epoch, uint64_t known);
+/* Makes what was added durable. Errors: those of wal_sync. */
+NODISCARD int journal_sync(struct journal *journal, struct cellar_error *error);
+/* The last closed epoch that is on the disk: what the node publishes. */
+uint64_t journal_closed(const struct journal *journal);
+
+/* As wal_close. NULL is allowed. */
+NODISCARD int journal_end(struct journal *journal, struct cellar_error *error);

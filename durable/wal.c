@@ -1,0 +1,311 @@
+/*
+ * wal.c - writes the log. A group is gathered in a buffer of blocks, stamped, written and synced; only then the next
+ * one begins. Each opening begins a file of its own: what a torn tail left behind is never written over, and its head
+ * says how many groups of the file before it count.
+ */
+#include "must.h"
+#include "plant.h"
+#include "wal_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE "write-ahead log: "
+
+struct wal {
+    struct wal_config config;
+    struct wal_file files[WAL_FILES_MAX]; /* the last one is written */
+    uint32_t file_count;
+    int file;       /* -1: none is open */
+    uint64_t index; /* of its next block */
+    uint64_t group; /* number of the one under way */
+    uint8_t *blocks;
+    uint32_t filled; /* bytes of payload in them */
+    bool written;    /* ... are in the file, not synced */
+    bool failed;
+    struct cellar_error why;
+};
+
+static uint32_t blocks_for(uint32_t bytes) { return bytes ? (bytes + WAL_PAYLOAD - 1) / WAL_PAYLOAD : 1; }
+
+static struct wal_block *block_at(uint8_t *blocks, uint32_t i)
+{
+    return (struct wal_block *)(void *)(blocks + (uint64_t)i * WAL_BLOCK);
+}
+
+/* The log is at its end: nothing is written after a write or a sync that failed (disk.h). */
+static int fail(struct wal *wal, const char *what, int rc, struct cellar_error *error)
+{
+    wal->failed = true;
+    (void)err_set(&wal->why, CELLAR_ERR_SYSTEM, LINE "%s: %s; the log is at its end", what, strerror(rc));
+    if (error) *error = wal->why;
+    return -CELLAR_ERR_SYSTEM;
+}
+
+static void stamp(struct wal *wal, struct wal_block *block, struct wal_block as)
+{
+    *block = as;
+    block->magic = WAL_MAGIC;
+    block->file = wal->files[wal->file_count - 1].number;
+    block->salt = wal_salt(&wal->config);
+    block->checksum = wal_checksum(block);
+}
+
+static int blocks_write(struct wal *wal, const uint8_t *blocks, uint32_t count, uint64_t index)
+{
+    struct disk *disk = wal->config.disk;
+    return disk->ops->write(disk, wal->file, blocks, (size_t)count * WAL_BLOCK, index * WAL_BLOCK);
+}
+
+static int file_sync(struct wal *wal)
+{
+    struct disk *disk = wal->config.disk;
+    return disk->ops->sync(disk, wal->file);
+}
+
+static void file_close(struct wal *wal)
+{
+    if (wal->file >= 0) wal->config.disk->ops->close(wal->config.disk, wal->file);
+    wal->file = -1;
+}
+
+/* ---- groups ---- */
+
+/* Spreads bytes over the payloads of blocks, from payload byte `at` on. */
+static void payload_put(uint8_t *blocks, uint32_t at, const uint8_t *from, uint32_t bytes)
+{
+    while (bytes) {
+        uint32_t within = at % WAL_PAYLOAD, room = WAL_PAYLOAD - within, part = bytes < room ? bytes : room;
+        memcpy((uint8_t *)(block_at(blocks, at / WAL_PAYLOAD) + 1) + within, from, part);
+        at += part;
+        from += part;
+        bytes -= part;
+    }
+}
+
+static void group_stamp(struct wal *wal, uint8_t *blocks, uint32_t bytes, uint64_t group, uint64_t index)
+{
+    uint32_t count = blocks_for(bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t used = i + 1 < count ? WAL_PAYLOAD : bytes - i * WAL_PAYLOAD;
+        struct wal_block *block = block_at(blocks, i);
+        memset((uint8_t *)(block + 1) + used, 0, WAL_PAYLOAD - used);
+        stamp(wal, block,
+              (struct wal_block){.kind = WAL_GROUP,
+                                 .flags = (uint16_t)((i ? 0 : WAL_FIRST) | (i + 1 < count ? 0 : WAL_LAST)),
+                                 .used = used,
+                                 .index = (uint32_t)(index + i),
+                                 .group = group});
+    }
+}
+
+/* ---- files ---- */
+
+static int head_write(struct wal *wal, uint64_t previous, bool carried)
+{
+    uint8_t block[WAL_BLOCK] __attribute__((aligned(8))) = {0};
+    struct wal_head head = {.version = WAL_VERSION,
+                            .node = wal->config.node,
+                            .fingerprint = wal->config.fingerprint,
+                            .directory = {wal->config.directory[0], wal->config.directory[1]},
+                            .file_bytes = wal->config.file_bytes,
+                            .previous = previous,
+                            .carried = carried};
+    memcpy(block + sizeof(struct wal_block), &head, sizeof head);
+    stamp(wal, block_at(block, 0), (struct wal_block){.kind = WAL_HEAD, .used = sizeof head, .group = previous + 1});
+    return blocks_write(wal, block, 1, 0);
+}
+
+/* Makes the next file, of zeros, and opens it in place of the one before it, whose groups end with `last`. */
+static int file_make(struct wal *wal, uint64_t number, struct cellar_error *error)
+{
+    struct disk *disk = wal->config.disk;
+    char name[DISK_NAME_MAX];
+    uint64_t bytes;
+    wal_name(number, name);
+    if (wal->file_count == WAL_FILES_MAX) return err_set(error, CELLAR_ERR_FULL, LINE "%d files", WAL_FILES_MAX);
+    int rc = disk->ops->create(disk, name, wal->config.file_bytes);
+    if (rc == ENOSPC || rc == EDQUOT || rc == EFBIG)
+        return err_set(error, CELLAR_ERR_FULL, LINE "no space for another file of %llu bytes: %s",
+                       (unsigned long long)wal->config.file_bytes, strerror(rc));
+    if (rc) return fail(wal, "making a file", rc, error);
+    file_close(wal);
+    if ((rc = disk->ops->open(disk, name, &wal->file, &bytes))) {
+        wal->file = -1;
+        return fail(wal, "opening a file", rc, error);
+    }
+    wal->files[wal->file_count++] = (struct wal_file){number, wal->group - 1};
+    wal->index = 1;
+    return 0;
+}
+
+/* The head is durable before a group in the file is written: a whole group shows that heads before it were whole. */
+static int file_next(struct wal *wal, struct cellar_error *error)
+{
+    if (wal->file_count >= wal->config.files_max)
+        return err_set(error, CELLAR_ERR_FULL, LINE "all %u files are in use", wal->config.files_max);
+    int rc = file_make(wal, wal->files[wal->file_count - 1].number + 1, error);
+    if (rc) return rc;
+    rc = head_write(wal, wal->group - 1, false);
+    if (!rc && !PLANT(wal_head_unsynced)) rc = file_sync(wal);
+    return rc ? fail(wal, "beginning a file", rc, error) : 0;
+}
+
+/*
+ * An opening's file begins with the last group found: it may be in a cache only, or in one that a failed sync has
+ * emptied of all marks. Until head and copy are both whole, the file was not begun, and the group counts where it was.
+ */
+static int file_first(struct wal *wal, const struct wal_scan *scan, struct cellar_error *error)
+{
+    struct disk *disk = wal->config.disk;
+    uint64_t number = scan->file_count ? scan->files[scan->file_count - 1].number + 1 : 1;
+    bool carried = scan->found.last >= scan->found.first && !PLANT(wal_tail_trusted);
+    char name[DISK_NAME_MAX];
+    if (scan->unbegun) {
+        must(scan->unbegun == number);
+        wal_name(number, name);
+        int removed = disk->ops->remove(disk, name);
+        if (removed) return fail(wal, "removing a file that was not begun", removed, error);
+    }
+    int rc = file_make(wal, number, error);
+    if (rc) return rc;
+    if (carried) {
+        uint32_t bytes = (uint32_t)scan->last_bytes, count = blocks_for(bytes);
+        uint8_t *blocks = calloc(count, WAL_BLOCK);
+        if (!blocks) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
+        payload_put(blocks, 0, scan->last, bytes);
+        group_stamp(wal, blocks, bytes, scan->found.last, 1);
+        rc = blocks_write(wal, blocks, count, 1);
+        free(blocks);
+        wal->index += count;
+    }
+    if (!rc) rc = head_write(wal, scan->found.last - carried, carried);
+    if (!rc) rc = file_sync(wal);
+    return rc ? fail(wal, "beginning a file", rc, error) : 0;
+}
+
+/* ---- the log ---- */
+
+static void wal_release(struct wal *wal)
+{
+    file_close(wal);
+    free(wal->blocks);
+    free(wal);
+}
+
+int wal_open(const struct wal_config *config, wal_visit *visit, void *arg, struct wal **made, struct wal_found *found,
+             struct cellar_error *error)
+{
+    *made = NULL;
+    struct wal_scan *scan = malloc(sizeof *scan);
+    struct wal *wal = calloc(1, sizeof *wal);
+    int rc = 0;
+    if (!scan || !wal) {
+        free(scan);
+        free(wal);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a log");
+    }
+    wal->config = *config;
+    wal->file = -1;
+    rc = wal_scan(config, visit, arg, scan, error);
+    if (!rc && scan->last_bytes > (config->file_bytes / WAL_BLOCK - 1) * WAL_PAYLOAD)
+        rc = err_set(error, CELLAR_ERR_INVALID, LINE "its last group has %llu bytes and needs larger files",
+                     (unsigned long long)scan->last_bytes);
+    if (!rc && !(wal->blocks = calloc(blocks_for(config->group_bytes), WAL_BLOCK)))
+        rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
+    if (!rc) {
+        memcpy(wal->files, scan->files, scan->file_count * sizeof *wal->files);
+        wal->file_count = scan->file_count;
+        wal->group = scan->found.last + 1;
+        rc = wal_free(wal, config->from, error);
+        if (!rc) rc = file_first(wal, scan, error);
+    }
+    if (found) *found = scan->found;
+    free(scan->last);
+    free(scan);
+    if (rc)
+        wal_release(wal);
+    else
+        *made = wal;
+    return rc;
+}
+
+bool wal_room(const struct wal *wal, uint32_t bytes)
+{
+    return bytes <= wal->config.group_bytes - wal->filled && !wal->written;
+}
+
+bool wal_append(struct wal *wal, const void *from, uint32_t bytes)
+{
+    must(bytes <= wal->config.group_bytes);
+    if (!wal_room(wal, bytes)) return false;
+    payload_put(wal->blocks, wal->filled, from, bytes);
+    wal->filled += bytes;
+    return true;
+}
+
+uint32_t wal_pending(const struct wal *wal) { return wal->filled; }
+
+static int group_sync(struct wal *wal, struct cellar_error *error)
+{
+    uint32_t count = blocks_for(wal->filled);
+    if (!wal->written) {
+        if (wal->index + count > wal->config.file_bytes / WAL_BLOCK) {
+            int rc = file_next(wal, error);
+            if (rc) return rc;
+        }
+        group_stamp(wal, wal->blocks, wal->filled, wal->group, wal->index);
+        int rc = blocks_write(wal, wal->blocks, count, wal->index);
+        if (rc) return fail(wal, "writing", rc, error);
+        wal->written = true;
+    }
+    int rc = PLANT(wal_acked_unsynced) ? 0 : file_sync(wal);
+    if (rc) return fail(wal, "fdatasync", rc, error);
+    wal->index += count;
+    wal->files[wal->file_count - 1].last = wal->group++;
+    wal->filled = 0;
+    wal->written = false;
+    return 0;
+}
+
+int wal_sync(struct wal *wal, uint64_t *group, struct cellar_error *error)
+{
+    *group = wal->group - 1;
+    if (wal->failed && !PLANT(wal_sync_retried)) {
+        if (error) *error = wal->why;
+        return -CELLAR_ERR_SYSTEM;
+    }
+    int rc = wal->filled ? group_sync(wal, error) : 0;
+    *group = wal->group - 1;
+    return rc;
+}
+
+int wal_free(struct wal *wal, uint64_t below, struct cellar_error *error)
+{
+    struct disk *disk = wal->config.disk;
+    uint32_t gone = 0;
+    int rc = 0;
+    while (!rc && gone + 1 < wal->file_count && wal->files[gone].last < below + PLANT(wal_freed_early)) {
+        char name[DISK_NAME_MAX];
+        wal_name(wal->files[gone].number, name);
+        rc = disk->ops->remove(disk, name);
+        if (rc)
+            rc = err_set(error, CELLAR_ERR_SYSTEM, LINE "removing %s: %s", name, strerror(rc));
+        else
+            gone++;
+    }
+    wal->file_count -= gone;
+    memmove(wal->files, wal->files + gone, wal->file_count * sizeof *wal->files);
+    return rc;
+}
+
+int wal_close(struct wal *wal, struct cellar_error *error)
+{
+    if (!wal) return 0;
+    uint64_t group;
+    int rc = wal_sync(wal, &group, error);
+    if (!rc) rc = group_sync(wal, error);
+    wal_release(wal);
+    return rc;
+}

@@ -1,0 +1,29 @@
+/* wal_internal.h - what the reader and the writer of the log share. */
+#pragma once
+
+#include "wal.h"
+#include "wal_format.h"
+
+/* A file of the log. */
+struct wal_file {
+    uint64_t number, last; /* the last group in it that counts */
+};
+
+/* What is left of a scan for a writer that goes on. */
+struct wal_scan {
+    struct wal_found found;
+    struct wal_file files[WAL_FILES_MAX];
+    uint32_t file_count; /* of those that were begun */
+    uint64_t unbegun;    /* number of a last file whose beginning was cut short; 0: none */
+    uint8_t *last;       /* bytes of the last group: the caller's to free */
+    uint64_t last_bytes;
+};
+
+NODISCARD int wal_config_check(const struct wal_config *config, struct cellar_error *error);
+NODISCARD int wal_scan(const struct wal_config *config, wal_visit *visit, void *arg, struct wal_scan *scan,
+                       struct cellar_error *error);
+
+void wal_name(uint64_t number, char name[DISK_NAME_MAX]);
+uint64_t wal_salt(const struct wal_config *config);
+/* Of a block of WAL_BLOCK bytes. */
+uint64_t wal_checksum(const struct wal_block *block);

@@ -1,0 +1,395 @@
+/*
+ * wal_read.c - reads a log whose bytes may be anything. What is whole counts; where it ends, all that lies behind is
+ * looked at: whole blocks of a later group show that this one was synced, so the place is damage and no torn tail.
+ */
+#include "must.h"
+#include "plant.h"
+#include "wal_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#define LINE "write-ahead log: "
+#define GROUPS_MAX (1ull << 62)
+#define FILE_BYTES_MAX (1ull << 32)
+
+struct scanned {
+    uint64_t number, bytes;
+    int file;
+    bool open, headed, begun; /* its head is whole; and so is its first group */
+    struct wal_head head;
+};
+
+struct scanner {
+    const struct wal_config *config;
+    wal_visit *visit;
+    void *arg;
+    struct cellar_error *error;
+    struct wal_scan *scan;
+    struct scanned *files;
+    uint32_t count;
+    uint8_t *group; /* being read */
+    uint64_t bytes, capacity, last_capacity;
+    union {
+        struct wal_block header;
+        uint8_t bytes[WAL_BLOCK];
+    } block;
+};
+
+/* ---- names, blocks ---- */
+
+void wal_name(uint64_t number, char name[DISK_NAME_MAX])
+{
+    static const char digits[] = "0123456789abcdef";
+    memcpy(name, "wal-", 4);
+    for (int i = 0; i < 16; i++) name[4 + i] = digits[number >> (60 - 4 * i) & 15];
+    name[20] = 0;
+}
+
+/* 0: not the name of a file of the log. */
+static uint64_t name_number(const char *name)
+{
+    char same[DISK_NAME_MAX];
+    uint64_t number = strncmp(name, "wal-", 4) ? 0 : strtoull(name + 4, NULL, 16);
+    wal_name(number, same);
+    return strcmp(name, same) ? 0 : number;
+}
+
+uint64_t wal_salt(const struct wal_config *config)
+{
+    uint64_t of[4] = {config->directory[0], config->directory[1], config->fingerprint, config->node};
+    return XXH3_64bits(of, sizeof of);
+}
+
+uint64_t wal_checksum(const struct wal_block *block)
+{
+    struct wal_block header = *block;
+    header.checksum = 0;
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, &header, sizeof header);
+    XXH3_64bits_update(&state, block + 1, WAL_PAYLOAD);
+    return XXH3_64bits_digest(&state);
+}
+
+static int refused(const struct scanner *scanner, const struct scanned *file, int rc)
+{
+    char name[DISK_NAME_MAX];
+    wal_name(file->number, name);
+    return err_set(scanner->error, CELLAR_ERR_SYSTEM, LINE "%s: %s", name, strerror(rc));
+}
+
+static int broken(const struct scanner *scanner, const struct scanned *file, uint64_t index, const char *why)
+{
+    char name[DISK_NAME_MAX];
+    wal_name(file->number, name);
+    return err_set(scanner->error, CELLAR_ERR_CORRUPT, LINE "%s, offset %" PRIu64 ": %s", name, index * WAL_BLOCK, why);
+}
+
+/* Reads a block into scanner->block; *whole: it is what was written at this place, of whatever kind and group. */
+static int block_read(struct scanner *scanner, const struct scanned *file, uint64_t index, bool *whole)
+{
+    const struct disk *disk = scanner->config->disk;
+    const struct wal_block *block = &scanner->block.header;
+    int rc = disk->ops->read(scanner->config->disk, file->file, scanner->block.bytes, WAL_BLOCK, index * WAL_BLOCK);
+    if (rc) return refused(scanner, file, rc);
+    *whole = block->magic == WAL_MAGIC && block->used <= WAL_PAYLOAD &&
+             (wal_checksum(block) == block->checksum || PLANT(wal_checksum_ignored));
+    if (*whole && block->kind == WAL_GROUP && !PLANT(wal_place_unlooked))
+        *whole = block->index == index && block->file == file->number && block->salt == wal_salt(scanner->config);
+    return 0;
+}
+
+static uint64_t blocks_of(const struct scanned *file) { return file->bytes / WAL_BLOCK; }
+
+/* ---- heads ---- */
+
+static int head_judge(struct scanner *scanner, struct scanned *file)
+{
+    const struct wal_config *config = scanner->config;
+    const struct wal_block *block = &scanner->block.header;
+    const struct wal_head *head = &file->head;
+    char name[DISK_NAME_MAX];
+    wal_name(file->number, name);
+    memcpy(&file->head, scanner->block.bytes + sizeof *block, sizeof file->head);
+    if (head->version != WAL_VERSION)
+        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s has format %u, and this build reads format %u",
+                       name, head->version, WAL_VERSION);
+    if (head->fingerprint != config->fingerprint)
+        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s was written by a build with another layout", name);
+    if (memcmp(head->directory, config->directory, sizeof head->directory) || head->node != config->node)
+        return err_set(scanner->error, CELLAR_ERR_MISMATCH, LINE "%s belongs to another pool or memory node", name);
+    if (block->kind != WAL_HEAD || block->index != 0 || block->file != file->number ||
+        block->group != head->previous + 1 || head->previous >= GROUPS_MAX || head->carried > 1)
+        return broken(scanner, file, 0, "this is no head of this file");
+    if (file->bytes != head->file_bytes)
+        return broken(scanner, file, blocks_of(file), "the file has not the length that its head names");
+    return 0;
+}
+
+/* Reads one whole group into scanner->group. *whole false: *index is the block where it is not. */
+static int group_read(struct scanner *scanner, const struct scanned *file, uint64_t group, uint64_t *index, bool *whole)
+{
+    const struct wal_block *block = &scanner->block.header;
+    scanner->bytes = 0;
+    for (bool first = true;; first = false) {
+        *whole = false;
+        if (*index >= blocks_of(file)) return 0;
+        int rc = block_read(scanner, file, *index, whole);
+        if (rc) return rc;
+        bool last = block->flags & WAL_LAST;
+        *whole = *whole && block->kind == WAL_GROUP && block->group == group && !(block->flags & WAL_FIRST) == !first &&
+                 (last || block->used == WAL_PAYLOAD);
+        if (!*whole && PLANT(wal_torn_accepted) && !first) return *whole = true, 0;
+        if (!*whole) return 0;
+        if (scanner->capacity - scanner->bytes < block->used) {
+            uint64_t capacity = 2 * scanner->capacity + WAL_BLOCK;
+            uint8_t *more = realloc(scanner->group, capacity);
+            if (!more) return err_set(scanner->error, CELLAR_ERR_NOMEM, "no memory for a group of the log");
+            scanner->group = more;
+            scanner->capacity = capacity;
+        }
+        if (block->used) memcpy(scanner->group + scanner->bytes, block + 1, block->used);
+        scanner->bytes += block->used;
+        ++*index;
+        if (last) return 0;
+    }
+}
+
+/* What lies behind: whole blocks of `group` itself; and of later ones, which show that this one was synced. */
+static int behind_look(struct scanner *scanner, const struct scanned *file, uint64_t index, uint64_t group, bool *same,
+                       bool *later)
+{
+    bool whole;
+    *same = *later = false;
+    for (; index < blocks_of(file) && !*later; index++) {
+        int rc = block_read(scanner, file, index, &whole);
+        if (rc) return rc;
+        if (!whole || scanner->block.header.kind != WAL_GROUP) continue;
+        *same = *same || scanner->block.header.group == group;
+        *later = scanner->block.header.group > group && !PLANT(wal_hole_is_tail);
+    }
+    return 0;
+}
+
+/* Of the log's very first file, whose beginning was cut short, nothing but the head can have been written. */
+static int nothing_behind_head(struct scanner *scanner, const struct scanned *file)
+{
+    static const uint8_t zeros[WAL_BLOCK];
+    bool whole;
+    for (uint64_t index = 1; index < blocks_of(file); index++) {
+        int rc = block_read(scanner, file, index, &whole);
+        if (rc) return rc;
+        if (memcmp(scanner->block.bytes, zeros, WAL_BLOCK))
+            return broken(scanner, file, 0, "the head is no head of a log, and there are bytes behind it");
+    }
+    return 0;
+}
+
+/*
+ * A file is begun when its head is whole, and its first group is. If the last one is not, nothing that counts is in it,
+ * and an opening removes it. (Of an earlier one the first group may have been a tail: the next head knows.)
+ */
+static int file_begun(struct scanner *scanner, struct scanned *file)
+{
+    bool whole;
+    if (file->bytes % WAL_BLOCK || blocks_of(file) < 2)
+        return broken(scanner, file, blocks_of(file), "the file is cut off: it was made of whole blocks");
+    int rc = block_read(scanner, file, 0, &whole);
+    if (rc || !whole) return rc;
+    if ((rc = head_judge(scanner, file))) return rc;
+    uint64_t index = 1;
+    file->headed = true;
+    return group_read(scanner, file, file->head.previous + 1, &index, &file->begun);
+}
+
+static int heads_read(struct scanner *scanner)
+{
+    for (uint32_t i = 0; i < scanner->count; i++) {
+        struct scanned *file = &scanner->files[i];
+        int rc = file_begun(scanner, file);
+        if (rc) return rc;
+        if (!file->headed && i + 1 < scanner->count)
+            return broken(scanner, file, 0, "the head is broken, and a later file is there");
+        if (!file->headed && i == 0 && (rc = nothing_behind_head(scanner, file))) return rc;
+        if (!file->begun && i == 0 && file->number != 1)
+            return broken(scanner, file, file->headed,
+                          "the file's beginning is broken, and files before it are missing");
+        if (i && file->headed && file->head.previous < scanner->files[i - 1].head.previous)
+            return broken(scanner, file, 0, "the file's first group is before that of the file before it");
+    }
+    return 0;
+}
+
+/* ---- groups ---- */
+
+static int group_show(struct scanner *scanner, uint64_t group)
+{
+    struct wal_scan *scan = scanner->scan;
+    uint8_t *spare = scan->last;
+    uint64_t spare_capacity = scanner->last_capacity;
+    scan->last = scanner->group;
+    scan->last_bytes = scanner->bytes;
+    scanner->last_capacity = scanner->capacity;
+    scanner->group = spare;
+    scanner->capacity = spare_capacity;
+    scan->found.last = group;
+    return scanner->visit ? scanner->visit(scanner->arg, group, scan->last, scan->last_bytes) : 0;
+}
+
+/* The groups of a file up to `limit`; of the last file (limit UINT64_MAX) as far as they go. */
+static int file_walk(struct scanner *scanner, const struct scanned *file, uint64_t limit)
+{
+    uint64_t group = file->head.previous + 1, index = 1;
+    bool whole = true, same, later;
+    for (; group <= limit; group++) {
+        uint64_t at = index;
+        int rc = group_read(scanner, file, group, &at, &whole);
+        if (rc) return rc;
+        if (!whole) {
+            if (limit != UINT64_MAX) return broken(scanner, file, at, "a group is not whole, and later files go on");
+            if ((rc = behind_look(scanner, file, index, group, &same, &later))) return rc;
+            if (later) return broken(scanner, file, at, "a group is not whole, and later ones are there");
+            scanner->scan->found.torn = same;
+            return 0;
+        }
+        index = at;
+        if ((rc = group_show(scanner, group))) return rc;
+    }
+    return 0;
+}
+
+/* In a file that was not begun there may be parts of its first group; if the head is not whole, of a copy only. */
+static int unbegun_look(struct scanner *scanner, const struct scanned *file)
+{
+    struct wal_found *found = &scanner->scan->found;
+    bool same, later;
+    if (file->headed && found->last < file->head.previous)
+        return broken(scanner, file, 0, "groups that are in the files before this one are missing");
+    int rc = behind_look(scanner, file, 1, file->headed ? file->head.previous + 1 : found->last, &same, &later);
+    if (rc) return rc;
+    found->torn = found->torn || (file->headed && !file->head.carried && same);
+    return later ? broken(scanner, file, file->headed, "the file's beginning is broken, and groups follow") : 0;
+}
+
+static int groups_walk(struct scanner *scanner)
+{
+    struct wal_scan *scan = scanner->scan;
+    uint32_t begun = scanner->count; /* files whose groups count */
+    if (begun && !scanner->files[begun - 1].begun) scan->unbegun = scanner->files[--begun].number;
+    scan->found = (struct wal_found){1, 0, false};
+    if (begun)
+        scan->found = (struct wal_found){scanner->files[0].head.previous + 1, scanner->files[0].head.previous, false};
+    for (uint32_t i = 0; i < begun; i++) {
+        const struct scanned *file = &scanner->files[i];
+        int rc = file_walk(scanner, file, i + 1 < begun ? file[1].head.previous : UINT64_MAX);
+        if (rc) return rc;
+        scan->files[scan->file_count++] = (struct wal_file){file->number, scan->found.last};
+    }
+    int rc = scan->unbegun ? unbegun_look(scanner, &scanner->files[begun]) : 0;
+    if (rc) return rc;
+    uint64_t from = scanner->config->from;
+    if (scan->found.first > from || scan->found.last + 1 < from)
+        return err_set(scanner->error, CELLAR_ERR_CORRUPT,
+                       LINE "group %" PRIu64 " is needed, and there are %" PRIu64 " to %" PRIu64, from,
+                       scan->found.first, scan->found.last);
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int file_add(void *arg, const char *name)
+{
+    struct scanner *scanner = arg;
+    uint64_t number = name_number(name);
+    if (!number) return 0;
+    if (scanner->count == WAL_FILES_MAX)
+        return err_set(scanner->error, CELLAR_ERR_CORRUPT, LINE "there are more than %d files", WAL_FILES_MAX);
+    scanner->files[scanner->count++] = (struct scanned){.number = number};
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t left = ((const struct scanned *)a)->number, right = ((const struct scanned *)b)->number;
+    return (left > right) - (left < right);
+}
+
+static int files_open(struct scanner *scanner)
+{
+    struct disk *disk = scanner->config->disk;
+    int rc = disk->ops->list(disk, file_add, scanner);
+    if (rc < 0) return rc;
+    if (rc) return err_set(scanner->error, CELLAR_ERR_SYSTEM, LINE "its folder: %s", strerror(rc));
+    if (scanner->count) qsort(scanner->files, scanner->count, sizeof *scanner->files, by_number);
+    for (uint32_t i = 0; i < scanner->count; i++) {
+        struct scanned *file = &scanner->files[i];
+        char name[DISK_NAME_MAX];
+        wal_name(file->number, name);
+        if (i && file->number != file[-1].number + 1)
+            return broken(scanner, file, 0, "the file before this one is missing");
+        if ((rc = disk->ops->open(disk, name, &file->file, &file->bytes))) return refused(scanner, file, rc);
+        file->open = true;
+    }
+    return 0;
+}
+
+int wal_config_check(const struct wal_config *config, struct cellar_error *error)
+{
+    uint64_t blocks = ((uint64_t)config->group_bytes + WAL_PAYLOAD - 1) / WAL_PAYLOAD;
+    if (!config->disk || !config->group_bytes || config->file_bytes % WAL_BLOCK || !config->from)
+        return err_set(error, CELLAR_ERR_INVALID, LINE "no disk, no group, or files of %" PRIu64 " bytes",
+                       config->file_bytes);
+    if (blocks > config->file_bytes / WAL_BLOCK - 1 || config->file_bytes < WAL_BLOCK ||
+        config->file_bytes > FILE_BYTES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID,
+                       LINE "a group of %u bytes does not fit into files of %" PRIu64 " bytes", config->group_bytes,
+                       config->file_bytes);
+    if (config->files_max < 2 || config->files_max > WAL_FILES_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, LINE "%u files: 2 to %d are possible", config->files_max,
+                       WAL_FILES_MAX);
+    return 0;
+}
+
+int wal_scan(const struct wal_config *config, wal_visit *visit, void *arg, struct wal_scan *scan,
+             struct cellar_error *error)
+{
+    *scan = (struct wal_scan){0};
+    int rc = wal_config_check(config, error);
+    if (rc) return rc;
+    struct scanner *scanner = calloc(1, sizeof *scanner);
+    if (scanner) scanner->files = calloc(WAL_FILES_MAX, sizeof *scanner->files);
+    if (!scanner || !scanner->files) {
+        free(scanner);
+        return err_set(error, CELLAR_ERR_NOMEM, "no memory to read a log");
+    }
+    scanner->config = config;
+    scanner->visit = visit;
+    scanner->arg = arg;
+    scanner->error = error;
+    scanner->scan = scan;
+    rc = files_open(scanner);
+    if (!rc) rc = heads_read(scanner);
+    if (!rc) rc = groups_walk(scanner);
+    for (uint32_t i = 0; i < scanner->count; i++)
+        if (scanner->files[i].open) config->disk->ops->close(config->disk, scanner->files[i].file);
+    free(scanner->group);
+    free(scanner->files);
+    free(scanner);
+    return rc;
+}
+
+int wal_read(const struct wal_config *config, wal_visit *visit, void *arg, struct wal_found *found,
+             struct cellar_error *error)
+{
+    struct wal_scan *scan = malloc(sizeof *scan);
+    if (!scan) return err_set(error, CELLAR_ERR_NOMEM, "no memory to read a log");
+    int rc = wal_scan(config, visit, arg, scan, error);
+    if (found) *found = scan->found;
+    free(scan->last);
+    free(scan);
+    return rc;
+}

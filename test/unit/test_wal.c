@@ -1,0 +1,243 @@
+/*
+ * test_wal.c - the write-ahead log on a disk that fails: power is lost at each operation of lives of a log, openings
+ * included; syncs fail and lie; space ends; and planted bugs, each of which one of these sees (INV-DURABLE-1 to 4).
+ *
+ * `test_wal N` tries N lives of each kind instead of a sample.
+ */
+#include "share.h"
+#include "wal_life.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define CAPACITY (16u << 20)
+#define LIVES 3
+
+static uint64_t rounds = 60;
+
+/* ---- scenarios: what was wrong with one seed, or NULL ---- */
+
+/* Lives one after the other; in each the power is lost at an operation, which may be one of the opening. */
+static const char *power_fails(uint64_t seed, uint64_t at, bool *reached)
+{
+    struct life life;
+    life_begin(&life, seed, CAPACITY);
+    *reached = false;
+    for (uint32_t i = 0; i < LIVES && !life.wrong; i++) {
+        uint64_t begun = disk_sim_operations(life.sim);
+        uint64_t in = i == 0 ? at : 1 + prng_below(&life.prng, 12);
+        disk_sim_set(life.sim, (struct disk_sim_faults){.power_lost_at = begun + in, .garbled = seed % 3 ? 0.3 : 0});
+        int rc = life_live(&life);
+        if (rc && !disk_sim_power_is_lost(life.sim)) life_fails(&life, "refused on a disk that works");
+        if (i == 0) *reached = disk_sim_power_is_lost(life.sim);
+        life_abandon(&life);
+        disk_sim_power_cycle(life.sim);
+    }
+    if (!life.wrong) (void)!life_open(&life);
+    return life_verdict(&life);
+}
+
+/* Every operation of a first life, by one seed. */
+static const char *power_fails_anywhere(uint64_t seed)
+{
+    bool reached = true;
+    const char *wrong = NULL;
+    for (uint64_t at = 1; reached && !wrong; at++) wrong = power_fails(seed, at, &reached);
+    return wrong;
+}
+
+/* A sync fails; the log is at its end; the process begins anew, and then the power fails. */
+static const char *sync_fails(uint64_t seed)
+{
+    struct life life;
+    life_begin(&life, seed, CAPACITY);
+    disk_sim_set(life.sim, (struct disk_sim_faults){.sync_fails_at = 1 + prng_below(&life.prng, 12)});
+    int rc = life_open(&life);
+    while (!rc && life.acked < 12) rc = life_group(&life);
+    if (rc && life.wal) {
+        uint64_t group, operations = disk_sim_operations(life.sim);
+        if (wal_sync(life.wal, &group, NULL) != -CELLAR_ERR_SYSTEM) life_fails(&life, "a log goes on after its end");
+        if (group > life.acked) life.acked = group;
+        if (disk_sim_operations(life.sim) != operations) life_fails(&life, "a disk that failed is asked again");
+    }
+    life_abandon(&life);
+    if (prng_below(&life.prng, 2)) {
+        (void)!life_open(&life);
+        life_abandon(&life);
+    }
+    disk_sim_power_cycle(life.sim);
+    (void)!life_open(&life);
+    return life_verdict(&life);
+}
+
+/* One sync returns 0 and does nothing; later the power fails. What it covered is there, or the log is refused. */
+static const char *sync_lies(uint64_t seed, uint64_t *refused)
+{
+    struct life life;
+    life_begin(&life, seed, CAPACITY);
+    int rc = life_open(&life);
+    disk_sim_set(life.sim,
+                 (struct disk_sim_faults){.sync_lies_at = disk_sim_operations(life.sim) + 1 + prng_below(&life.prng, 6),
+                                          .garbled = 0.2});
+    while (!rc && life.acked < 12) rc = life_group(&life);
+    /* Once more, and truly: then the lie is no part of the tail. */
+    life_abandon(&life);
+    disk_sim_power_cycle(life.sim);
+    struct wal_found found = {0};
+    life.expected = 0;
+    rc = wal_read(&life.config, life_visit, &life, &found, &life.error);
+    if (rc == -CELLAR_ERR_CORRUPT)
+        ++*refused;
+    else
+        life_judge(&life, rc, &found);
+    return life_verdict(&life);
+}
+
+/* What is freed is what nothing needs, and an opening after it shows the rest. */
+static const char *freed(uint64_t seed)
+{
+    struct life life;
+    life_begin(&life, seed, CAPACITY);
+    int rc = life_open(&life);
+    for (uint32_t i = 0; i < 20 && !rc; i++) rc = life_group(&life);
+    life.config.from = 1 + prng_below(&life.prng, life.acked);
+    if (!rc) rc = wal_free(life.wal, life.config.from, &life.error);
+    if (!rc) rc = life_close(&life);
+    if (!rc) rc = life_open(&life);
+    if (rc) life_fails(&life, "refused on a disk that works");
+    return life_verdict(&life);
+}
+
+/* ---- tests ---- */
+
+static void none_wrong(const char *scenario, uint64_t seed, const char *wrong)
+{
+    if (wrong) print_error("%s, seed %llu: %s\n", scenario, (unsigned long long)seed, wrong);
+    assert_null(wrong);
+}
+
+static void power_may_fail_at_every_operation(void **state)
+{
+    for (uint64_t seed = 1; seed <= rounds; seed++) none_wrong("power", seed, power_fails_anywhere(seed));
+}
+
+static void a_failed_sync_is_the_end(void **state)
+{
+    for (uint64_t seed = 1; seed <= 20 * rounds; seed++) none_wrong("sync fails", seed, sync_fails(seed));
+}
+
+static void a_lying_sync_loses_nothing_silently(void **state)
+{
+    uint64_t refused = 0;
+    for (uint64_t seed = 1; seed <= 20 * rounds; seed++) none_wrong("sync lies", seed, sync_lies(seed, &refused));
+    assert_true(refused > rounds); /* most lies leave a hole */
+}
+
+static void freed_space_is_of_no_use_any_more(void **state)
+{
+    for (uint64_t seed = 1; seed <= 5 * rounds; seed++) none_wrong("freed", seed, freed(seed));
+}
+
+/* Space for three files: commits stop with FULL, lose nothing, and go on when files were freed. */
+static void a_full_disk_stops_and_goes_on(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, 3 * LIFE_FILE_BYTES + 1000);
+    assert_int_equal(life_open(&life), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        int rc;
+        while ((rc = life_group(&life)) == 0) assert_true(life.acked < LIFE_GROUPS - 2);
+        assert_int_equal(rc, -CELLAR_ERR_FULL);
+        uint64_t group;
+        uint32_t pending = wal_pending(life.wal);
+        assert_int_equal(wal_sync(life.wal, &group, &life.error), -CELLAR_ERR_FULL);
+        assert_int_equal(group, life.acked);
+        assert_int_equal(wal_pending(life.wal), pending);
+        assert_int_equal(wal_free(life.wal, life.acked, &life.error), 0);
+        life.config.from = life.acked;
+        assert_int_equal(wal_sync(life.wal, &group, &life.error), 0); /* the same group, now */
+        assert_int_equal(group, ++life.acked);
+    }
+    assert_int_equal(life_close(&life), 0);
+    assert_int_equal(life_open(&life), 0);
+    assert_null(life_verdict(&life));
+}
+
+/* So many files and no more, whatever the disk has; an opening is never refused for that. */
+static void its_own_bound_is_kept(void **state)
+{
+    struct life life;
+    int rc;
+    life_begin(&life, 1, CAPACITY);
+    life.config.files_max = 3;
+    assert_int_equal(life_open(&life), 0);
+    while ((rc = life_group(&life)) == 0) assert_true(life.acked < LIFE_GROUPS - 2);
+    assert_int_equal(rc, -CELLAR_ERR_FULL);
+    life_abandon(&life);
+    assert_int_equal(life_open(&life), 0);
+    assert_int_equal(life_group(&life), 0);
+    assert_int_equal(wal_free(life.wal, life.acked, NULL), 0);
+    assert_null(life_verdict(&life));
+}
+
+/* What is not needed any more is freed by an opening, too: else a log at its bound could not be opened for ever. */
+static void an_opening_frees(void **state)
+{
+    struct life life;
+    life_begin(&life, 1, CAPACITY);
+    assert_int_equal(life_open(&life), 0);
+    while (life.acked < 20) assert_int_equal(life_group(&life), 0);
+    life_abandon(&life);
+    life.config.from = life.acked;
+    assert_true(disk_sim_bytes(life.sim, "wal-0000000000000001") > 0);
+    assert_int_equal(life_open(&life), 0);
+    assert_int_equal(disk_sim_bytes(life.sim, "wal-0000000000000001"), 0);
+    assert_int_equal(life_group(&life), 0);
+    assert_null(life_verdict(&life));
+}
+
+/* Each plant is seen by one of the scenarios, within so many seeds. */
+static void planted_bugs_are_seen(void **state)
+{
+#ifdef CELLAR_PLANTS
+    static const struct {
+        const char *plant;
+        const char *(*scenario)(uint64_t seed);
+    } hunts[] = {{"wal_acked_unsynced", power_fails_anywhere},
+                 {"wal_head_unsynced", power_fails_anywhere},
+                 {"wal_torn_accepted", power_fails_anywhere},
+                 {"wal_checksum_ignored", power_fails_anywhere},
+                 {"wal_sync_retried", sync_fails},
+                 {"wal_tail_trusted", sync_fails},
+                 {"wal_freed_early", freed}};
+    for (size_t i = 0; i < sizeof hunts / sizeof *hunts; i++) {
+        const char *wrong = NULL;
+        assert_true(plant_choose(hunts[i].plant));
+        for (uint64_t seed = 1; seed <= 400 && !wrong; seed++) wrong = hunts[i].scenario(seed);
+        if (!wrong) print_error("planted %s: not seen\n", hunts[i].plant);
+        assert_true(plant_choose(NULL));
+        assert_non_null(wrong);
+    }
+#else
+    skip();
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(power_may_fail_at_every_operation),
+        cmocka_unit_test(a_failed_sync_is_the_end),
+        cmocka_unit_test(a_lying_sync_loses_nothing_silently),
+        cmocka_unit_test(freed_space_is_of_no_use_any_more),
+        cmocka_unit_test(a_full_disk_stops_and_goes_on),
+        cmocka_unit_test(its_own_bound_is_kept),
+        cmocka_unit_test(an_opening_frees),
+        cmocka_unit_test(planted_bugs_are_seen),
+    };
+    rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : rounds * share_percent() / 100;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/*
+ * wal_life.h - what a log is believed to have: a model of groups beside the log. A life appends random groups, syncs,
+ * frees, closes and opens again, on the simulated disk; what was acknowledged must be read back, and nothing else but
+ * the one group that was under way.
+ */
+#pragma once
+
+#include "disk_sim.h"
+#include "plant.h"
+#include "prng.h"
+#include "wal.h"
+#include "wal_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LIFE_GROUPS 256
+#define LIFE_GROUP_BYTES 12000
+#define LIFE_FILE_BYTES (6u * WAL_BLOCK)
+
+struct life {
+    struct disk_sim *sim;
+    struct wal_config config;
+    struct prng prng;
+    uint64_t seeds[LIFE_GROUPS]; /* what each group's bytes are made of; 0: it has none */
+    uint32_t sizes[LIFE_GROUPS];
+    uint64_t acked; /* the last group that was acknowledged, or shown at an opening */
+    uint64_t under_way;
+    uint64_t expected; /* the next group that a reading shows */
+    struct wal *wal;
+    const char *wrong; /* the first thing that was not as promised */
+    struct cellar_error error;
+};
+
+static inline void life_fails(struct life *life, const char *why)
+{
+    if (!life->wrong) life->wrong = why;
+}
+
+static inline struct wal_config life_config(struct disk *disk)
+{
+    return (struct wal_config){.disk = disk,
+                               .directory = {0x1122334455667788, 99},
+                               .fingerprint = 0xfeed,
+                               .node = 3,
+                               .group_bytes = LIFE_GROUP_BYTES,
+                               .file_bytes = LIFE_FILE_BYTES,
+                               .files_max = 40,
+                               .from = 1};
+}
+
+static inline void life_begin(struct life *life, uint64_t seed, uint64_t capacity)
+{
+    *life = (struct life){.sim = disk_sim_open(seed, capacity)};
+    if (!life->sim) abort();
+    life->config = life_config(disk_sim_disk(life->sim));
+    prng_seed_stream(&life->prng, seed, 7);
+}
+
+static inline void life_end(struct life *life)
+{
+    (void)!wal_close(life->wal, NULL);
+    disk_sim_close(life->sim);
+}
+
+/* Ends it; what was wrong, or NULL. */
+static inline const char *life_verdict(struct life *life)
+{
+    const char *wrong = life->wrong;
+    life_end(life);
+    return wrong;
+}
+
+static inline void life_bytes(uint64_t seed, uint8_t *bytes, uint32_t count)
+{
+    struct prng prng;
+    prng_seed_stream(&prng, seed, 8);
+    for (uint32_t i = 0; i < count; i++) bytes[i] = (uint8_t)prng_next(&prng);
+}
+
+static inline int life_visit(void *arg, uint64_t group, const uint8_t *bytes, uint64_t count)
+{
+    struct life *life = arg;
+    static uint8_t wanted[LIFE_GROUP_BYTES];
+    if (life->expected && group != life->expected) life_fails(life, "groups are not shown one after the other");
+    life->expected = group + 1;
+    if (group >= LIFE_GROUPS || (group > life->acked && group != life->under_way))
+        return life_fails(life, "a group that was never written"), 0;
+    if (count != life->sizes[group]) return life_fails(life, "a group of another length"), 0;
+    life_bytes(life->seeds[group], wanted, life->sizes[group]);
+    if (count && memcmp(wanted, bytes, count)) life_fails(life, "a group of other bytes");
+    return 0;
+}
+
+/* What was read must have all that was acknowledged. */
+static inline void life_judge(struct life *life, int rc, const struct wal_found *found)
+{
+    if (rc == -CELLAR_ERR_CORRUPT) life_fails(life, "a log that lost power is refused as damaged");
+    if (rc) return;
+    if (found->first > life->config.from) life_fails(life, "groups that are needed were freed");
+    if (found->last < life->acked) life_fails(life, "a group that was acknowledged is lost");
+}
+
+static inline int life_open(struct life *life)
+{
+    struct wal_found found = {0};
+    life->expected = 0;
+    int rc = wal_open(&life->config, life_visit, life, &life->wal, &found, &life->error);
+    life_judge(life, rc, &found);
+    if (rc) return rc;
+    life->acked = found.last; /* it was shown: a recovery may go on from there */
+    return 0;
+}
+
+/* One group of random bytes is appended in pieces, and synced. */
+static inline int life_group(struct life *life)
+{
+    static uint8_t bytes[LIFE_GROUP_BYTES];
+    uint64_t group = life->acked + 1, told = 0;
+    uint32_t count = 1 + (uint32_t)prng_below(&life->prng, prng_below(&life->prng, 2) ? 200 : LIFE_GROUP_BYTES);
+    life->seeds[group] = prng_next(&life->prng);
+    life->sizes[group] = count;
+    life->under_way = group;
+    life_bytes(life->seeds[group], bytes, count);
+    for (uint32_t at = 0; at < count;) {
+        uint32_t part = 1 + (uint32_t)prng_below(&life->prng, count - at);
+        if (!wal_append(life->wal, bytes + at, part)) life_fails(life, "no room for what fits");
+        at += part;
+    }
+    int rc = wal_sync(life->wal, &told, &life->error);
+    if (!rc && told != group) life_fails(life, "a sync that acknowledges another group");
+    if (!rc) life->acked = group;
+    return rc;
+}
+
+/* Closing adds a group without bytes. */
+static inline int life_close(struct life *life)
+{
+    life->under_way = life->acked + 1;
+    life->sizes[life->under_way] = 0;
+    int rc = wal_close(life->wal, &life->error);
+    life->wal = NULL;
+    if (!rc) life->acked++;
+    return rc;
+}
+
+/* Some groups, a checkpoint's freeing, and perhaps a clean close. Not 0: the disk has failed. */
+static inline int life_live(struct life *life)
+{
+    int rc = life_open(life);
+    for (uint64_t i = 1 + prng_below(&life->prng, 5); i && !rc; i--) rc = life_group(life);
+    if (!rc && life->acked > 3 && prng_below(&life->prng, 2)) {
+        life->config.from = life->acked - prng_below(&life->prng, 3);
+        rc = wal_free(life->wal, life->config.from, &life->error);
+    }
+    if (!rc && prng_below(&life->prng, 2)) rc = life_close(life);
+    return rc;
+}
+
+/* The process is gone without a word to its disk. */
+static inline void life_abandon(struct life *life)
+{
+    disk_sim_process_ends(life->sim);
+    /* Memory of the log is given back as a close does, on a disk that refuses all. */
+    disk_sim_off(life->sim, true);
+    (void)!wal_close(life->wal, NULL);
+    disk_sim_off(life->sim, false);
+    life->wal = NULL;
+}
