@@ -22,7 +22,7 @@
 #define SHM_SWITCH_LEASE_NS 100000000 /* a switch that is a thread waits for its processor, too */
 #define SHM_RTT_NS 200                /* about: without delay, a post and its completion */
 #define VERBS_RTT_NS 4000             /* about: of a network card; what depends on it adapts */
-#define NUMBERED_STRIDE 8             /* from lock to lock, where they are numbers in a switch */
+#define NUMBERED_STRIDE 8             /* from lock to lock, where they are mere numbers */
 #define SETTLE_SIM_NS 50000           /* messages after the last release: some hops and passes; */
 #define SETTLE_SHM_NS 20000000        /* ... threads that must get a processor */
 #define AUDIT_BYTES (256u << 10)
@@ -60,11 +60,13 @@ int locks_check(struct locks_plan *plan, struct cellar_error *error)
     if (lock->algorithm && lockmgr_switches_max(lock->algorithm)) {
         if (!lock->switches) lock->switches = 1;
         lock->switch_cn = lock->cn_count + 2;
+    } else if (lock->switches) {
+        return err_set(error, CELLAR_ERR_INVALID, "--switches is for locks that live in switches: see cellar list");
+    }
+    if (lock->algorithm && lockmgr_numbered(lock->algorithm)) {
         lock->lock_count = plan->locks;
         lock->lock_stride = NUMBERED_STRIDE;
         lock->first_lock = fabric_addr_of(0, lock->lock_stride);
-    } else if (lock->switches) {
-        return err_set(error, CELLAR_ERR_INVALID, "--switches is for locks that live in switches: see cellar list");
     }
     int code = lockmgr_check(lock, error);
     if (code) return code;
@@ -375,15 +377,17 @@ static int audit(struct locks_run *run, struct locks_result *result, struct cell
     return code ? err_set(error, CELLAR_ERR_INDETERMINATE, "the locks could not be read back") : 0;
 }
 
-/* The same of what servers and switches keep. */
+/* The same of what servers, switches and compute nodes keep. */
 static void audit_workers(const struct locks_run *run, struct locks_result *result)
 {
     struct cellar_error reason;
-    for (uint32_t i = 0; i < run->worker_count; i++)
-        for (uint64_t lock = 0; run->workers[i].client_count == 0 && lock < run->plan->locks && !result->audit[0];
-             lock++)
+    bool clients_too = lockmgr_numbered(run->config.algorithm);
+    for (uint32_t i = 0; i < run->worker_count; i++) {
+        if (run->workers[i].client_count && !clients_too) continue;
+        for (uint64_t lock = 0; lock < run->plan->locks && !result->audit[0]; lock++)
             if (lockmgr_worker_audit(run->workers[i].locks, fabric_addr_of(0, run->stride * (lock + 1)), &reason))
                 snprintf(result->audit, sizeof result->audit, "lock %llu: %s", (unsigned long long)lock, reason.text);
+    }
 }
 
 uint64_t locks_ops(const uint64_t ops[FABRIC_KINDS])

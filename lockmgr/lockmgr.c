@@ -93,9 +93,6 @@ static int check_switches(const struct lockmgr_config *config, const struct lock
                        algorithm->switches_max, count);
     if (first < config->cn_count || (config->server_workers && config->server_cn - first < count))
         return err_set(error, CELLAR_ERR_INVALID, "a switch takes the place of a compute node or of the lock server");
-    if (config->lock_count == 0 || config->lock_stride == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s must be told where its locks are",
-                       algorithm->name);
     return 0;
 }
 
@@ -141,6 +138,9 @@ int lockmgr_check(const struct lockmgr_config *config, struct cellar_error *erro
         return err_set(error, CELLAR_ERR_INVALID, "the lock server's compute node %u is one of the %u of the clients",
                        config->server_cn, config->cn_count);
     code = check_capacity(config, algorithm, error);
+    if (code == 0 && lockmgr_numbered(config->algorithm) && (config->lock_count == 0 || config->lock_stride == 0))
+        return err_set(error, CELLAR_ERR_INVALID, "lock algorithm %s must be told where its locks are",
+                       algorithm->name);
     if (code == 0 && algorithm->switches_max) code = check_switches(config, algorithm, error);
     return code == 0 && algorithm->check ? algorithm->check(config, error) : code;
 }
@@ -174,6 +174,12 @@ uint32_t lockmgr_switches_max(const char *name)
     return algorithm ? algorithm->switches_max : 0;
 }
 
+bool lockmgr_numbered(const char *name)
+{
+    const struct lockmgr_algorithm *algorithm = algorithm_of(name);
+    return algorithm && (algorithm->numbered || algorithm->switches_max);
+}
+
 void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns)
 {
     fabric_switch_fail(worker->pipeline, down_ns);
@@ -185,7 +191,8 @@ int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr
     const struct lockmgr_algorithm *algorithm = worker->lockmgr->algorithm;
     if (worker->pipeline && algorithm->switch_audit) return algorithm->switch_audit(worker, lock, error);
     if (worker->lockmgr->serves && algorithm->server_audit) return algorithm->server_audit(worker, lock, error);
-    return 0;
+    bool clients = !worker->pipeline && !worker->lockmgr->serves;
+    return clients && algorithm->worker_audit ? algorithm->worker_audit(worker, lock, error) : 0;
 }
 
 int lockmgr_audit(const struct lockmgr_config *config, const void *bytes, struct cellar_error *error)

@@ -211,6 +211,7 @@ uint64_t lockmgr_lock_bytes(const struct lockmgr_config *config);
 uint32_t lockmgr_promises(const struct lockmgr_config *config); /* enum lockmgr_promise, of that policy */
 bool lockmgr_has_server(const char *algorithm);
 uint32_t lockmgr_switches_max(const char *algorithm); /* 0: it needs none; else at least one, and at most so many */
+bool lockmgr_numbered(const char *algorithm);         /* it must be told where its locks are: config.lock_count */
 /* How many tenants there are, and whose that CN is: see config.tenants. */
 uint32_t lockmgr_tenants(const struct lockmgr_config *config);
 uint32_t lockmgr_tenant_of(const struct lockmgr_config *config, uint32_t cn);
@@ -342,6 +343,6 @@ NODISCARD int lockmgr_audit(const struct lockmgr_config *config, const void *byt
  * long.
  */
 void lockmgr_switch_fail(struct lockmgr_worker *worker, uint64_t down_ns);
-/* The same of what a server's or a switch's worker keeps of that lock; nothing of it is under way. */
+/* The same of what a worker keeps of that lock; nothing of it is under way. */
 NODISCARD int lockmgr_worker_audit(const struct lockmgr_worker *worker, struct fabric_addr lock,
                                    struct cellar_error *error);

@@ -26,7 +26,8 @@
     X(rpc)                                                                                                             \
     X(netchain)                                                                                                        \
     X(shiftlock)                                                                                                       \
-    X(netlock)
+    X(netlock)                                                                                                         \
+    X(lotus)
 
 #define LOCKMGR_CLIENT_BYTES 4096 /* of registered memory that READs and WRITEs of a client may use */
 
@@ -48,6 +49,7 @@ struct lockmgr_algorithm {
     uint32_t promises;           /* enum lockmgr_promise */
     uint32_t room_policies;      /* bits: of which policies (bit 0 without any) config.capacity bounds a queue */
     bool wide;                   /* it uses FABRIC_WIDE_*, which not every fabric has */
+    bool numbered;               /* it must be told where its locks are: config.lock_count; so do those in switches */
     bool times_itself; /* it fills in lockmgr_stats.times_ns; else its first operations, and the rest, are timed */
     /* Mandatory */
     uint64_t (*lock_bytes)(const struct lockmgr_config *config);
@@ -87,7 +89,8 @@ struct lockmgr_algorithm {
                            const struct lockmgr_message_wire *wire);
     uint64_t (*server_tend)(struct coro *co, struct lockmgr_worker *worker);
     uint32_t server_promises; /* only where a server runs */
-    /* 0 if that worker of the server keeps nothing of a lock at rest; NULL where lock bytes show all */
+    /* 0 if that worker, or one of the server, keeps nothing of a lock at rest; NULL where lock bytes show all */
+    int (*worker_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
     int (*server_audit)(const struct lockmgr_worker *worker, struct fabric_addr lock, struct cellar_error *error);
     /*
      * Of a server's or a switch's worker: no client holds a lock or waits there, so that no release is on its way to

@@ -3,5 +3,5 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- -i
-find base fabric lockmgr storage engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program examples include test -name '*.[ch]' -print0 |
+find base fabric durable lockmgr storage engine history workload tpcc smallbank ycsb sim cli bench lockbench exp program examples include test -name '*.[ch]' -print0 |
     xargs -0 clang-format --style=file "$@"

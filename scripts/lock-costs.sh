@@ -7,7 +7,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cellar=${1:-$root/build}/cellar
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-locks=(cas cas-backoff retry drtm dslr dslr+ declock-flat declock mcs rmarw ncosed shiftlock rpc netchain netlock)
+locks=(cas cas-backoff retry drtm dslr dslr+ declock-flat declock mcs rmarw ncosed shiftlock rpc netchain netlock lotus)
 # run LOCK OPTIONS...: sets ops, pair, messages (of one acquire, or of a pair), us (acquiring, median), round (median),
 # rate
 run() {

@@ -8,7 +8,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cellar=${1:-$root/build}/cellar rounds=${2:-7} seconds=${3:-0.5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-locks=(retry cas cas-backoff drtm dslr dslr+ declock-flat declock mcs ncosed rmarw rpc netchain shiftlock netlock)
+locks=(retry cas cas-backoff drtm dslr dslr+ declock-flat declock mcs ncosed rmarw rpc netchain shiftlock netlock lotus)
 bench() { # JSON LOCK OPTIONS...
     local json=$1 lock=$2
     shift 2

@@ -358,12 +358,12 @@ static void audit(struct lock_run_cluster *run)
     free(image);
 }
 
-/* What servers and switches keep. */
+/* What servers, switches and living clients' nodes keep. */
 static void audit_workers(struct lock_run_cluster *run)
 {
     struct cellar_error error;
     for (uint32_t i = 0; i < run->worker_count; i++)
-        for (uint32_t lock = 0; run->workers[i].client_count == 0 && lock < run->plan->locks; lock++)
+        for (uint32_t lock = 0; !lock_run_cn_lost(run, run->workers[i].cn) && lock < run->plan->locks; lock++)
             if (lockmgr_worker_audit(run->workers[i].locks, lock_run_addr(run, lock), &error))
                 lock_watch_fail(&run->watch, "audit: lock %u at rest: %s", lock, error.text);
 }

@@ -26,6 +26,8 @@ static struct lockmgr_config config_of(const char *algorithm, const char *policy
     if (lockmgr_switches_max(algorithm)) {
         config.switch_cn = 4;
         config.switches = 1;
+    }
+    if (lockmgr_numbered(algorithm)) {
         config.first_lock = fabric_addr_of(0, 64);
         config.lock_stride = 64;
         config.lock_count = 100;

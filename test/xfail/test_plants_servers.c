@@ -18,6 +18,11 @@ static const struct plants_search searches[] = {
     {.plant = "netchain_orphan_kept", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_dead_hold", .method = PLANTS_LOCKS, .lock = "netchain"},
     {.plant = "netchain_order_unnamed", .method = PLANTS_LOCKS, .lock = "netchain"},
+    {.plant = "lotus_cleared_blindly", .method = PLANTS_LOCKS, .lock = "lotus", .policy = "hash"},
+    {.plant = "lotus_dead_hold", .method = PLANTS_LOCKS, .lock = "lotus", .policy = "hash"},
+    {.plant = "lotus_unreported", .method = PLANTS_LOCKS, .lock = "lotus", .policy = "range", .lock_heirs = true},
+    {.plant = "lotus_ghost_kept", .method = PLANTS_LOCKS, .lock = "lotus", .policy = "range", .lock_heirs = true},
+    {.plant = "lockmgr_dead_unseen", .method = PLANTS_LOCKS, .lock = "lotus", .policy = "hash"},
 };
 
 int main(int argc, char **argv) { return plants_main(argc, argv, searches, sizeof searches / sizeof *searches); }
