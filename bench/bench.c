@@ -118,6 +118,8 @@ static int load(struct run *run, struct cellar_error *error)
     run->watch->begin(run->watch, &(struct watch_phase){.draw = driver_progress_load, .arg = &progress});
     int code = driver_load(&run->driver, error);
     run->watch->end(run->watch);
+    const struct workload *workload = run->settings.workload;
+    if (code == 0 && workload->loaded) code = workload->loaded(run->workload_run, error);
     run->outcome.load_s = seconds_since(run, start_ns);
     return code;
 }

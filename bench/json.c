@@ -173,6 +173,7 @@ static void add_configuration(json_t *root, const struct outcome *outcome)
     const char *lock = settings_lock(settings);
     json_object_set_new(root, "cellar", json_string(cellar_version()));
     json_object_set_new(root, "workload", json_string(settings->workload->name));
+    if (settings->core) json_object_set_new(root, "core", json_string(settings->core));
     json_object_set_new(root, "fabric", json_string(settings->db.fabric));
     json_object_set_new(root, "nic", settings->sim ? json_string(settings->nic) : json_null());
     json_object_set_new(root, "masked_atomics", json_string(outcome->masked_by));

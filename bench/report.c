@@ -42,6 +42,9 @@ static void print_workload(const struct page *page)
     else if (settings->workload == &smallbank_workload)
         fprintf(page->out, "%s accounts, theta %g, savings and checking in %s\n", style_count(count, config->accounts),
                 config->theta, config->two_tables ? "two tables" : "one record");
+    else if (config->core)
+        fprintf(page->out, "YCSB core %c: %s records of 10 x 100 bytes, theta %g\n", config->core,
+                style_count(count, config->records), config->theta);
     else
         fprintf(page->out, "%s records, theta %g, %g %% updates, %u records a transaction\n",
                 style_count(count, config->records), config->theta, config->write_ratio * 100, config->per_txn);
@@ -109,8 +112,7 @@ static void print_throughput(const struct page *page)
                 style_count(rate, totals->dropped), page->outcome->settings->attempts_max);
     if (page->outcome->nics_limited) print_nics(page);
     if (page->outcome->settings->sim)
-        fprintf(page->out,
-                "  %.4g s of virtual time in %.2f s, %s verbs per second of CPU time, trace %016" PRIx64 "\n",
+        fprintf(page->out, "  %.3g s of virtual time in %.2f s, %s verbs per CPU second, trace %016" PRIx64 "\n",
                 page->outcome->virtual_s, page->outcome->run_s, style_rate(rate, page->outcome->verbs_per_cpu_s),
                 page->outcome->trace_hash);
 }

@@ -11,6 +11,8 @@
 
 #define COORDINATORS_MAX 65536
 #define HISTORY_MAX_DEFAULT 1000000
+#define CORE_RECORDS 100000
+#define CORE_SCAN_MAX 100
 #define PATIENCE_NS 10000000000ull
 
 const struct workload *const settings_workloads[] = {&tpcc_workload, &smallbank_workload, &ycsb_workload, NULL};
@@ -27,6 +29,7 @@ static int workload_find(const char *name, const struct workload **workload, str
 
 static uint32_t workload_set(const struct workload *workload)
 {
+    if (workload == &ycsb_core_workload) return YCSB;
     if (workload == &tpcc_workload) return TPCC;
     return workload == &smallbank_workload ? SMALLBANK : YCSB;
 }
@@ -133,6 +136,19 @@ static int refuse_verbs_conflicts(const struct settings *settings, uint64_t give
     return 0;
 }
 
+static int refuse_core_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
+{
+    static const char *const ycsb_t[] = {"write-ratio", "per-txn"};
+    for (uint32_t i = 0; settings->core && i < sizeof(ycsb_t) / sizeof(ycsb_t[0]); i++)
+        if (options_given(&settings_options, given, ycsb_t[i]))
+            CONFLICT("--%s is of YCSB-T: --core %s says what a transaction does", ycsb_t[i], settings->core);
+    bool scans = settings->core && settings->core[0] == 'E';
+    if (!scans && options_given(&settings_options, given, "scan-max")) CONFLICT("--scan-max is for --core E");
+    if (scans && settings->processes > 1)
+        CONFLICT("--core E has an ordered index, which is made before other processes take part: not with --process");
+    return 0;
+}
+
 static int refuse_history_conflicts(const struct settings *settings, uint64_t given, struct cellar_error *error)
 {
     if (!settings->history && options_given(&settings_options, given, "history-max"))
@@ -216,6 +232,12 @@ static void resolve(struct settings *settings, uint64_t given)
 {
     settings->db.cc = (enum cellar_cc)mode_find(settings->cc);
     settings->workload_config.seed = settings->db.seed;
+    if (settings->core && settings->workload == &ycsb_workload) {
+        settings->workload = &ycsb_core_workload;
+        settings->workload_config.core = settings->core[0];
+        if (!options_given(&settings_options, given, "records")) settings->workload_config.records = CORE_RECORDS;
+        if (!settings->workload_config.scan_max) settings->workload_config.scan_max = CORE_SCAN_MAX;
+    }
     settings->workload_config.mix_crest = !strcmp(settings->mix, "crest");
     settings->workload_config.small_scale = !strcmp(settings->scale, "small");
     settings->sim = !strcmp(settings->db.fabric, "sim");
@@ -260,6 +282,7 @@ int settings_parse(int count, char *const *arguments, uint32_t cores, struct set
     resolve(settings, given);
     code = refuse_conflicts(settings, given, error);
     if (code == 0) code = process_parse(settings, error);
+    if (code == 0) code = refuse_core_conflicts(settings, given, error);
     if (code == 0) code = lease_parse(settings, error);
     if (code == 0) code = death_parse(settings, error);
     if (code == 0) code = plant_resolve(settings, error);

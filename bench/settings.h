@@ -25,7 +25,8 @@ struct settings {
     double kill_at_s;         /* so long after the window's begin */
     const char *nic;          /* of sim: its profile */
     /* as written on the command line, before they become the above */
-    const char *cc, *mix, *scale, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant, *cluster_path;
+    const char *cc, *mix, *scale, *core, *kill_cn_text, *kill_mn_text, *process_text, *lease_text, *plant,
+        *cluster_path;
     struct cluster cluster; /* what db points to, with cluster_path */
 };
 

@@ -7,6 +7,7 @@
 #define HISTORY_MAX 1000000000
 
 static const char *const mixes[] = {"standard", "crest", NULL};
+static const char *const cores[] = {"A", "B", "C", "D", "E", "F", NULL};
 static const char *const scales[] = {"full", "small", NULL};
 
 #define AT(field) offsetof(struct settings, field)
@@ -184,9 +185,24 @@ static const struct option_def defs[] = {
      .name = "records",
      .argument = "N",
      .help = "records",
-     .fallback = "1000000",
+     .fallback = "1000000, with --core 100000",
      .kind = OPTION_NUMBER,
      .offset = AT(workload_config.records),
+     .only = YCSB},
+    {.name = "core",
+     .help = "a core workload of YCSB, one operation a transaction, instead of YCSB-T (docs/ycsb.md)",
+     .kind = OPTION_CHOICE,
+     .offset = AT(core),
+     .choices = cores,
+     .only = YCSB},
+    {.name = "scan-max",
+     .argument = "N",
+     .help = "--core E: records of a scan, at most",
+     .fallback = "100",
+     .kind = OPTION_COUNT,
+     .offset = AT(workload_config.scan_max),
+     .min = 1,
+     .max = 1000,
      .only = YCSB},
     {.name = "write-ratio",
      .argument = "R",

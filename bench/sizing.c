@@ -7,8 +7,8 @@
 #include "twopl.h"
 
 /*
- * Transactions per second that are hardly exceeded by workloads that grow: of a core in real time, of a coordinator
- * in virtual time.
+ * Transactions per second that are hardly exceeded by workloads that grow, times their pace: of a core in real time, of
+ * a coordinator in virtual time.
  */
 #define TXNS_PER_CORE 100000
 #define TXNS_PER_SIM_COORDINATOR 50000
@@ -26,6 +26,7 @@ static uint64_t expected_txns(const struct settings *settings, const struct mach
     if (threads > machine->cores) threads = machine->cores; /* more take turns */
     double rate = settings->sim ? (double)settings_coordinators(settings) * TXNS_PER_SIM_COORDINATOR
                                 : (double)threads * TXNS_PER_CORE;
+    if (settings->workload->pace) rate *= settings->workload->pace;
     double seconds = settings->warmup_s + (settings->txns ? 0 : settings->seconds);
     return settings->txns + (uint64_t)(rate * seconds);
 }

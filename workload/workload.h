@@ -27,6 +27,8 @@ struct workload_config {
     uint64_t records;
     double write_ratio;
     uint32_t per_txn;
+    char core;         /* 'A' to 'F': YCSB's core workload of that name; 0: YCSB-T */
+    uint32_t scan_max; /* core E: records of a scan, at most */
     /* smallbank, ycsb */
     double theta;
 };
@@ -75,6 +77,7 @@ struct workload {
     const char *const
         *tables; /* names, NULL-terminated, for the report of memory; those not created are passed over. Or NULL */
     uint64_t client_bytes;
+    uint32_t pace; /* so many times as many transactions as TPC-C commits in the same time, at most; 0: 1 */
 
     void (*defaults)(struct workload_config *config);
     /* INVALID with one clear line when a size is zero or absurd. */
@@ -88,6 +91,8 @@ struct workload {
     /* Loads this client's share; adds rows done to *progress (atomically) as it goes. */
     int (*load)(struct workload_run *run, struct cellar_client *self, uint64_t *progress, struct cellar_error *error);
     uint64_t (*load_rows)(const struct workload_run *run);
+    /* NULL, or what is to be done at rest when all is loaded: ordered indexes. By one process. */
+    int (*loaded)(struct workload_run *run, struct cellar_error *error);
     int (*client_init)(struct workload_run *run, struct cellar_client *self, struct workload_client *client);
     /*
      * Sets the type of the next transaction, and runs it until it commits (or rolls back by its own rules): the code
@@ -104,3 +109,4 @@ struct workload {
 };
 
 extern const struct workload tpcc_workload, smallbank_workload, ycsb_workload;
+extern const struct workload ycsb_core_workload; /* ycsb, with --core */

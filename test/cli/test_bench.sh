@@ -55,6 +55,16 @@ done
     [ $? -eq 2 ] && [ "$(wc -l <"$folder/err")" -eq 1 ] || fail "a pool file with data was accepted: $(cat "$folder/err")"
 }
 
+# YCSB's core workloads, one operation a transaction; judged for strict serializability, too.
+cd "$folder" # where the history's name is short
+for core in A B C D E F; do
+    runs ycsb --core $core --records 2000 --txns 2000 --threads 2
+    field workload '"ycsb"' && field core "\"$core\"" && field committed 2000
+    runs ycsb --core $core --records 500 --txns 1000 --fabric sim --cns 2 --mns 2 --replicas 1 --history history
+    field committed 1000
+done
+cd - >/dev/null
+
 # Which way transactions go follows from what a reply is waited for, not from the fabric's name.
 way() { # PLAIN-NODES ARGUMENTS...
     local nodes=$1

@@ -128,6 +128,7 @@ refused "lock algorithm declock has no policy 'nix'" bench smallbank --cc 2pl --
 while read -r lock; do
     case $lock in
     netlock | netchain) why="lock algorithm $lock locks in a switch" ;;
+    lotus) why="lock algorithm lotus numbers its locks" ;;
     rpc | ncosed) why="lock algorithm $lock needs a lock server" ;;
     dslr | dslr+ | declock) why="lock algorithm $lock has no policy 'fairest'; it has" ;;
     *) why="lock algorithm $lock has no policies" ;;
@@ -169,6 +170,15 @@ refused "--backoff-cap-ns must be from 1000 to 100000000" bench smallbank --back
 refused "--attempts-max must be from 1" bench smallbank --attempts-max 0
 refused "smallbank needs 2 to" bench smallbank --accounts 1
 refused "ycsb needs 4" bench ycsb --records 2
+refused "--core knows no 'G'" bench ycsb --core G
+refused "--core is no option of smallbank" bench smallbank --core A
+refused "--per-txn is of YCSB-T: --core A says what a transaction does" bench ycsb --core A --per-txn 2
+refused "--write-ratio is of YCSB-T" bench ycsb --core A --write-ratio 0.5
+refused "--scan-max is for --core E" bench ycsb --scan-max 10
+refused "--scan-max is for --core E" bench ycsb --core D --scan-max 10
+refused "--scan-max" bench ycsb --core E --scan-max 1001
+refused "--core E has an ordered index" bench ycsb --core E --memnodes "$folder/none" --process 0/2
+refused "mode motor has none" bench ycsb --core E --records 10 --cc motor
 refused "tpcc needs" bench tpcc --warehouses 0
 
 refused "--history-max needs --history FILE" bench smallbank --history-max 10

@@ -1,0 +1,375 @@
+/* ycsb_core.c - the core workloads: mixes, opening, the procedures, and the client that draws operations. */
+#include "ycsb_core.h"
+
+#include "err.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS_MAX (1ull << 32)
+#define KEY_MASK ((1ull << 56) - 1)
+#define KEY_FACTOR 0x9e3779b97f4a7c15ull /* odd */
+
+/* For the estimate of the pool: a header line, two lines for each field, and the share of an index bucket. */
+#define RECORD_BYTES (64 + 2 * 64 * YCSB_CORE_FIELDS)
+#define INDEX_BYTES 24
+#define ENTRY_BYTES 64 /* of the ordered index */
+
+enum choice { POPULAR, LATEST };
+
+struct ycsb_core_mix {
+    char name;
+    uint8_t percent[YCSB_CORE_TYPES];
+    enum choice choice;
+};
+
+static const struct ycsb_core_mix mixes[] = {
+    {'A', {[YCSB_CORE_READ] = 50, [YCSB_CORE_UPDATE] = 50}, POPULAR},
+    {'B', {[YCSB_CORE_READ] = 95, [YCSB_CORE_UPDATE] = 5}, POPULAR},
+    {'C', {[YCSB_CORE_READ] = 100}, POPULAR},
+    {'D', {[YCSB_CORE_READ] = 95, [YCSB_CORE_INSERT] = 5}, LATEST},
+    {'E', {[YCSB_CORE_SCAN] = 95, [YCSB_CORE_INSERT] = 5}, POPULAR},
+    {'F', {[YCSB_CORE_READ] = 50, [YCSB_CORE_MODIFY] = 50}, POPULAR},
+};
+
+static const char *const type_names[YCSB_CORE_TYPES] = {[YCSB_CORE_READ] = "Read",
+                                                        [YCSB_CORE_UPDATE] = "Update",
+                                                        [YCSB_CORE_INSERT] = "Insert",
+                                                        [YCSB_CORE_SCAN] = "Scan",
+                                                        [YCSB_CORE_MODIFY] = "Read-modify-write"};
+
+static const char *const table_names[] = {"coretable", NULL};
+
+static const struct ycsb_core_mix *mix_of(char name)
+{
+    for (uint32_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
+        if (mixes[i].name == name) return &mixes[i];
+    return NULL;
+}
+
+double ycsb_core_share(const struct workload_run *run, enum ycsb_core_type type)
+{
+    return run->mix->percent[type] / 100.0;
+}
+
+/* ---- configuration ---- */
+
+static void defaults(struct workload_config *config)
+{
+    config->records = 1000000;
+    config->theta = 0.99;
+    config->scan_max = 100;
+    config->core = 'A';
+}
+
+static int validate(const struct workload_config *config, struct cellar_error *error)
+{
+    if (!mix_of(config->core)) return err_set(error, CELLAR_ERR_INVALID, "YCSB has the core workloads A to F");
+    if (config->records < 1 || config->records > RECORDS_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs 1 to %llu records, not %" PRIu64, RECORDS_MAX,
+                       config->records);
+    if (config->scan_max < 1 || config->scan_max > YCSB_CORE_SCAN_MAX)
+        return err_set(error, CELLAR_ERR_INVALID, "a scan takes 1 to %d records, not %u", YCSB_CORE_SCAN_MAX,
+                       config->scan_max);
+    if (!(config->theta >= 0 && config->theta < 2))
+        return err_set(error, CELLAR_ERR_INVALID, "ycsb needs a theta of at least 0 and below 2, not %g",
+                       config->theta);
+    return 0;
+}
+
+static uint64_t record_bytes(const struct workload_config *config)
+{
+    return RECORD_BYTES + INDEX_BYTES + (config->core == 'E' ? ENTRY_BYTES : 0);
+}
+
+static uint64_t pool_bytes(const struct workload_config *config) { return config->records * record_bytes(config); }
+
+static double growth_bytes(const struct workload_config *config)
+{
+    return (double)record_bytes(config) * mix_of(config->core)->percent[YCSB_CORE_INSERT] / 100;
+}
+
+/* ---- keys and fields ---- */
+
+uint64_t ycsb_core_key(uint64_t number) { return number * KEY_FACTOR & KEY_MASK; }
+
+/* Newton's iteration doubles the bits of the inverse that are right: three of any odd number's own are. */
+uint64_t ycsb_core_number(uint64_t key)
+{
+    uint64_t inverse = KEY_FACTOR;
+    for (int i = 0; i < 5; i++) inverse *= 2 - KEY_FACTOR * inverse;
+    return key * inverse & KEY_MASK;
+}
+
+static uint64_t checksum_of(const struct ycsb_core_field *field)
+{
+    const uint64_t words[4] = {field->key, (uint64_t)field->field << 32 | field->writer, field->counter,
+                               field->modified};
+    uint64_t sum = 0x8a5cd789635d2dffull;
+    for (int i = 0; i < 4; i++) {
+        sum = (sum ^ words[i]) * 0x9e3779b97f4a7c15ull;
+        sum ^= sum >> 32;
+    }
+    return sum;
+}
+
+void ycsb_core_fill(struct ycsb_core_field *field, uint64_t key, uint32_t number, uint32_t writer, uint64_t counter,
+                    uint64_t modified)
+{
+    *field = (struct ycsb_core_field){
+        .key = key, .field = number, .writer = writer, .counter = counter, .modified = modified};
+    field->checksum = checksum_of(field);
+    memset(field->rest, (int)(field->checksum & 0xff), sizeof field->rest);
+}
+
+bool ycsb_core_intact(const struct ycsb_core_field *field, uint64_t key, uint32_t number)
+{
+    if (field->key != key || field->field != number || field->checksum != checksum_of(field)) return false;
+    for (uint32_t i = 0; i < sizeof field->rest; i++)
+        if (field->rest[i] != (field->checksum & 0xff)) return false;
+    return true;
+}
+
+/* ---- procedures ---- */
+
+/* Cheap, since an attempt may read what never was: where the fields belong is told by their keys. */
+static uint32_t foreign_in(const struct ycsb_core_row *row, uint64_t key)
+{
+    uint32_t foreign = 0;
+    for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++) foreign += row->fields[i].key != key || row->fields[i].field != i;
+    return foreign;
+}
+
+/* The record's fields as declared; NOT_FOUND: it is not there, which is no record of this workload's numbers. */
+static int read_row(struct cellar_txn *txn, struct ycsb_core_args *args, cellar_cells write, int *ref)
+{
+    *ref = cellar_access(txn, args->run->table, args->key, CELLAR_ALL, write, 0);
+    int code = *ref < 0 ? *ref : cellar_fetch(txn);
+    if (code == 0) code = cellar_get_row(txn, *ref, &args->row);
+    args->foreign = code == 0 ? foreign_in(&args->row, args->key) : 0;
+    return code;
+}
+
+static int read_proc(struct cellar_txn *txn, void *argument)
+{
+    int ref;
+    return read_row(txn, argument, 0, &ref);
+}
+
+static int put_field(struct cellar_txn *txn, const struct ycsb_core_args *args, int ref, uint64_t modified)
+{
+    struct ycsb_core_field field;
+    ycsb_core_fill(&field, args->key, args->field, args->writer, args->counter, modified);
+    return cellar_put(txn, ref, args->run->columns[args->field], &field);
+}
+
+/* Blind: YCSB's update does not look at what it replaces. */
+static int update_proc(struct cellar_txn *txn, void *argument)
+{
+    struct ycsb_core_args *args = argument;
+    args->foreign = 0;
+    int ref = cellar_access(txn, args->run->table, args->key, 0, args->run->cells[args->field], 0);
+    int code = ref < 0 ? ref : cellar_fetch(txn);
+    return code == 0 ? put_field(txn, args, ref, 0) : code;
+}
+
+static int modify_proc(struct cellar_txn *txn, void *argument)
+{
+    struct ycsb_core_args *args = argument;
+    int ref, code = read_row(txn, args, args->run->cells[args->field], &ref);
+    return code == 0 ? put_field(txn, args, ref, args->row.fields[args->field].modified + 1) : code;
+}
+
+static int insert_proc(struct cellar_txn *txn, void *argument)
+{
+    struct ycsb_core_args *args = argument;
+    args->foreign = 0;
+    for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++)
+        ycsb_core_fill(&args->row.fields[i], args->key, i, args->writer, args->counter, 0);
+    int code = cellar_insert(txn, args->run->table, args->key, &args->row);
+    return code < 0 ? code : cellar_fetch(txn);
+}
+
+static int scan_proc(struct cellar_txn *txn, void *argument)
+{
+    struct ycsb_core_args *args = argument;
+    const struct cellar_range range = {.low_key = args->key, .high_key = UINT64_MAX};
+    uint64_t key, last = 0;
+    int ref, got, cursor = cellar_cursor_open(txn, args->run->by_key, &range, CELLAR_ALL, 0, 0, args->scan);
+    if (cursor < 0) return cursor;
+    args->foreign = args->found = 0;
+    while ((got = cellar_cursor_next(txn, cursor, &key, &ref)) == 1) {
+        int code = cellar_get_row(txn, ref, &args->row);
+        if (code < 0) return code;
+        args->foreign += foreign_in(&args->row, key) + (key < args->key) + (args->found && key <= last);
+        last = key;
+        args->found++;
+    }
+    return got;
+}
+
+/* ---- opening ---- */
+
+static int create(struct workload_run *run, uint64_t inserts, struct cellar_error *error)
+{
+    static const char *const names[YCSB_CORE_FIELDS] = {"field0", "field1", "field2", "field3", "field4",
+                                                        "field5", "field6", "field7", "field8", "field9"};
+    struct cellar_column columns[YCSB_CORE_FIELDS];
+    for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++)
+        columns[i] =
+            (struct cellar_column){names[i], i * YCSB_CORE_FIELD_BYTES, YCSB_CORE_FIELD_BYTES, CELLAR_OWN_CELL};
+    const struct cellar_schema schema = {.name = table_names[0],
+                                         .row_bytes = sizeof(struct ycsb_core_row),
+                                         .columns = columns,
+                                         .column_count = YCSB_CORE_FIELDS,
+                                         .records_max = run->records + inserts};
+    int code = cellar_table_create(run->db, &schema, &run->table, error);
+    if (code < 0) return code;
+    for (uint32_t i = 0; i < YCSB_CORE_FIELDS; i++) {
+        run->columns[i] = cellar_column_of(run->table, names[i]);
+        run->cells[i] = cellar_cells_of(run->table, names[i]);
+    }
+    const struct cellar_proc_def defs[YCSB_CORE_TYPES] = {
+        [YCSB_CORE_READ] = {.name = "ycsb.core.read", .fn = read_proc, .records_max = 1},
+        [YCSB_CORE_UPDATE] = {.name = "ycsb.core.update", .fn = update_proc, .records_max = 1, .writes_max = 1},
+        [YCSB_CORE_INSERT] = {.name = "ycsb.core.insert", .fn = insert_proc, .records_max = 1, .writes_max = 1},
+        [YCSB_CORE_SCAN] = {.name = "ycsb.core.scan", .fn = scan_proc, .records_max = run->scan_max},
+        [YCSB_CORE_MODIFY] = {.name = "ycsb.core.modify", .fn = modify_proc, .records_max = 1, .writes_max = 1},
+    };
+    for (uint32_t i = 0; code == 0 && i < YCSB_CORE_TYPES; i++)
+        code = cellar_proc_register(run->db, &defs[i], &run->procs[i], error);
+    return code;
+}
+
+static void close_run(struct workload_run *run)
+{
+    free(atomic_load(&run->inserted));
+    free(run);
+}
+
+static int open_run(struct cellar *db, const struct workload_config *config, uint64_t expected_txns,
+                    struct workload_run **out, struct cellar_error *error)
+{
+    *out = NULL;
+    int code = validate(config, error);
+    if (code < 0) return code;
+    struct workload_run *run = calloc(1, sizeof(*run));
+    if (!run) return err_set(error, CELLAR_ERR_NOMEM, "no memory for the ycsb workload");
+    run->db = db;
+    run->records = config->records;
+    run->scan_max = config->scan_max;
+    run->mix = mix_of(config->core);
+    uint64_t inserts = expected_txns / 100 * run->mix->percent[YCSB_CORE_INSERT];
+    code = zipf_init(&run->zipf, run->records, config->theta);
+    if (code == 0) code = create(run, inserts, error);
+    if (code < 0) {
+        close_run(run);
+        return code;
+    }
+    *out = run;
+    return 0;
+}
+
+static uint64_t load_rows(const struct workload_run *run) { return run->records; }
+
+/* At rest, and before other processes take part: the index of what has been loaded. */
+static int loaded(struct workload_run *run, struct cellar_error *error)
+{
+    static const struct cellar_index_def by_key = {.name = "by_key"};
+    if (!run->mix->percent[YCSB_CORE_SCAN]) return 0;
+    return cellar_index_create(run->db, run->table, &by_key, &run->by_key, error);
+}
+
+/* ---- clients ---- */
+
+/* Whichever client comes first makes it. */
+static _Atomic uint64_t *inserted_of(struct workload_run *run, uint32_t clients)
+{
+    _Atomic uint64_t *known = atomic_load(&run->inserted);
+    if (known) return known;
+    _Atomic uint64_t *made = calloc(clients, sizeof *made);
+    if (made && !atomic_compare_exchange_strong(&run->inserted, &known, made)) free(made);
+    return atomic_load(&run->inserted);
+}
+
+static int client_init(struct workload_run *run, struct cellar_client *self, struct workload_client *base)
+{
+    struct ycsb_core_client *client = (struct ycsb_core_client *)base;
+    (void)self;
+    if (!inserted_of(run, base->count)) return -CELLAR_ERR_NOMEM;
+    client->args.run = run;
+    client->args.writer = base->index;
+    return 0;
+}
+
+static enum ycsb_core_type draw_type(const struct workload_run *run, struct prng *prng)
+{
+    uint64_t percent = prng_below(prng, 100);
+    enum ycsb_core_type type = 0;
+    while (percent >= run->mix->percent[type]) percent -= run->mix->percent[type++];
+    return type;
+}
+
+/* A record that one client has inserted not long ago; before its first one those that were loaded last. */
+static uint64_t draw_latest(const struct workload_run *run, struct workload_client *base)
+{
+    uint64_t age = zipf_next(&run->zipf, &base->prng), client = prng_below(&base->prng, base->count);
+    uint64_t inserted = atomic_load_explicit(&atomic_load(&run->inserted)[client], memory_order_acquire);
+    uint64_t own_age = age / base->count;
+    if (own_age < inserted) return run->records + (inserted - 1 - own_age) * base->count + client;
+    return run->records - 1 - (age - inserted) % run->records;
+}
+
+static uint64_t draw_number(const struct workload_run *run, enum ycsb_core_type type, struct ycsb_core_client *client)
+{
+    struct workload_client *base = &client->base;
+    if (type == YCSB_CORE_INSERT) return run->records + client->committed[type] * base->count + base->index;
+    return run->mix->choice == LATEST ? draw_latest(run, base) : zipf_next(&run->zipf, &base->prng);
+}
+
+static int next(struct workload_run *run, struct cellar_client *self, struct workload_client *base, uint32_t *type,
+                const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct ycsb_core_client *client = (struct ycsb_core_client *)base;
+    struct ycsb_core_args *args = &client->args;
+    enum ycsb_core_type drawn = draw_type(run, &base->prng);
+    bool writes = drawn != YCSB_CORE_READ && drawn != YCSB_CORE_SCAN;
+    args->key = ycsb_core_key(draw_number(run, drawn, client));
+    args->field = (uint32_t)prng_below(&base->prng, YCSB_CORE_FIELDS);
+    args->scan = drawn == YCSB_CORE_SCAN ? 1 + (uint32_t)prng_below(&base->prng, run->scan_max) : 0;
+    args->counter = client->writes + 1;
+    *type = drawn;
+    int code = cellar_exec(self, run->procs[drawn], args, options, result);
+    if (code < 0) return code;
+    client->committed[drawn]++;
+    client->writes += writes;
+    client->foreign += args->foreign;
+    if (drawn == YCSB_CORE_SCAN) client->scanned += args->found;
+    if (drawn == YCSB_CORE_INSERT)
+        atomic_store_explicit(&atomic_load(&run->inserted)[base->index], client->committed[drawn],
+                              memory_order_release);
+    return 0;
+}
+
+const struct workload ycsb_core_workload = {
+    .name = "ycsb",
+    .summary = "YCSB's core workloads A to F",
+    .type_count = YCSB_CORE_TYPES,
+    .types = type_names,
+    .tables = table_names,
+    .client_bytes = sizeof(struct ycsb_core_client),
+    .pace = 20,
+    .defaults = defaults,
+    .validate = validate,
+    .pool_bytes = pool_bytes,
+    .growth_bytes = growth_bytes,
+    .open = open_run,
+    .load = ycsb_core_load,
+    .load_rows = load_rows,
+    .loaded = loaded,
+    .client_init = client_init,
+    .next = next,
+    .check = ycsb_core_check,
+    .close = close_run,
+};
