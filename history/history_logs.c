@@ -107,7 +107,8 @@ static const struct history_access *writes_next(struct writes *writes)
 {
     while (writes->next < writes->end) {
         const struct history_access *access = writes->next++;
-        if (access->kind != HISTORY_READ && access->kind != HISTORY_ABSENT) return access;
+        bool read = access->kind == HISTORY_READ || access->kind == HISTORY_ABSENT || access->kind == HISTORY_RANGE;
+        if (!read) return access;
     }
     return NULL;
 }

@@ -31,8 +31,10 @@ static uint64_t own_clock(const struct fabric_ep *ep) { return fabric_now_ns((st
 static struct history_recorder_lane *lane_of(struct history_recorder *recorder, const struct txn *txn)
 {
     const struct cellar_config *config = &recorder->db->config;
-    uint32_t per_cn = config->threads * config->coros;
-    return &recorder->lanes[(txn->log.cn - config->cn_index) * per_cn + txn->log.coordinator];
+    uint32_t per_cn = config->threads * config->coros, cn = txn->log.cn - config->cn_index;
+    uint32_t place = txn->log.coordinator; /* those of sessions come behind those of all compute nodes */
+    if (place < per_cn) return &recorder->lanes[cn * per_cn + place];
+    return &recorder->lanes[recorder->db->coordinator_count + (place - per_cn) * config->cns + cn];
 }
 
 /*
@@ -50,8 +52,8 @@ static uint64_t clock_read(const struct history_recorder *recorder, struct histo
 
 /* ---- taking down ---- */
 
-static void access_add(struct history_recorder *recorder, struct history_recorder_lane *lane,
-                       struct history_access access)
+void history_recorder_access(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                             struct history_access access)
 {
     if (lane->count == lane->capacity) {
         uint32_t capacity = lane->capacity ? 2 * lane->capacity : 64;
@@ -74,15 +76,16 @@ static void cells_read(struct history_recorder *recorder, struct history_recorde
 
     for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
-        access_add(recorder, lane,
-                   (struct history_access){
-                       .kind = HISTORY_READ,
-                       .cell = (uint16_t)cell,
-                       .table_id = object->table->id,
-                       .key = object->key,
-                       .version = dated ? record_version(schema, object->image, cell) & recorder->versions : 0,
-                       .over = dated ? 0 : number, /* of the object, until the version is known */
-                       .digest = history_digest_cell(schema, object->image, cell)});
+        history_recorder_access(
+            recorder, lane,
+            (struct history_access){.kind = HISTORY_READ,
+                                    .cell = (uint16_t)cell,
+                                    .table_id = object->table->id,
+                                    .key = object->key,
+                                    .version =
+                                        dated ? record_version(schema, object->image, cell) & recorder->versions : 0,
+                                    .over = dated ? 0 : number, /* of the object, until the version is known */
+                                    .digest = history_digest_cell(schema, object->image, cell)});
     }
 }
 
@@ -95,23 +98,23 @@ static void witness_read(struct history_recorder *recorder, struct history_recor
 {
     uint32_t witness = (uint32_t)__builtin_ctz(object->implied_cells);
     uint64_t version = record_version(&object->table->schema, object->image, witness);
-    access_add(recorder, lane,
-               (struct history_access){.kind = HISTORY_READ,
-                                       .cell = HISTORY_PRESENCE,
-                                       .table_id = object->table->id,
-                                       .key = object->key,
-                                       .version = version & LAYOUT_TS_MAX});
+    history_recorder_access(recorder, lane,
+                            (struct history_access){.kind = HISTORY_READ,
+                                                    .cell = HISTORY_PRESENCE,
+                                                    .table_id = object->table->id,
+                                                    .key = object->key,
+                                                    .version = version & LAYOUT_TS_MAX});
 }
 
 static void presence_read(struct history_recorder *recorder, struct history_recorder_lane *lane, const struct txn *txn,
                           const struct cache_object *object, enum history_kind kind)
 {
-    access_add(recorder, lane,
-               (struct history_access){.kind = (uint16_t)kind,
-                                       .cell = HISTORY_PRESENCE,
-                                       .table_id = object->table->id,
-                                       .key = object->key,
-                                       .version = txn_bucket(txn, object->bucket)->image->version});
+    history_recorder_access(recorder, lane,
+                            (struct history_access){.kind = (uint16_t)kind,
+                                                    .cell = HISTORY_PRESENCE,
+                                                    .table_id = object->table->id,
+                                                    .key = object->key,
+                                                    .version = txn_bucket(txn, object->bucket)->image->version});
 }
 
 /* What the procedure can see of a record since the last fetch: cells declared to be written can be read as well. */
@@ -167,6 +170,7 @@ static void serialized(void *arg, const struct txn *txn)
         read->over = 0;
     }
     objects_read(recorder, lane, txn, true);
+    history_recorder_ranges(recorder, lane, txn); /* now: what is released may be of others from then on */
 }
 
 static void object_written(struct history_recorder *recorder, struct history_recorder_lane *lane,
@@ -178,7 +182,7 @@ static void object_written(struct history_recorder *recorder, struct history_rec
 
     if (object->kind != CACHE_ACCESS) {
         access.kind = object->kind == CACHE_INSERT ? HISTORY_INSERT : HISTORY_DELETE;
-        access_add(recorder, lane, access);
+        history_recorder_access(recorder, lane, access);
     }
     access.kind = HISTORY_WRITE;
     for (uint32_t cells = txn_cells_to_apply(object); cells; cells &= cells - 1) {
@@ -188,7 +192,7 @@ static void object_written(struct history_recorder *recorder, struct history_rec
         access.version = layout_version_of(layout_en_next(layout_version_en(access.over)), ts) & recorder->versions;
         access.over &= recorder->versions;
         access.digest = object->kind == CACHE_DELETE ? 0 : history_digest_cell(schema, object->image, cell);
-        access_add(recorder, lane, access);
+        history_recorder_access(recorder, lane, access);
     }
 }
 
@@ -248,6 +252,8 @@ static void logging(void *arg, const struct txn *txn, uint64_t ts)
     struct history_recorder *recorder = arg;
     struct history_recorder_lane *lane = lane_of(recorder, txn);
 
+    history_recorder_notes(recorder, lane, txn);
+    history_recorder_ranges(recorder, lane, txn);
     txn_each_object (txn, object)
         if (txn_cells_to_apply(object)) object_written(recorder, lane, object, ts);
     lane->pending = put_down(recorder, lane, HISTORY_INDETERMINATE, ts, INT64_MAX);
@@ -289,9 +295,19 @@ static void begun(void *arg, const struct txn *txn)
 
     pending_drop(lane);
     keep_aborted(recorder, lane, now_ns);
-    lane->count = lane->reads = lane->dated = lane->objects = 0;
+    lane->count = lane->reads = lane->dated = lane->objects = lane->claim_count = 0;
     lane->begin_ns = now_ns;
     lane->open = true;
+}
+
+static void ranged(void *arg, const struct txn *txn, const struct cellar_index *index, uint64_t low, uint64_t high,
+                   const uint64_t *keys, uint32_t count)
+{
+    struct history_recorder *recorder = arg;
+    struct history_recorder_lane *lane = lane_of(recorder, txn);
+    history_recorder_claim(recorder, lane, (struct history_recorder_claim){index, low, high, false});
+    for (uint32_t i = 0; i < count; i++)
+        history_recorder_claim(recorder, lane, (struct history_recorder_claim){index, keys[i], keys[i], true});
 }
 
 static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
@@ -307,6 +323,10 @@ static void ended(void *arg, const struct txn *txn, int code, uint64_t ts)
     bool unknown = code == -CELLAR_ERR_INDETERMINATE || (ts && (code == -CELLAR_ERR_FENCED || (code == 0 && stopped)));
     uint64_t end_ns = clock_read(recorder, lane, txn);
     if (!unknown && code) pending_drop(lane);
+    if (!lane->pending && code != -CELLAR_ERR_RETRY && lane->count == lane->reads) {
+        history_recorder_notes(recorder, lane, txn);
+        history_recorder_ranges(recorder, lane, txn);
+    }
     if (lane->pending)
         pending_end(recorder, lane, unknown ? HISTORY_INDETERMINATE : HISTORY_COMMITTED, end_ns);
     else if (code == -CELLAR_ERR_RETRY)
@@ -349,6 +369,9 @@ static int journal_open(struct cellar *db, const struct history_recorder_file *f
     return rc;
 }
 
+/* Coordinators, and those that sessions may have. */
+static uint32_t lanes_of(const struct cellar *db) { return db->coordinator_count + db->config.sessions; }
+
 static int recorder_make(struct cellar *db, const struct history_recorder_file *file, struct history_recorder *recorder,
                          struct cellar_error *error)
 {
@@ -358,13 +381,17 @@ static int recorder_make(struct cellar *db, const struct history_recorder_file *
     recorder->db = db;
     recorder->versions = mode_of(config->cc)->shares || mode_of(config->cc)->undo ? LAYOUT_TS_MAX : UINT64_MAX;
     memset(recorder->lost_ns, 0xff, sizeof recorder->lost_ns);
-    recorder->lanes = aligned_alloc(64, db->coordinator_count * sizeof *recorder->lanes);
-    if (!recorder->lanes)
-        return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", db->coordinator_count);
-    recorder->lane_count = db->coordinator_count;
-    for (uint32_t i = 0; i < db->coordinator_count; i++)
+    uint32_t count = lanes_of(db);
+    recorder->lanes = aligned_alloc(64, count * sizeof *recorder->lanes);
+    if (!recorder->lanes) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history of %u coordinators", count);
+    recorder->lane_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t session = i - db->coordinator_count; /* of those behind the others */
+        bool own = i < db->coordinator_count;
         recorder->lanes[i] =
-            (struct history_recorder_lane){.cn = config->cn_index + i / per_cn, .coordinator = i % per_cn};
+            (struct history_recorder_lane){.cn = config->cn_index + (own ? i / per_cn : session % config->cns),
+                                           .coordinator = own ? i % per_cn : per_cn + session / config->cns};
+    }
     int rc = journal_open(db, file, recorder->versions, &recorder->journal, error);
     return rc ? rc : history_snapshot_take(db, 0, recorder->versions, recorder->journal, &recorder->snapshot, error);
 }
@@ -378,7 +405,7 @@ int history_recorder_open(struct cellar *db, history_clock_fn clock, uint64_t tx
     if (!recorder) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a history");
     recorder->clock = clock ? clock : own_clock;
     recorder->txns_max = txns_max;
-    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended};
+    recorder->observer = (struct observer){recorder, begun, fetched, serialized, logging, ended, ranged};
     int rc = recorder_make(db, file, recorder, error);
     if (rc) {
         history_recorder_free(recorder);
@@ -444,7 +471,7 @@ void history_recorder_pause(struct history_recorder *recorder)
 
 void history_recorder_resume(struct history_recorder *recorder, struct cellar *db)
 {
-    must(db->coordinator_count == recorder->lane_count);
+    must(lanes_of(db) == recorder->lane_count);
     recorder->db = db;
     db_observe(db, &recorder->observer);
 }
@@ -498,6 +525,7 @@ void history_recorder_free(struct history_recorder *recorder)
             history_journal_release(recorder->journal, done);
         }
         free(lane->accesses);
+        free(lane->claims);
     }
     free(recorder->lanes);
     history_snapshot_free(recorder->snapshot);

@@ -1,6 +1,6 @@
 /*
- * history_recorder_lane.h - what a recorder is made of: history_recorder.c fills its lanes, history_recorder_merge.c
- * makes a history of them. No other file includes it.
+ * history_recorder_lane.h - what a recorder is made of: history_recorder.c, history_recorder_notes.c and
+ * history_recorder_ranges.c fill its lanes, history_recorder_merge.c makes a history of them. No other file includes it.
  */
 #pragma once
 
@@ -11,6 +11,13 @@
 #include <stdatomic.h>
 
 #define HISTORY_RECORDER_VOID UINT64_MAX /* id of a transaction in a chunk: it has no meaning any more */
+
+/* What a cursor said: these keys and no others were there; or (first == last) that it gave this one. */
+struct history_recorder_claim {
+    const struct cellar_index *index;
+    uint64_t first, last;
+    bool given;
+};
 
 /* One coordinator; its worker's thread only, until all is at rest. */
 struct history_recorder_lane {
@@ -28,6 +35,8 @@ struct history_recorder_lane {
     uint32_t objects;                  /* that `taken` knows */
     uint32_t taken[CACHE_OBJECTS_MAX]; /* of each object: what is in accesses already */
     uint32_t fence;                    /* of fence_full */
+    struct history_recorder_claim *claims;
+    uint32_t claim_count, claim_capacity;
 } __attribute__((aligned(64)));
 
 struct history_recorder {
@@ -45,9 +54,24 @@ struct history_recorder {
     uint64_t lost_ns[FABRIC_CNS_MAX]; /* of this life; UINT64_MAX: not lost */
     uint64_t versions;                /* the bits of a version word that tell it from others of its cell */
     uint32_t lane_count;
-    struct history_recorder_lane *lanes; /* by the index of their coordinator */
+    struct history_recorder_lane *lanes; /* by the index of their coordinator; those of sessions come last */
 };
 
+/* Takes one down, behind the others of the running attempt. */
+void history_recorder_access(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                             struct history_access access);
+/*
+ * Of an attempt that compares (draft.h), before its writes are taken down: what an interactive transaction has noted
+ * is what it has read, whatever the attempt itself has met. So a comparison that fails to see a change shows.
+ */
+void history_recorder_notes(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                            const struct txn *txn);
+/* A cursor has said so. */
+void history_recorder_claim(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                            struct history_recorder_claim claim);
+/* When all versions are known, before its writes are taken down: what cursors said, as ranges of the history. */
+void history_recorder_ranges(struct history_recorder *recorder, struct history_recorder_lane *lane,
+                             const struct txn *txn);
 /* As its callers know it: what a lost node's were told is void. False: it has no meaning any more. */
 bool history_recorder_told(const struct history_recorder *recorder, struct history_txn *txn);
 /* Exactly the room that the transactions need. */

@@ -141,6 +141,16 @@ static int record_add(const struct history_touched_record *touched, const struct
     return rc;
 }
 
+/* A key that no transaction names, within a range that one has read. */
+static int untouched_add(const struct history_touched *touched, const struct record_state *record,
+                         struct history *history)
+{
+    static const struct history_touched_record presence = {.presence = true};
+    bool within = history_touched_spans(touched, record->table_id, record->key);
+    if (!within || history_touched_find(touched, record->table_id, record->key)) return 0;
+    return record_add(&presence, record, history);
+}
+
 int history_snapshot_add(const struct history_snapshot *snapshot, struct history *history)
 {
     struct history_touched touched = {0};
@@ -150,6 +160,8 @@ int history_snapshot_add(const struct history_snapshot *snapshot, struct history
         const struct record_state *record = *slot_of(snapshot, touched.records[i].table_id, touched.records[i].key);
         if (record) rc = record_add(&touched.records[i], record, history);
     }
+    for (uint64_t i = 0; i < snapshot->slot_count && rc == 0 && touched.span_count; i++)
+        if (snapshot->slots[i]) rc = untouched_add(&touched, snapshot->slots[i], history);
     history->has_loaded = rc == 0;
     history_touched_free(&touched);
     return rc;
@@ -200,7 +212,7 @@ int history_snapshot_read(const uint64_t *words, uint64_t bytes, const struct hi
         if (record->cells > CELLAR_CELLS_MAX || RECORD_BYTES(record->cells) > (uint64_t)(end - at))
             return -CELLAR_ERR_CORRUPT;
         const struct history_touched_record *found = history_touched_find(touched, record->table_id, record->key);
-        if (found) rc = record_add(found, record, history);
+        rc = found ? record_add(found, record, history) : untouched_add(touched, record, history);
         at += RECORD_BYTES(record->cells);
     }
     return rc;

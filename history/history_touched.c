@@ -53,15 +53,44 @@ static int touch(struct history_touched *touched, const struct history_access *a
     return 0;
 }
 
+static int span_widen(struct history_touched *touched, const struct history_access *range)
+{
+    struct history_touched_span *span = touched->spans;
+    while (span < touched->spans + touched->span_count && span->table_id != range->table_id) span++;
+    if (span == touched->spans + touched->span_count) {
+        struct history_touched_span *spans = realloc(touched->spans, (touched->span_count + 1) * sizeof *spans);
+        if (!spans) return -CELLAR_ERR_NOMEM;
+        touched->spans = spans;
+        span = &spans[touched->span_count++];
+        *span = (struct history_touched_span){range->table_id, range->key, range->over};
+    }
+    if (range->key < span->first) span->first = range->key;
+    if (range->over > span->last) span->last = range->over;
+    return 0;
+}
+
+bool history_touched_spans(const struct history_touched *touched, uint32_t table_id, uint64_t key)
+{
+    for (uint32_t i = 0; i < touched->span_count; i++)
+        if (touched->spans[i].table_id == table_id)
+            return key >= touched->spans[i].first && key <= touched->spans[i].last;
+    return false;
+}
+
 int history_touched_collect(struct history_touched *touched, const struct history *history)
 {
     int rc = grow(touched);
     for (uint64_t t = 0; rc == 0 && t < history->txn_count; t++) {
         const struct history_txn *txn = &history->txns[t];
         if (txn->outcome == HISTORY_ABORTED) continue;
-        for (uint32_t i = 0; rc == 0 && i < txn->count; i++)
-            if (history->accesses[txn->first + i].kind != HISTORY_RANGE)
-                rc = touch(touched, &history->accesses[txn->first + i]);
+        for (uint32_t i = 0; rc == 0 && i < txn->count; i++) {
+            const struct history_access *access = &history->accesses[txn->first + i];
+            rc = access->kind == HISTORY_RANGE ? span_widen(touched, access) : touch(touched, access);
+        }
+    }
+    for (uint32_t i = 0; i < touched->count && touched->span_count; i++) {
+        struct history_touched_record *record = &touched->records[i];
+        record->presence = record->presence || history_touched_spans(touched, record->table_id, record->key);
     }
     return rc;
 }
@@ -78,5 +107,6 @@ void history_touched_free(struct history_touched *touched)
 {
     free(touched->records);
     free(touched->slots);
+    free(touched->spans);
     memset(touched, 0, sizeof *touched);
 }

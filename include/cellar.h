@@ -490,7 +490,11 @@ struct cellar_call_options {
     X(THREAD, "the session belongs to another thread, or is closed")                                                   \
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
-    X(OPTIONS, "unknown flags")
+    X(OPTIONS, "unknown flags")                                                                                        \
+    X(SCAN_LIMIT, "a scan wants room for 1 to 2,048 keys")                                                             \
+    X(LOCK_NS, "lock_ns is more than a second")                                                                        \
+    X(LOCK_BOUND, "lock_ns has passed since it locked for update: what it had locked was given back")                  \
+    X(LOCK_DISTURBED, "its compute node had to stand still: what it had locked for update was given back")
 
 enum cellar_why {
 #define X(name, text) CELLAR_WHY_##name,
@@ -590,13 +594,14 @@ CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cell
 
 /*
  * Begin, read, write, commit, from the caller's own code, which may take any time between two calls: nothing is locked
- * before cellar_commit, which checks that all that was read is as it was then. Such transactions are strictly
- * serializable, with procedures beside them. What one reads before may be inconsistent: ask cellar_check before you
- * rely on it.
+ * before cellar_commit, unless cellar_txn_get_for_update has asked for it. The commit checks that all that was read is
+ * as it was then. Such transactions are strictly serializable, with procedures beside them. What one reads before may
+ * be inconsistent: ask cellar_check before you rely on it.
  *
  * Each function returns 0, a value that is not negative, or a negative code; cellar_session_error has the line to the
- * last one of its session. After RETRY the transaction is over: abort it, and begin again (cellar_transact does). After
- * any other code of a call it goes on, as if that call had not been made; cellar_commit ends it whatever it returns.
+ * last one of its session. After RETRY the transaction is over: abort it, and begin again (cellar_transact does); so it
+ * is when its locks are lost, with DEADLINE (cellar_txn_get_for_update). After any other code of a call it goes on, as
+ * if that call had not been made; cellar_commit ends it whatever it returns.
  */
 
 #define CELLAR_SESSIONS_MAX 127
@@ -619,6 +624,8 @@ struct cellar_txn_options {
     uint32_t flags;      /* enum cellar_txn_flags */
     uint64_t timeout_ns; /* 0: none. Counts from cellar_begin; after it each call that would wait ends with DEADLINE */
     const uint32_t *cancel; /* as in cellar_call_options; must stay valid until the transaction has ended */
+    /* 0: 10 ms; at most a second. So long after the first cellar_txn_get_for_update what is locked is given back. */
+    uint64_t lock_ns;
 };
 /* options NULL: all zero. CLOSED, INVALID. */
 CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct cellar_txn_options *options,
@@ -630,6 +637,14 @@ CELLAR_NODISCARD int cellar_begin(struct cellar_session *session, const struct c
  */
 CELLAR_NODISCARD int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
                                     void *value);
+/*
+ * The same, and from now on no other transaction writes the column's cell: one that would waits. For lock_ns at most:
+ * then it is given back, whatever the client does, and the transaction is over (DEADLINE); likewise when its compute
+ * node has to stand still for a moment (RETRY). The next call says so. Modes that lock or share whole records (all but
+ * cell) lock the record. In a read-only transaction INVALID. Whole-table work is BUSY meanwhile.
+ */
+CELLAR_NODISCARD int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
+                                               int column, void *value);
 /* A record to read: those of its cells that a later cellar_txn_get is to find here. */
 struct cellar_txn_read {
     const struct cellar_table *table;
@@ -638,6 +653,16 @@ struct cellar_txn_read {
 };
 /* Reads all that in one go: two round trips at most for most tables. A record that is not there is no error. */
 CELLAR_NODISCARD int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads, uint32_t count);
+/*
+ * The records of a range, in the index's order or backward: their keys, `limit` of them at most (1 ..
+ * CELLAR_TXN_RECORDS_MAX), and how many they are; fewer than the limit: there are no more. The transaction's own
+ * changes are seen. Of `cells` (0: none) a later cellar_txn_get of these records finds what was read here. A scan is
+ * true at one moment; a record that another transaction brings into the range, or takes out of it, before the commit
+ * ends this one with RETRY. INVALID, when the ends are reversed or the columns are not the index's, too; TOO_LARGE.
+ */
+CELLAR_NODISCARD int cellar_txn_scan(struct cellar_txn *txn, const struct cellar_index *index,
+                                     const struct cellar_range *range, cellar_cells cells, uint32_t flags,
+                                     uint64_t *keys, uint64_t limit);
 /*
  * These are kept here until the commit. Where the transaction knows already whether there is such a record, NOT_FOUND
  * and EXISTS come at once, else from cellar_commit. A put changes one column; columns that share a cell and were not

@@ -13,7 +13,7 @@
 #define SEEDS_MAX 100000000      /* their trace hashes are kept */
 #define CLIENT_BYTES (80u << 10) /* of a coordinator: what it touches of its stack, its buffers and its log */
 
-static const char *const workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "all", NULL};
+static const char *const workloads[] = {"cells", "sessions", "ranges", "smallbank", "ycsb", "tpcc", "all", NULL};
 static const char *const schedules[] = {"random", "pct", "time", "preempt", NULL};
 static const char *const reopens[] = {"never", "closed", "crashed", NULL};
 static const char *const en_bits[] = {"4", "16", NULL};

@@ -5,65 +5,19 @@
  *
  * A value says by whom, for which cell and after which reads it was written: a torn or misplaced one shows by itself.
  */
+#include "sim_cells.h"
+
 #include "mode.h"
 #include "prng.h"
-#include "sim_load.h"
+#include "sim_sessions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define KEYS_MAX 64
-#define VALUE_BYTES_MAX 1024
-#define ROW_BYTES_MAX 4096
 #define STREAM_TABLES 0x7461626cull
 #define LOADED_SIXTEENTHS 11 /* of the keys are there at the start */
 #define REDRAWS 3
 #define TAKEN_PRESENCE CELLAR_CELLS_UNKNOWN /* beside cells: it was asked whether the record is there */
-
-enum cells_kind {
-    CELLS_READ,   /* of no cell: asks whether the record is there */
-    CELLS_UPDATE, /* reads what it writes */
-    CELLS_BLIND,  /* writes what it never read */
-    CELLS_MIXED,  /* reads some cells and writes others */
-    CELLS_INSERT,
-    CELLS_DELETE,
-    CELLS_KINDS
-};
-
-struct cells_access {
-    enum cells_kind kind;
-    uint32_t table, key;
-    cellar_cells read, write;
-    bool optional, block; /* block: begins another one */
-    bool if_absent;       /* an insert, only if the access before it found nothing */
-};
-
-struct cells_txn {
-    struct cells_access accesses[SIM_ACCESSES_MAX];
-    uint32_t count;
-    bool user_abort;
-    bool writes_last; /* all of them after the last block, whichever block has fetched the record */
-};
-
-struct cells_table {
-    const struct cellar_table *table;
-    char name[16];
-    struct cellar_column columns[CELLAR_CELLS_MAX];
-    char column_names[CELLAR_CELLS_MAX][8];
-    uint32_t cells, row_bytes;
-    cellar_cells all;
-};
-
-struct cells {
-    struct sim_load load;
-    const struct cellar_proc *proc,
-        *read_proc; /* read_proc: where it matters that a transaction declares no writes; else NULL */
-    struct cells_table tables[SIM_TABLES_MAX];
-    uint64_t popularity[KEYS_MAX]; /* cumulative weights of the keys */
-    uint32_t kind_weights[CELLS_KINDS];
-    bool seen[KEYS_MAX]; /* by the final scan of a table */
-    uint32_t scanning;
-};
 
 /* What a run of the procedure works on. */
 struct cells_call {
@@ -77,51 +31,48 @@ struct cells_call {
 
 static struct cells *cells_of(struct sim_load *load) { return (struct cells *)load; }
 
-/* Keys at both ends of their range are as good as any. */
-static uint64_t key_of(uint32_t number) { return number == 1 ? UINT64_MAX : (uint64_t)number * 3; }
-
 static uint32_t number_of(uint64_t key) { return key == UINT64_MAX ? 1 : (uint32_t)(key / 3); }
 
 /* ---- values ---- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+uint64_t sim_cells_mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
     return hash ^ hash >> 29;
 }
 
-static uint64_t identity(uint32_t writer, uint32_t table, uint32_t key, uint32_t cell)
+uint64_t sim_cells_identity(uint32_t writer, uint32_t table, uint32_t key, uint32_t cell)
 {
     return (uint64_t)writer << 32 | key << 16 | table << 8 | cell;
 }
 
-/* Identity, digest, and as much that follows from both as there is room for; at least 8 bytes. */
-static void value_make(uint8_t *value, uint32_t bytes, uint64_t id, uint64_t digest)
+/* Identity, digest, and as much that follows from both as there is room for. */
+void sim_cells_value_make(uint8_t *value, uint32_t bytes, uint64_t id, uint64_t digest)
 {
     for (uint32_t at = 0, i = 0; at < bytes; at += 8, i++) {
-        uint64_t word = i == 0 ? id : i == 1 ? digest : mix(mix(id, digest), i);
+        uint64_t word = i == 0 ? id : i == 1 ? digest : sim_cells_mix(sim_cells_mix(id, digest), i);
         memcpy(value + at, &word, bytes - at < 8 ? bytes - at : 8);
     }
 }
 
-static bool value_sound(const uint8_t *value, uint32_t bytes, uint32_t table, uint32_t key, uint32_t cell)
+bool sim_cells_value_sound(const uint8_t *value, uint32_t bytes, uint32_t table, uint32_t key, uint32_t cell)
 {
-    uint8_t expected[VALUE_BYTES_MAX];
+    uint8_t expected[SIM_CELLS_VALUE_BYTES_MAX];
     uint64_t id, digest = 0;
     memcpy(&id, value, sizeof id);
     if (bytes > 8) memcpy(&digest, value + 8, bytes - 8 < 8 ? bytes - 8 : 8);
-    if ((uint32_t)id != (uint32_t)identity(0, table, key, cell)) return false;
+    if ((uint32_t)id != (uint32_t)sim_cells_identity(0, table, key, cell)) return false;
     if (bytes <= 16) return true;
-    value_make(expected, bytes, id, digest);
+    sim_cells_value_make(expected, bytes, id, digest);
     return memcmp(value, expected, bytes) == 0;
 }
 
-static void row_make(const struct cells_table *table, uint32_t number, uint32_t key, uint32_t writer, uint64_t digest,
-                     uint8_t *row)
+void sim_cells_row_make(const struct cells_table *table, uint32_t number, uint32_t key, uint32_t writer,
+                        uint64_t digest, uint8_t *row)
 {
     for (uint32_t cell = 0; cell < table->cells; cell++)
-        value_make(row + table->columns[cell].offset, table->columns[cell].bytes, identity(writer, number, key, cell),
-                   digest);
+        sim_cells_value_make(row + table->columns[cell].offset, table->columns[cell].bytes,
+                             sim_cells_identity(writer, number, key, cell), digest);
 }
 
 /* ---- the procedure ---- */
@@ -136,14 +87,15 @@ static int declare(struct cellar_txn *txn, struct cells_call *call, uint32_t i)
     const struct cells_access *access = &call->txn->accesses[i];
     const struct cells_table *table = &call->cells->tables[access->table];
     uint32_t flags = (access->optional ? CELLAR_OPTIONAL : 0) | (access->kind == CELLS_DELETE ? CELLAR_DELETE : 0);
-    uint8_t row[ROW_BYTES_MAX];
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     call->refs[i] = -1;
     if (skipped(txn, call, i)) return 0;
     if (access->kind == CELLS_INSERT) {
-        row_make(table, access->table, access->key, call->writer, call->digest, row);
-        call->refs[i] = cellar_insert(txn, table->table, key_of(access->key), row);
+        sim_cells_row_make(table, access->table, access->key, call->writer, call->digest, row);
+        call->refs[i] = cellar_insert(txn, table->table, sim_cells_key(access->key), row);
     } else {
-        call->refs[i] = cellar_access(txn, table->table, key_of(access->key), access->read, access->write, flags);
+        call->refs[i] =
+            cellar_access(txn, table->table, sim_cells_key(access->key), access->read, access->write, flags);
     }
     return call->refs[i] < 0 ? call->refs[i] : 0;
 }
@@ -152,17 +104,17 @@ static int take_reads(struct cellar_txn *txn, struct cells_call *call, uint32_t 
 {
     const struct cells_access *access = &call->txn->accesses[i];
     const struct cells_table *table = &call->cells->tables[access->table];
-    uint8_t value[VALUE_BYTES_MAX];
+    uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
     bool found = cellar_found(txn, call->refs[i]);
-    call->digest = mix(call->digest, found);
+    call->digest = sim_cells_mix(call->digest, found);
     for (uint32_t cell = 0; found && cell < table->cells; cell++) {
         if (!(access->read >> cell & 1)) continue;
         int code = cellar_get(txn, call->refs[i], (int)cell, value);
         if (code != 0) return code;
         uint64_t id;
         memcpy(&id, value, sizeof id);
-        call->digest = mix(call->digest, id);
-        if (!value_sound(value, table->columns[cell].bytes, access->table, access->key, cell))
+        call->digest = sim_cells_mix(call->digest, id);
+        if (!sim_cells_value_sound(value, table->columns[cell].bytes, access->table, access->key, cell))
             snprintf(call->complaint, sizeof call->complaint,
                      "table %s, key %u, cell %u: a value that no client wrote so, beginning with %#llx", table->name,
                      access->key, cell, (unsigned long long)id);
@@ -174,12 +126,12 @@ static int put_writes(struct cellar_txn *txn, struct cells_call *call, uint32_t 
 {
     const struct cells_access *access = &call->txn->accesses[i];
     const struct cells_table *table = &call->cells->tables[access->table];
-    uint8_t value[VALUE_BYTES_MAX];
+    uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
     if (!cellar_found(txn, call->refs[i])) return 0;
     for (uint32_t cell = 0; cell < table->cells; cell++) {
         if (!(access->write >> cell & 1)) continue;
-        value_make(value, table->columns[cell].bytes, identity(call->writer, access->table, access->key, cell),
-                   call->digest);
+        sim_cells_value_make(value, table->columns[cell].bytes,
+                             sim_cells_identity(call->writer, access->table, access->key, cell), call->digest);
         int code = cellar_put(txn, call->refs[i], (int)cell, value);
         if (code != 0) return code;
     }
@@ -322,7 +274,7 @@ static void draw_insert_if_absent(const struct cells *cells, struct prng *prng, 
     txn->accesses[txn->count++] = insert;
 }
 
-static void draw_txn(const struct cells *cells, uint32_t client, uint32_t index, struct cells_txn *txn)
+void sim_cells_draw(const struct cells *cells, uint32_t client, uint32_t index, struct cells_txn *txn)
 {
     const struct sim_plan *plan = cells->load.plan;
     struct prng prng;
@@ -405,7 +357,7 @@ static int cells_make(struct cells *cells, struct cellar *db, struct cellar_erro
     const struct sim_plan *plan = cells->load.plan;
     struct prng prng;
     int code = 0;
-    *cells = (struct cells){.load = cells->load};
+    *cells = (struct cells){.load = cells->load, .sessions = cells->sessions};
     prng_seed_stream(&prng, plan->seed, STREAM_TABLES);
     popularity_make(cells);
     kinds_make(cells, &prng);
@@ -418,19 +370,27 @@ static int cells_make(struct cells *cells, struct cellar *db, struct cellar_erro
     return code;
 }
 
+static void cells_close(struct sim_load *load)
+{
+    struct cells *cells = cells_of(load);
+    sim_sessions_close(cells->sessions);
+    free(cells);
+}
+
 static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error)
 {
-    if (plan->keys > KEYS_MAX || plan->cell_bytes > VALUE_BYTES_MAX || plan->cells * plan->cell_bytes > ROW_BYTES_MAX ||
-        plan->accesses_max > SIM_ACCESSES_MAX)
+    if (plan->keys > SIM_CELLS_KEYS_MAX || plan->cell_bytes > SIM_CELLS_VALUE_BYTES_MAX ||
+        plan->cells * plan->cell_bytes > SIM_CELLS_ROW_BYTES_MAX || plan->accesses_max > SIM_ACCESSES_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "cells has at most %d keys, rows of %d bytes, and %d accesses",
-                       KEYS_MAX, ROW_BYTES_MAX, SIM_ACCESSES_MAX);
+                       SIM_CELLS_KEYS_MAX, SIM_CELLS_ROW_BYTES_MAX, SIM_ACCESSES_MAX);
     struct cells *cells = calloc(1, sizeof *cells);
     if (!cells) return err_set(error, CELLAR_ERR_NOMEM, "no memory for a workload");
-    cells->load.ops = &sim_load_cells;
+    cells->load.ops = sim_load_find(plan->workload);
     cells->load.plan = plan;
-    int code = cells_make(cells, db, error);
+    int code = cells->load.ops == &sim_load_sessions ? sim_sessions_open(cells, error) : 0;
+    if (code == 0) code = cells_make(cells, db, error);
     if (code < 0)
-        free(cells);
+        cells_close(&cells->load);
     else
         *out = &cells->load;
     return code;
@@ -438,20 +398,22 @@ static int cells_open(const struct sim_plan *plan, struct cellar *db, struct sim
 
 static int cells_reopen(struct sim_load *load, struct cellar *db, struct cellar_error *error)
 {
-    return cells_make(cells_of(load), db, error);
+    struct cells *cells = cells_of(load);
+    sim_sessions_end(cells->sessions);
+    return cells_make(cells, db, error);
 }
 
 static int cells_fill(struct sim_load *load, struct cellar_client *self, struct cellar_error *error)
 {
     struct cells *cells = cells_of(load);
-    uint8_t row[ROW_BYTES_MAX];
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
     int code = 0;
     if (cellar_client_index(self) != 0) return 0;
     for (uint32_t t = 0; t < load->plan->tables; t++) {
         for (uint32_t key = 0; key < load->plan->keys && code == 0; key++) {
-            if (mix(load->plan->seed, t << 8 | key) % 16 >= LOADED_SIXTEENTHS) continue;
-            row_make(&cells->tables[t], t, key, 0, 0, row);
-            code = cellar_load(self, cells->tables[t].table, key_of(key), row, error);
+            if (sim_cells_mix(load->plan->seed, t << 8 | key) % 16 >= LOADED_SIXTEENTHS) continue;
+            sim_cells_row_make(&cells->tables[t], t, key, 0, 0, row);
+            code = cellar_load(self, cells->tables[t].table, sim_cells_key(key), row, error);
         }
     }
     return code;
@@ -470,7 +432,7 @@ static int cells_next(struct sim_load *load, struct cellar_client *self, uint32_
     struct cells *cells = cells_of(load);
     uint32_t client = cellar_client_index(self);
     struct cells_txn txn;
-    draw_txn(cells, client, index, &txn);
+    sim_cells_draw(cells, client, index, &txn);
     struct cells_call call = {.cells = cells, .txn = &txn, .writer = sim_plan_txn(load->plan, client, index) + 1};
     const struct cellar_proc *proc = cells->read_proc && reads_only(&txn) ? cells->read_proc : cells->proc;
     int code = cellar_exec(self, proc, &call, options, result);
@@ -486,15 +448,15 @@ static int scan_row(void *arg, uint64_t key, const void *row)
     struct cells *cells = arg;
     const struct cells_table *table = &cells->tables[cells->scanning];
     uint32_t number = number_of(key);
-    if (number >= cells->load.plan->keys || key_of(number) != key || cells->seen[number]) {
+    if (number >= cells->load.plan->keys || sim_cells_key(number) != key || cells->seen[number]) {
         sim_load_complain(&cells->load, "table %s has a record of key %llu, which was never inserted or is there twice",
                           table->name, (unsigned long long)key);
         return -CELLAR_ERR_CORRUPT;
     }
     cells->seen[number] = true;
     for (uint32_t cell = 0; cell < table->cells; cell++) {
-        if (value_sound((const uint8_t *)row + table->columns[cell].offset, table->columns[cell].bytes, cells->scanning,
-                        number, cell))
+        if (sim_cells_value_sound((const uint8_t *)row + table->columns[cell].offset, table->columns[cell].bytes,
+                                  cells->scanning, number, cell))
             continue;
         sim_load_complain(&cells->load, "table %s, key %u, cell %u is left with a value that no client wrote so",
                           table->name, number, cell);
@@ -517,11 +479,27 @@ static int cells_check(struct sim_load *load, struct cellar_client *self, char v
     return 0;
 }
 
-static void cells_close(struct sim_load *load) { free(cells_of(load)); }
+/* Half of the transactions are interactive ones; the others are procedures beside them. */
+static int sessions_next(struct sim_load *load, struct cellar_client *self, uint32_t index,
+                         const struct cellar_call_options *options, struct cellar_result *result)
+{
+    struct cells *cells = cells_of(load);
+    uint32_t client = cellar_client_index(self), txn = sim_plan_txn(load->plan, client, index);
+    if (sim_cells_mix(load->plan->seed, txn) % 2) return cells_next(load, self, index, options, result);
+    return sim_sessions_next(cells, self, index, options, result);
+}
 
-const struct sim_load_ops sim_load_cells = {.open = cells_open,
+const struct sim_load_ops sim_load_cells = {.concludes = true,
+                                            .open = cells_open,
                                             .reopen = cells_reopen,
                                             .fill = cells_fill,
                                             .next = cells_next,
                                             .check = cells_check,
                                             .close = cells_close};
+const struct sim_load_ops sim_load_sessions = {.concludes = true,
+                                               .open = cells_open,
+                                               .reopen = cells_reopen,
+                                               .fill = cells_fill,
+                                               .next = sessions_next,
+                                               .check = cells_check,
+                                               .close = cells_close};

@@ -90,7 +90,7 @@ bool sim_judge_any_lost(const struct sim_state *state) { return sim_recover_due(
 bool sim_judge_concluded(const struct sim_state *state, int code)
 {
     if (code == 0 || code == -CELLAR_ERR_FULL) return true;
-    if (state->load->ops != &sim_load_cells) return false;
+    if (!state->load->ops->concludes) return false;
     return code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS || code == -CELLAR_ERR_DUPLICATE ||
            code == -CELLAR_ERR_USER_ABORT;
 }

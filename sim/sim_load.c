@@ -24,7 +24,9 @@ static struct whole *whole_of(struct sim_load *load) { return (struct whole *)lo
 
 const struct sim_load_ops *sim_load_find(const char *workload)
 {
-    return strcmp(workload, "cells") == 0 ? &sim_load_cells : &sim_load_whole;
+    if (strcmp(workload, "cells") == 0) return &sim_load_cells;
+    if (strcmp(workload, "sessions") == 0) return &sim_load_sessions;
+    return strcmp(workload, "ranges") == 0 ? &sim_load_ranges : &sim_load_whole;
 }
 
 void sim_load_complain(struct sim_load *load, const char *format, ...)

@@ -11,6 +11,7 @@
 struct sim_load;
 
 struct sim_load_ops {
+    bool concludes; /* its calls may end with conclusions of their own: NOT_FOUND, EXISTS, DUPLICATE, USER_ABORT */
     /* Makes tables and procedures. */
     int (*open)(const struct sim_plan *plan, struct cellar *db, struct sim_load **out, struct cellar_error *error);
     /* The same tables and procedures in another database, which has opened that pool again. */
@@ -38,4 +39,6 @@ const struct sim_load_ops *sim_load_find(const char *workload);
 /* Keeps the first verdict. */
 void sim_load_complain(struct sim_load *load, const char *format, ...) CELLAR_PRINTF(2, 3);
 
-extern const struct sim_load_ops sim_load_cells, sim_load_whole; /* sim_cells.c; sim_load.c: tpcc, smallbank, ycsb */
+extern const struct sim_load_ops sim_load_cells, sim_load_sessions; /* sim_cells.c */
+extern const struct sim_load_ops sim_load_ranges;                   /* sim_ranges.c */
+extern const struct sim_load_ops sim_load_whole;                    /* sim_load.c: tpcc, smallbank, ycsb */

@@ -20,6 +20,10 @@
 #define STREAM_REOPEN 0x72656f70ull
 #define STREAM_UPSERTS 0x75707365ull
 #define STREAM_WAYS 0x77617973ull
+#define STREAM_SESSIONS 0x73657373ull
+#define SESSIONS_ONE_IN 10 /* seeds that would run cells; and ranges, likewise */
+#define RANGES_CHUNKS 256
+#define RANGES_LOG_BYTES (512u << 10)
 #define WAYS_ONE_IN 4    /* seeds whose compute nodes turn from way to way */
 #define RIVALS_ONE_IN 10 /* seeds: what they cost must not be missing elsewhere */
 #define TWOPL_ONE_IN 3   /* of them */
@@ -37,7 +41,7 @@
 #define RECORD_GROWTH 3          /* of a record that keeps old versions, at most */
 #define LOG_BYTES_BIG (128u << 10)
 
-const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", NULL};
+const char *const sim_plan_workloads[] = {"cells", "smallbank", "ycsb", "tpcc", "sessions", "ranges", NULL};
 
 #define DRAW(prng, table) ((table)[prng_below(prng, sizeof(table) / sizeof((table)[0]))])
 
@@ -115,6 +119,19 @@ static void draw_txns(struct sim_plan *plan, struct prng *prng, uint32_t fixed)
     if (!(fixed & SIM_FIXED_TXNS)) plan->txns = txns < 2 ? 2 : txns;
 }
 
+/* The same tables and transactions, whether clients think between two calls or not. */
+static bool has_cells(const struct sim_plan *plan)
+{
+    return !strcmp(plan->workload, "cells") || !strcmp(plan->workload, "sessions");
+}
+
+/* Can that mode run it? */
+static bool is_run_by(const struct sim_plan *plan, enum cellar_cc cc)
+{
+    if (!strcmp(plan->workload, "ranges")) return !mode_of(cc)->versions;
+    return strcmp(plan->workload, "sessions") != 0 || !mode_of(cc)->locks;
+}
+
 /* ---- memory ---- */
 
 static const struct workload *workload_of(const struct sim_plan *plan)
@@ -137,7 +154,7 @@ static uint64_t chunks_least(const struct sim_plan *plan)
     uint64_t per_cn = (plan->threads * plan->coros + plan->mns - 1) / plan->mns;
     uint64_t chunks =
         1 + chunks_aside(plan) + plan->cns * per_cn * ((plan->log_bytes + LAYOUT_CHUNK_BYTES - 1) / LAYOUT_CHUNK_BYTES);
-    if (!strcmp(plan->workload, "cells")) {
+    if (has_cells(plan)) {
         uint64_t rows = (uint64_t)plan->keys * (3 * ROW_VALUE_BYTES_MAX);
         return chunks + plan->tables * (6 + rows / LAYOUT_CHUNK_BYTES);
     }
@@ -154,7 +171,10 @@ static void draw_memory(struct sim_plan *plan, struct prng *prng)
     uint64_t chunks = DRAW(prng, spare);
 
     plan->log_bytes = (uint64_t)DRAW(prng, logs) << 10;
-    if (strcmp(plan->workload, "cells") != 0) {
+    if (!strcmp(plan->workload, "ranges")) {
+        plan->log_bytes = RANGES_LOG_BYTES;
+        chunks = RANGES_CHUNKS + plan->cns * plan->threads * 16;
+    } else if (!has_cells(plan)) {
         if (plan->log_bytes < LOG_BYTES_BIG) plan->log_bytes = LOG_BYTES_BIG;
         struct workload_config config = {0};
         const struct workload *workload = workload_of(plan);
@@ -264,7 +284,9 @@ static const char *workload_draw(uint64_t seed)
     uint64_t at = prng_below(&prng, 20);
     uint32_t i = 0;
     for (; at >= weights[i]; i++) at -= weights[i];
-    return sim_plan_workloads[i];
+    prng_seed_stream(&prng, seed, STREAM_SESSIONS);
+    uint64_t other = prng_below(&prng, SESSIONS_ONE_IN);
+    return i == 0 && other == 0 ? "sessions" : i == 0 && other == 1 ? "ranges" : sim_plan_workloads[i];
 }
 
 /* Mode 2pl: do leases of its lock hold by clocks that all compute nodes share? */
@@ -342,7 +364,7 @@ void sim_plan_draw(struct sim_plan *plan, uint64_t seed, uint32_t fixed)
     if (!(fixed & SIM_FIXED_WORKLOAD)) plan->workload = workload_draw(seed);
     prng_seed_stream(&prng, seed, STREAM_PLAN);
     enum cellar_cc cc = cc_draw(&prng, seed, fixed);
-    if (!(fixed & SIM_FIXED_CC)) plan->cc = cc;
+    if (!(fixed & SIM_FIXED_CC)) plan->cc = is_run_by(plan, cc) ? cc : CELLAR_CC_FORD;
     draw_shape(plan, &prng, fixed);
     draw_hardware(plan, &prng, fixed);
     draw_load(plan, &prng);
@@ -408,7 +430,10 @@ static int lock_check(const struct sim_plan *plan, struct cellar_error *error)
 int sim_plan_check(const struct sim_plan *plan, struct cellar_error *error)
 {
     if (!workload_known(plan->workload))
-        REFUSE("unknown workload '%.60s'; one of: cells, smallbank, ycsb, tpcc, all", plan->workload);
+        REFUSE("unknown workload '%.60s'; one of: cells, sessions, ranges, smallbank, ycsb, tpcc, all", plan->workload);
+    if (!is_run_by(plan, plan->cc))
+        REFUSE("mode %s has no %s: not --workload %s", mode_of(plan->cc)->name,
+               strcmp(plan->workload, "ranges") ? "sessions" : "ordered indexes", plan->workload);
     int code = shape_check(plan, error);
     if (code < 0) return code;
     if (plan->txns < 1 || (uint64_t)plan->txns * sim_plan_clients(plan) > UINT32_MAX / 2)

@@ -37,7 +37,7 @@ enum sim_reopen {
 
 struct sim_plan {
     uint64_t seed;
-    const char *workload; /* cells, tpcc, smallbank, ycsb */
+    const char *workload; /* cells, sessions, ranges, tpcc, smallbank, ycsb */
     enum cellar_cc cc;
     const char *lock; /* mode 2pl: the lock algorithm of records */
     /* the cluster */
@@ -55,11 +55,11 @@ struct sim_plan {
     /* the load */
     uint32_t txns; /* of each client in the faulty phase, and a quarter more (at least one) while healing */
     uint32_t keys, tables, cells,
-        cell_bytes;        /* workload cells: hot records of each table; cells, and bytes of the widest */
+        cell_bytes;        /* cells, sessions: hot records of each table; cells, and bytes of the widest */
     uint32_t accesses_max; /* of a transaction */
-    double theta;          /* workload cells: skew, a multiple of 1/4 */
+    double theta;          /* cells, sessions: skew, a multiple of 1/4 */
     const char *way;       /* mode cellar: rules by which compute nodes turn; NULL: usual ones, which never do here */
-    bool upserts;          /* workload cells: some of what inserts a key if absent updates it if present */
+    bool upserts;          /* cells, sessions: some of what inserts a key if absent updates it if present */
     /* faults */
     struct fabric_sim_faults faults;
     bool refill;            /* an operator brings a fresh memory node for a lost one, */

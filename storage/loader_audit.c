@@ -261,12 +261,19 @@ static int heap_check(struct coro *co, struct audit *audit, uint32_t node)
 
 /* ---- backups ---- */
 
-/* Zeroes the lock words of a piece of a run that starts `at` bytes into it: backups have no locks. */
-static void forget_locks(uint8_t *bytes, uint64_t at, uint32_t size, uint32_t slot_bytes)
+/*
+ * Zeroes the lock words of a piece of a run that starts `at` bytes into it, and of records the epoch numbers: backups
+ * have no locks, and of epoch numbers those of their lines.
+ */
+static void forget_words(uint8_t *bytes, uint64_t at, uint32_t size, uint32_t slot_bytes)
 {
+    const uint64_t en = offsetof(struct record_wire, en);
     const uint64_t head = sizeof(struct chunk_wire);
     uint64_t slot = at <= head ? head : head + (at - head + slot_bytes - 1) / slot_bytes * slot_bytes;
-    for (; slot < at + size; slot += slot_bytes) memset(bytes + (slot - at), 0, 8);
+    for (; slot < at + size; slot += slot_bytes) {
+        memset(bytes + (slot - at), 0, 8);
+        if (slot_bytes > LAYOUT_LINE) memset(bytes + (slot - at) + en, 0, LAYOUT_LINE - en);
+    }
 }
 
 /* Compares the primary's bytes with those of all backups; slot_bytes 0: there are no lock words in them. */
@@ -276,11 +283,11 @@ static int piece_compare(struct coro *co, struct audit *audit, struct fabric_add
     uint8_t *primary = audit->loader->memory->heap.slots, *backup = audit->loader->memory->other;
     int rc = audit_read(co, audit, addr, primary, size);
     if (rc) return rc;
-    if (slot_bytes) forget_locks(primary, in_run, size, slot_bytes);
+    if (slot_bytes) forget_words(primary, in_run, size, slot_bytes);
     for (uint32_t i = 1; i <= audit->catalog->replicas; i++) {
         rc = audit_read(co, audit, catalog_replica(audit->catalog, addr, i), backup, size);
         if (rc) return rc;
-        if (slot_bytes) forget_locks(backup, in_run, size, slot_bytes);
+        if (slot_bytes) forget_words(backup, in_run, size, slot_bytes);
         if (memcmp(primary, backup, size) == 0) continue;
         uint32_t at = 0;
         while (primary[at] == backup[at]) at++;

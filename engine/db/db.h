@@ -195,6 +195,8 @@ NODISCARD int db_coordinators_make(struct cellar *db, struct worker *worker, uin
  */
 NODISCARD int db_worker_open(struct coro *co, struct worker *worker, const struct worker *beside,
                              struct cellar_error *error);
+/* A further coordinator of a worker that is open: its log, and what its mode has for it. */
+NODISCARD int db_coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error);
 /* The main loop, in a thread of its own. */
 void db_worker_thread(void *worker);
 void db_worker_free(struct worker *worker);

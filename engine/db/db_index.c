@@ -91,7 +91,8 @@ bool db_index_prepare(struct worker *worker)
 {
     if (!worker->home.hints) worker->home.hints = tree_hints_new();
     bool all = worker->home.hints;
-    for (uint32_t k = 0; k < worker->coordinator_count && all; k++) all = tree_open(worker->coordinators[k].txn) == 0;
+    for (uint32_t k = 0; k < worker->coordinator_count && all; k++)
+        all = !worker->coordinators[k].txn->home || tree_open(worker->coordinators[k].txn) == 0;
     return all;
 }
 

@@ -21,7 +21,7 @@ struct worker_start {
     struct cellar_error *error;
 };
 
-static int coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+static int log_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
 {
     struct worker *worker = coordinator->worker;
     struct cellar *db = worker->db;
@@ -44,14 +44,31 @@ static struct addrcache *addrs_make(const struct cellar *db)
     return addrcache_new(entries, db->fabric->mn_count * db->fabric->mn_bytes >= POOL_BYTES_LARGE);
 }
 
-/* What the mode has of its own in a worker, and for each of its coordinators. */
-static int mode_join(struct worker *worker, struct cellar_error *error)
+/* What its mode has for a coordinator. */
+static int coordinator_join(struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    const struct mode *mode = worker->home.mode;
+    int rc = mode->attach ? mode->attach(coordinator->txn, (uint32_t)(coordinator - worker->coordinators)) : 0;
+    return rc ? err_set(error, CELLAR_ERR_NOMEM, "no memory for a coordinator's buffers") : 0;
+}
+
+int db_coordinator_open(struct coro *co, struct coordinator *coordinator, struct cellar_error *error)
+{
+    struct worker *worker = coordinator->worker;
+    worker->home.mode = mode_of(worker->db->config.cc); /* its next attempt chooses its way anew */
+    worker->ep->bulk = true;
+    int rc = log_open(co, coordinator, error);
+    worker->ep->bulk = false;
+    return rc ? rc : coordinator_join(coordinator, error);
+}
+
+/* What the mode has of its own in a worker, and for its first `count` coordinators. */
+static int mode_join(struct worker *worker, uint32_t count, struct cellar_error *error)
 {
     const struct mode *mode = worker->home.mode;
     int rc = mode->worker_open ? mode->worker_open(&worker->home, error) : 0;
-    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0 && mode->attach; i++)
-        if (mode->attach(worker->coordinators[i].txn, i))
-            rc = err_set(error, CELLAR_ERR_NOMEM, "no memory for a coordinator's buffers");
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = coordinator_join(&worker->coordinators[i], error);
     return rc;
 }
 
@@ -87,10 +104,10 @@ int db_worker_open(struct coro *co, struct worker *worker, const struct worker *
         rc = loader_open(worker->ep, db->catalog, worker->home.space, worker->cn, &worker->loader);
         if (rc) err_set(error, err_code(rc), "a worker's loader: %s", cellar_error_text(rc));
     }
-    for (uint32_t i = 0; i < worker->coordinator_count && rc == 0; i++)
-        rc = coordinator_open(co, &worker->coordinators[i], error);
+    uint32_t count = beside ? 1 : worker->coordinator_count; /* a session's second one is opened when it is needed */
+    for (uint32_t i = 0; i < count && rc == 0; i++) rc = log_open(co, &worker->coordinators[i], error);
     worker->ep->bulk = false;
-    return rc ? rc : mode_join(worker, error);
+    return rc ? rc : mode_join(worker, count, error);
 }
 
 static int worker_open(struct coro *co, struct coordinator *coordinator, void *arg)

@@ -9,149 +9,12 @@
  * Each of these attempts is one of an unregistered procedure, made anew as often as it meets others: their tags, a full
  * cache, a halt. Another version than a note's is no reason to try again: that ends the transaction.
  */
-#include "session.h"
+#include "interactive.h"
 
-#include "db_index.h"
+#include "plant.h"
 #include "tree.h"
 
 #include <string.h>
-
-/* ---- what a call is refused for ---- */
-
-static struct cellar_detail detail_of(enum cellar_why why, const struct cellar_table *table, uint64_t key)
-{
-    return (struct cellar_detail){.why = why, .column = -1, .table = table, .key = key};
-}
-
-static int failed(struct cellar_session *session, int code, struct cellar_detail detail)
-{
-    session->last = (struct cellar_result){.code = code, .detail = detail};
-    return code;
-}
-
-static int refused(struct cellar_session *session, int code, enum cellar_why why)
-{
-    return failed(session, code, detail_of(why, NULL, 0));
-}
-
-static struct cellar_session *session_of(const struct cellar_txn *txn) { return txn ? txn->txn.session : NULL; }
-
-/* The session of a transaction that goes on; NULL, and the code in *rc. */
-static struct cellar_session *going(const struct cellar_txn *txn, int *rc)
-{
-    struct cellar_session *session = session_of(txn);
-    *rc = session_check(session);
-    if (*rc) return NULL;
-    if (!session->active) *rc = refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
-    if (*rc == 0) *rc = session->over;
-    return *rc ? NULL : session;
-}
-
-/* The same of a call that is about a record. */
-static struct cellar_session *going_to(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
-{
-    struct cellar_session *session = going(txn, rc);
-    if (session && !table) *rc = refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
-    return *rc ? NULL : session;
-}
-
-static struct cellar_session *going_to_write(const struct cellar_txn *txn, const struct cellar_table *table, int *rc)
-{
-    struct cellar_session *session = going_to(txn, table, rc);
-    if (session && session->flags & CELLAR_READ_ONLY) *rc = refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_READ_ONLY);
-    return *rc ? NULL : session;
-}
-
-static bool has_column(const struct cellar_table *table, int column)
-{
-    return (uint32_t)column < table->schema.column_count; /* or negative */
-}
-
-static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
-{
-    struct cellar_detail detail = detail_of(CELLAR_WHY_NO_COLUMN, table, key);
-    detail.column = column;
-    return failed(session, -CELLAR_ERR_INVALID, detail);
-}
-
-static int too_large(struct cellar_session *session, enum cellar_why why, uint64_t limit,
-                     const struct cellar_table *table, uint64_t key)
-{
-    struct cellar_detail detail = detail_of(why, table, key);
-    detail.limit = limit;
-    return failed(session, -CELLAR_ERR_TOO_LARGE, detail);
-}
-
-static int many_records(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
-{
-    return too_large(session, CELLAR_WHY_RECORDS_MAX, DRAFT_RECORDS_MAX, table, key);
-}
-
-static int no_copies(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
-{
-    return too_large(session, CELLAR_WHY_COPIES, DRAFT_ARENA_BYTES, table, key);
-}
-
-void cellar_session_error(const struct cellar_session *session, struct cellar_error *error)
-{
-    struct cellar_result result = {.code = -CELLAR_ERR_INVALID, .detail = detail_of(CELLAR_WHY_THREAD, NULL, 0)};
-    cellar_result_error(session_check(session) ? &result : &session->last, error);
-}
-
-/* ---- attempts ---- */
-
-struct service {
-    struct cellar_session *session;
-    cellar_proc_fn fn;
-    enum draft_service kind;
-    uint32_t records, writes;
-    uint64_t log_bytes;
-    struct cellar_result *result;
-};
-
-/* On the session's coordinator. */
-static int service_run(struct coro *co, struct coordinator *coordinator, void *arg)
-{
-    struct service *service = arg;
-    struct cellar_session *session = service->session;
-    struct cellar_call_options options = session->options;
-    uint64_t gone_ns = fabric_now_ns(coordinator->worker->ep) - session->begin_ns;
-
-    *service->result = (struct cellar_result){.detail = {.column = -1}};
-    int rc = coordinator_allows(coordinator->worker->db, &options, gone_ns);
-    if (rc) {
-        *service->result = coordinator_refused(&options, rc, gone_ns);
-        return rc;
-    }
-    const struct cellar_proc *tree_proc =
-        &coordinator->worker->db->tree_proc; /* there is an index, perhaps since now */
-    if (tree_proc->def.fn && !coordinator->txn->tree && !db_index_prepare(coordinator->worker))
-        return service->result->code = -CELLAR_ERR_NOMEM;
-    if (options.timeout_ns) options.timeout_ns -= gone_ns;
-    session->proc =
-        (struct cellar_proc){.def = {.fn = service->fn, .records_max = service->records, .writes_max = service->writes},
-                             .log_bytes = (uint32_t)service->log_bytes};
-    session->draft.service = service->kind;
-    coordinator->txn->draft = &session->draft;
-    rc = coordinator_exec(co, coordinator, &session->proc, session, &options, 0, service->result);
-    coordinator->txn->draft = NULL;
-    if (rc == -CELLAR_ERR_DEADLINE) service->result->detail.limit = session->options.timeout_ns;
-    return rc;
-}
-
-/* Runs it; what became of it is the session's last, if it failed. */
-static int serve(struct cellar_session *session, struct service service)
-{
-    struct cellar_result result = {.detail = {.column = -1}};
-    service.session = session;
-    if (!service.result) service.result = &result;
-    if (!service.log_bytes) service.log_bytes = db_log_bytes_least();
-    int rc = session_run(session, service_run, &service);
-    if (rc == -CELLAR_ERR_CLOSED && service.result->code == 0) service.result->code = rc;
-    if (rc) session->last = *service.result;
-    if (rc && session->draft.conflict) session->over = -CELLAR_ERR_RETRY;
-    return rc;
-}
 
 /* ---- begin and end ---- */
 
@@ -170,16 +33,20 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
     *out = NULL;
     int rc = session_check(session);
     if (rc) return rc;
-    if (session->active) return refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPEN);
-    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY) return refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
+    if (session->active) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPEN);
+    if (options->flags & ~(uint32_t)CELLAR_READ_ONLY)
+        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_OPTIONS);
+    if (options->lock_ns > HOLD_BOUND_MAX_NS)
+        return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_LOCK_NS);
     if (atomic_load_explicit(&session->db->closing, memory_order_relaxed))
-        return refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CODE);
+        return interactive_refused(session, -CELLAR_ERR_CLOSED, CELLAR_WHY_CODE);
+    hold_begin(session, options->lock_ns);
     session->options = (struct cellar_call_options){.timeout_ns = options->timeout_ns, .cancel = options->cancel};
     session->flags = options->flags;
     session->begin_ns = 0;
     /* Without a bound nothing asks for the time, which is the worker's to tell. */
     if (options->timeout_ns) rc = session_run(session, clock_read, session);
-    if (rc) return refused(session, rc, CELLAR_WHY_CODE);
+    if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
     draft_reset(&session->draft);
     session->handle.txn.session = session;
     session->handle.txn.doomed = true;
@@ -192,9 +59,9 @@ int cellar_begin(struct cellar_session *session, const struct cellar_txn_options
 /* The session of a transaction that its own thread ends; NULL, and the code in *rc. */
 static struct cellar_session *ending(const struct cellar_txn *txn, int *rc)
 {
-    struct cellar_session *session = session_of(txn);
+    struct cellar_session *session = interactive_session_of(txn);
     *rc = session_check(session);
-    if (*rc == 0 && !session->active) *rc = refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
+    if (*rc == 0 && !session->active) *rc = interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED);
     return *rc ? NULL : session;
 }
 
@@ -202,11 +69,25 @@ int cellar_abort(struct cellar_txn *txn)
 {
     int rc;
     struct cellar_session *session = ending(txn, &rc);
-    if (session) session->active = false;
-    return rc;
+    if (!session) return rc;
+    session->active = false;
+    hold_end(session);
+    return 0;
 }
 
 /* ---- reading ---- */
+
+static bool has_column(const struct cellar_table *table, int column)
+{
+    return (uint32_t)column < table->schema.column_count; /* or negative */
+}
+
+static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
+{
+    struct cellar_detail detail = interactive_detail(CELLAR_WHY_NO_COLUMN, table, key);
+    detail.column = column;
+    return interactive_failed(session, -CELLAR_ERR_INVALID, detail);
+}
 
 /* The procedure of an attempt that reads what is wanted. */
 static int read_fn(struct cellar_txn *txn, void *arg)
@@ -225,27 +106,31 @@ static int wanted_read(struct cellar_session *session)
 {
     struct draft *draft = &session->draft;
     if (draft->wanted_count == 0) return 0;
-    int rc = serve(session, (struct service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
+    int rc = interactive_serve(
+        session, (struct interactive_service){.fn = read_fn, .kind = DRAFT_TAKES, .records = draft->wanted_count});
     if (rc) {
         draft_want_nothing(draft);
         return rc;
     }
     if (draft_note(draft)) return 0;
     session->over = -CELLAR_ERR_RETRY;
-    return failed(session, session->over, draft->met);
+    return interactive_failed(session, session->over, draft->met);
+}
+
+int interactive_read(struct cellar_session *session, struct draft_record *record, uint32_t cells)
+{
+    if (draft_known(record) == DRAFT_ABSENT) return 0;
+    int wanted = draft_want(&session->draft, record, cells);
+    if (wanted < 0) return interactive_no_copies(session, record->table, record->key);
+    return wanted ? wanted_read(session) : 0;
 }
 
 /* The record, with that cell noted unless it is not there. NULL, and the code in *rc. */
 static struct draft_record *record_read(struct cellar_session *session, const struct cellar_table *table, uint64_t key,
                                         uint32_t cell, int *rc)
 {
-    struct draft *draft = &session->draft;
-    struct draft_record *record = draft_record(draft, table, key);
-    *rc = record ? 0 : many_records(session, table, key);
-    if (!record || draft_known(record) == DRAFT_ABSENT) return record;
-    int wanted = draft_want(draft, record, 1u << cell);
-    if (wanted < 0) *rc = no_copies(session, table, key);
-    if (wanted > 0) *rc = wanted_read(session);
+    struct draft_record *record = draft_record(&session->draft, table, key);
+    *rc = record ? interactive_read(session, record, 1u << cell) : interactive_many_records(session, table, key);
     return *rc ? NULL : record;
 }
 
@@ -259,16 +144,17 @@ static bool is_own(const struct draft_record *record, uint32_t column)
 int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column, void *value)
 {
     int rc;
-    struct cellar_session *session = going_to(txn, table, &rc);
+    struct cellar_session *session = interactive_going_to(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     const struct schema_column *at = &table->schema.columns[column];
     struct draft_record *record = draft_find(&session->draft, table, key);
     if (!record || !is_own(record, (uint32_t)column)) record = record_read(session, table, key, at->cell, &rc);
     if (!record) return rc;
-    if (draft_known(record) == DRAFT_ABSENT)
-        return failed(session, -CELLAR_ERR_NOT_FOUND, detail_of(CELLAR_WHY_CODE, table, key));
-    if (is_own(record, (uint32_t)column))
+    bool own = is_own(record, (uint32_t)column);
+    if (draft_known(record) == DRAFT_ABSENT || (record->noted_absent && !own)) /* what was put, perhaps, unseen */
+        return interactive_failed(session, -CELLAR_ERR_NOT_FOUND, interactive_detail(CELLAR_WHY_CODE, table, key));
+    if (own)
         memcpy(value, record->row + at->row_offset, at->bytes);
     else
         record_column_get(&table->schema, record->image, (uint32_t)column, value);
@@ -278,19 +164,19 @@ int cellar_txn_get(struct cellar_txn *txn, const struct cellar_table *table, uin
 static int want(struct cellar_session *session, const struct cellar_txn_read *read)
 {
     const struct cellar_table *table = read->table;
-    if (!table) return refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
+    if (!table) return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_TABLE);
     uint32_t cells = read->cells == CELLAR_ALL ? table->schema.all_cells : read->cells;
     if (!cells || (cells & ~table->schema.all_cells))
-        return failed(session, -CELLAR_ERR_INVALID, detail_of(CELLAR_WHY_CELLS, table, read->key));
+        return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_CELLS, table, read->key));
     struct draft_record *record = draft_record(&session->draft, table, read->key);
-    if (!record) return many_records(session, table, read->key);
-    return draft_want(&session->draft, record, cells) < 0 ? no_copies(session, table, read->key) : 0;
+    if (!record) return interactive_many_records(session, table, read->key);
+    return draft_want(&session->draft, record, cells) < 0 ? interactive_no_copies(session, table, read->key) : 0;
 }
 
 int cellar_prefetch(struct cellar_txn *txn, const struct cellar_txn_read *reads, uint32_t count)
 {
     int rc;
-    struct cellar_session *session = going(txn, &rc);
+    struct cellar_session *session = interactive_going(txn, &rc);
     for (uint32_t i = 0; i < count && rc == 0; i++) rc = want(session, &reads[i]);
     if (session && rc) draft_want_nothing(&session->draft);
     return rc ? rc : wanted_read(session);
@@ -314,59 +200,60 @@ static uint64_t log_bytes_of(const struct cellar_session *session)
 
 static int written(struct cellar_session *session, const struct draft_record *record, int code)
 {
-    if (code == CELLAR_ERR_TOO_LARGE) return no_copies(session, record->table, record->key);
-    return code ? failed(session, -code, detail_of(CELLAR_WHY_CODE, record->table, record->key)) : 0;
+    if (code == CELLAR_ERR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
+    return code ? interactive_failed(session, -code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
+                : 0;
 }
 
 int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
                    const void *value)
 {
     int rc;
-    struct cellar_session *session = going_to_write(txn, table, &rc);
+    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
     struct draft_record *record = draft_record(&session->draft, table, key);
-    if (!record) return many_records(session, table, key);
+    if (!record) return interactive_many_records(session, table, key);
     return written(session, record, draft_put(&session->draft, record, (uint32_t)column, value));
 }
 
 int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row)
 {
     int rc;
-    struct cellar_session *session = going_to_write(txn, table, &rc);
+    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
-    if (!record) return many_records(session, table, key);
+    if (!record) return interactive_many_records(session, table, key);
     return written(session, record, draft_insert(&session->draft, record, row));
 }
 
 int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
 {
     int rc;
-    struct cellar_session *session = going_to_write(txn, table, &rc);
+    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     struct draft_record *record = draft_record(&session->draft, table, key);
-    if (!record) return many_records(session, table, key);
+    if (!record) return interactive_many_records(session, table, key);
     return written(session, record, draft_delete(&session->draft, record));
 }
 
 int cellar_savepoint(struct cellar_txn *txn)
 {
     int rc;
-    struct cellar_session *session = going(txn, &rc);
+    struct cellar_session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     int savepoint = draft_savepoint(&session->draft);
     if (savepoint >= 0) return savepoint;
-    return too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
+    return interactive_too_large(session, CELLAR_WHY_SAVEPOINTS_MAX, CELLAR_SAVEPOINTS_MAX, NULL, 0);
 }
 
 int cellar_rollback_to(struct cellar_txn *txn, int savepoint)
 {
     int rc;
-    struct cellar_session *session = going(txn, &rc);
+    struct cellar_session *session = interactive_going(txn, &rc);
     if (!session) return rc;
     bool done = draft_rollback(&session->draft, savepoint);
-    return done ? 0 : refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
+    return done ? 0 : interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_SAVEPOINT);
 }
 
 /* ---- check and commit ---- */
@@ -377,9 +264,10 @@ static int check_fn(struct cellar_txn *txn, void *arg)
     struct cellar_session *session = arg;
     draft_each(&session->draft, record)
     {
+        uint32_t cells = record->note_cells & ~(session->draft.beside ? record->hold_cells : 0);
         record->ref = -1;
-        if (!record->note_cells && !record->noted_absent) continue;
-        record->ref = cellar_access(txn, record->table, record->key, record->note_cells, 0, CELLAR_OPTIONAL);
+        if (!cells && !record->noted_absent) continue;
+        record->ref = cellar_access(txn, record->table, record->key, cells, 0, CELLAR_OPTIONAL);
         if (record->ref < 0) return record->ref;
     }
     return cellar_fetch(txn);
@@ -389,16 +277,19 @@ static int check(struct cellar_session *session, struct cellar_result *result)
 {
     struct draft *draft = &session->draft;
     if (draft->blocks < 2) return 0; /* all that was read was read at once: it was true then */
-    return serve(session,
-                 (struct service){.fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});
+    return interactive_serve(session,
+                             (struct interactive_service){
+                                 .fn = check_fn, .kind = DRAFT_COMPARES, .records = draft->count, .result = result});
 }
 
 int cellar_check(struct cellar_txn *txn)
 {
     int rc;
-    struct cellar_session *session = going(txn, &rc);
+    struct cellar_session *session = interactive_going(txn, &rc);
     if (!session || session->draft.blocks == 0) return rc;
-    return serve(session, (struct service){.fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
+    rc = interactive_serve(
+        session, (struct interactive_service){.fn = check_fn, .kind = DRAFT_COMPARES, .records = session->draft.count});
+    return rc ? rc : interactive_hold_lost(session);
 }
 
 /* Declares a record as far as the first block goes. */
@@ -406,9 +297,12 @@ static int declare(struct cellar_txn *txn, struct draft_record *record, bool loo
 {
     uint32_t write = record->now.change == DRAFT_PUT ? draft_cells(&record->table->schema, record->now.put_columns) : 0;
     uint32_t flags = CELLAR_OPTIONAL | (record->now.change == DRAFT_DELETE ? CELLAR_DELETE : 0);
+    uint32_t read = record->note_cells & ~(write | record->locked_cells);
     if (record->now.change == DRAFT_INSERT && !look_first)
         return cellar_insert(txn, record->table, record->key, record->row);
-    return cellar_access(txn, record->table, record->key, record->note_cells & ~write, write, flags);
+    write &= ~record->locked_cells;
+    if (record->locked_cells && !(read | write)) return record->hold_ref; /* this attempt has it already */
+    return cellar_access(txn, record->table, record->key, read, write, flags);
 }
 
 /* What it takes for granted and has not noted: the call's outcome, once all that was read is compared. */
@@ -468,19 +362,21 @@ static int commit_fn(struct cellar_txn *txn, void *arg)
 static int commit(struct cellar_session *session, struct cellar_result *result)
 {
     struct draft *draft = &session->draft;
-    if (draft->changes == 0) return check(session, result);
+    bool holds = atomic_load_explicit(&session->hold.state, memory_order_relaxed) != HOLD_NONE;
+    if (draft->changes == 0 && !holds) return check(session, result);
     uint64_t log_bytes = log_bytes_of(session), limit = session->db->config.log_bytes / 2;
     if (log_bytes > limit) {
-        *result = (struct cellar_result){.code = too_large(session, CELLAR_WHY_LOG_BYTES, limit, NULL, 0)};
+        *result = (struct cellar_result){.code = interactive_too_large(session, CELLAR_WHY_LOG_BYTES, limit, NULL, 0)};
         result->detail = session->last.detail;
         return result->code;
     }
-    return serve(session, (struct service){.fn = commit_fn,
-                                           .kind = DRAFT_COMPARES,
-                                           .records = draft->count,
-                                           .writes = draft->changes,
-                                           .log_bytes = log_bytes,
-                                           .result = result});
+    if (holds) return hold_commit(session, commit_fn, result);
+    return interactive_serve(session, (struct interactive_service){.fn = commit_fn,
+                                                                   .kind = DRAFT_COMPARES,
+                                                                   .records = draft->count,
+                                                                   .writes = draft->changes,
+                                                                   .log_bytes = log_bytes,
+                                                                   .result = result});
 }
 
 int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
@@ -491,10 +387,11 @@ int cellar_commit(struct cellar_txn *txn, struct cellar_result *result)
     if (!result) result = &unused;
     *result = (struct cellar_result){.code = rc, .detail = {.column = -1}};
     if (!session) return rc;
-    rc = session->over;
+    rc = session->over ? session->over : interactive_hold_lost(session);
     if (rc) *result = session->last;
     if (rc == 0) rc = commit(session, result);
     session->active = false;
+    hold_end(session);
     return rc;
 }
 
@@ -517,7 +414,7 @@ static int said(struct cellar_session *session, struct cellar_txn *txn, int code
 {
     int rc = code == -CELLAR_ERR_RETRY ? code : cellar_check(txn);
     (void)cellar_abort(txn);
-    if (rc == 0 && session->last.code != code) (void)refused(session, code, CELLAR_WHY_CODE);
+    if (rc == 0 && session->last.code != code) (void)interactive_refused(session, code, CELLAR_WHY_CODE);
     return rc ? rc : code;
 }
 
@@ -529,11 +426,11 @@ int cellar_transact(struct cellar_session *session, cellar_txn_fn fn, void *arg)
         if (rc) return rc;
         rc = fn(txn, arg);
         if (!session->active)
-            return refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */
+            return interactive_refused(session, -CELLAR_ERR_INVALID, CELLAR_WHY_ENDED); /* fn has ended it itself */
         rc = rc < 0 ? said(session, txn, rc) : cellar_commit(txn, NULL);
         bool again = cellar_error_retries(rc) || (PLANT(draft_doubt_repeated) && rc == -CELLAR_ERR_INDETERMINATE);
         if (!again) return rc;
         rc = session_run(session, pause_run, &pause);
-        if (rc) return refused(session, rc, CELLAR_WHY_CODE);
+        if (rc) return interactive_refused(session, rc, CELLAR_WHY_CODE);
     }
 }

@@ -69,16 +69,27 @@ void session_close_inside(struct cellar_session *session)
     session->open = session->has_draft = false;
 }
 
-/* Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one. */
+static struct cellar_session *make(struct cellar *db, uint32_t number)
+{
+    struct cellar_session *session = calloc(1, sizeof *session);
+    if (!session) return NULL;
+    session->db = db;
+    session->number = number;
+    return session;
+}
+
+/*
+ * Under the lock: one that no thread has, or whose thread has ended; NULL: there is none. *ended: it had one, and its
+ * worker may still look after what that one has locked.
+ */
 static struct cellar_session *free_one(struct cellar *db, bool *ended)
 {
     struct cellar_session *found = NULL;
     *ended = false;
     for (uint32_t i = 0; i < db->config.sessions && !found; i++)
         if (!db->sessions[i] || !db->sessions[i]->open) {
-            if (!db->sessions[i]) db->sessions[i] = calloc(1, sizeof *db->sessions[i]);
+            if (!db->sessions[i]) db->sessions[i] = make(db, i);
             found = db->sessions[i];
-            if (found) found->number = i;
         }
     for (uint32_t i = 0; i < db->config.sessions && !found; i++) {
         *ended = db->sessions[i] && !fabric_thread_lives(db->sessions[i]->thread);
@@ -93,7 +104,6 @@ static struct cellar_session *take(struct cellar *db, struct cellar_error *error
     fabric_lock(db->fabric, &db->sessions_lock);
     struct cellar_session *session = free_one(db, &ended);
     if (session) {
-        session->db = db;
         session->thread = fabric_thread_here();
         session->open = true;
         session->active = false;
@@ -138,5 +148,7 @@ int cellar_session_open(struct cellar *db, struct cellar_session **out, struct c
 
 void cellar_session_close(struct cellar_session *session)
 {
-    if (session_check(session) == 0 && !session->inside) give_back(session);
+    if (session_check(session) || session->inside) return;
+    hold_end(session);
+    give_back(session);
 }

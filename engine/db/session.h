@@ -7,8 +7,8 @@
  * they are first needed, and used again.
  *
  * INV-SESSION-1: between two calls of a session no attempt of it is under way: it holds no tag, no place in the gate
- *                and no log entry that is not settled. So a client that stops holds up no other, no failover and no
- *                close.
+ *                and no log entry that is not settled. But for a hold (hold.h), which ends by itself. So a client that
+ *                stops holds up no other, no failover and no close.
  * INV-SESSION-2: a session's worker counts among those of its gate before its first attempt enters, and its endpoint
  *                takes the ways of its compute node before its first operation.
  */
@@ -17,12 +17,17 @@
 #include "db.h"
 #include "draft.h"
 #include "fabric_thread.h"
+#include "hold.h"
+
+#define SESSION_COORDINATORS 2 /* its attempts' own; the holder's (hold.h), which has a log once it is needed */
 
 struct cellar_session {
     struct cellar *db;
     struct worker *worker;
-    struct coordinator *coordinator; /* its only one */
-    struct coro *inside;             /* of a client function that has made it for itself; NULL: of a thread */
+    struct coordinator *coordinator; /* its attempts run on it */
+    struct coordinator *holder;      /* of what is locked for update; NULL until that is asked for */
+    struct hold hold;
+    struct coro *inside; /* of a client function that has made it for itself; NULL: of a thread */
     struct fabric_thread thread;
     uint32_t number;
     bool open;      /* under sessions_lock, as are thread and number */
@@ -53,6 +58,8 @@ int session_check(const struct cellar_session *session);
 
 /* Makes what the session's worker lacks. As cellar_session_open. */
 NODISCARD int session_worker_make(struct cellar_session *session, struct cellar_error *error);
+/* Its second coordinator can run: 0, or a code. */
+NODISCARD int session_holder_make(struct cellar_session *session);
 /* Steps of closing: they are told to stop; have stopped; are freed, but for what their mode has; then that, too. */
 void session_workers_stop(struct cellar *db);
 void session_workers_close(struct cellar *db);

@@ -40,8 +40,9 @@ static int start(struct cellar_session *session, struct worker *worker, struct c
     if (rc) return rc;
     sched_init(&worker->sched, worker->ep);
     worker->by = (struct node_worker){worker->node, worker->ep, &worker->sched, &worker->stop};
-    if (db_coordinators_make(db, worker, 1, db->coordinator_count + session->number,
-                             db->config.threads * db->config.coros + place))
+    if (db_coordinators_make(db, worker, SESSION_COORDINATORS,
+                             db->coordinator_count + SESSION_COORDINATORS * session->number,
+                             db->config.threads * db->config.coros + SESSION_COORDINATORS * place))
         return err_set(error, CELLAR_ERR_NOMEM, "no memory for a session's coordinator");
     rc = db->fabric->ops->spawn(db->fabric, worker->ep, db_worker_thread, worker);
     if (rc) return err_set(error, CELLAR_ERR_SYSTEM, "cannot start a session's worker: %s", cellar_error_text(rc));
@@ -131,6 +132,30 @@ int session_worker_make(struct cellar_session *session, struct cellar_error *err
     if (!session->ready) rc = run_on(db, worker, session->coordinator, join, &call);
     session->ready = rc == 0;
     return rc;
+}
+
+/* On the first coordinator, for the second one: inside the gate, as all that reaches the pool. */
+static int holder_open(struct coro *co, struct coordinator *coordinator, void *arg)
+{
+    struct cellar_session *session = arg;
+    struct worker *worker = coordinator->worker;
+    struct gate *gate = &worker->node->gate;
+    struct cellar_error error;
+    if (!worker->coordinators[1].txn) return -CELLAR_ERR_NOMEM;
+    if (!gate_enter(co, gate, worker->thread, &worker->sched, &coordinator->task))
+        return atomic_load(&gate->failed) ? -CELLAR_ERR_FENCED : -CELLAR_ERR_BUSY;
+    struct coordinator *holder = &worker->coordinators[1];
+    int rc = db_coordinator_open(co, holder, &error);
+    if (rc) txn_free(holder->txn);
+    if (rc) holder->txn = txn_new(worker->home.mode);
+    gate_leave(gate, worker->thread, &worker->sched);
+    if (rc == 0) session->holder = holder;
+    return rc;
+}
+
+int session_holder_make(struct cellar_session *session)
+{
+    return session->holder ? 0 : session_run(session, holder_open, session);
 }
 
 /* ---- closing ---- */

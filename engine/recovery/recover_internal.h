@@ -109,6 +109,8 @@ NODISCARD int recover_try(struct recover *run);
 NODISCARD int recover_replicas_read(struct recover *run, struct fabric_addr addr, void *first, uint64_t stride,
                                     uint32_t bytes);
 NODISCARD int recover_images_read(struct recover *run, struct fabric_addr addr, const struct schema *schema);
+/* Is epoch number a the later one of two that are near each other? */
+bool recover_en_later(uint16_t a, uint16_t b);
 /* The table of a change in the log; NULL: none that is known. */
 const struct cellar_table *recover_table_of(const struct recover *run, const struct log_write_wire *write);
 /* The log changes what it cannot: CORRUPT, with the reason. */

@@ -3,15 +3,17 @@
  *
  * INV-RECOVER-4: a cell is redone only while its tag is the dead node's, and if no line of it, on any replica, is
  * newer than the entry. An insert's record has no tag of its own: it is redone under its bucket's, and only as long
- * as it is not whole, when it cannot have been reached.
+ * as the primary's chain does not show it: then it cannot have been reached, since the chain shows it when all replicas
+ * have it (INV-COMMIT-9).
  *
  * Where the tags went with their memory node (docs/failover.md) versions alone decide: a change that had its effect
  * everywhere was unlocked, or overwritten, and shows its TS or a newer one on all replicas; one that had not was
  * tagged until the node was lost, so no other can have written over it. All stand still meanwhile.
  *
  * INV-RECOVER-7: the epoch number of a redone cell is the one that some line of it has with that TS already; else one
- * more than the largest among its lines and headers on all replicas. So a second recoverer writes the same bytes, and
- * no other version ever had that number.
+ * more than the largest among its lines on all replicas and the primary's header. (A backup's header may be far behind,
+ * and 32,768 updates behind looks like ahead.) So a second recoverer writes the same bytes, and no other version ever
+ * had that number.
  */
 #include "must.h"
 #include "plant.h"
@@ -39,8 +41,7 @@ int recover_images_read(struct recover *run, struct fabric_addr addr, const stru
     return recover_replicas_read(run, addr, run->memory->images, sizeof run->memory->images[0], schema->record_bytes);
 }
 
-/* Is epoch number a the later one of two that are near each other? */
-static bool en_later(uint16_t a, uint16_t b) { return a != b && ((uint32_t)(a - b) & EN_MASK) <= EN_MASK / 2; }
+bool recover_en_later(uint16_t a, uint16_t b) { return a != b && ((uint32_t)(a - b) & EN_MASK) <= EN_MASK / 2; }
 
 /* What all lines of something tell together. */
 struct lines {
@@ -56,7 +57,7 @@ static void lines_meet(struct lines *lines, uint64_t version, uint64_t ts)
     uint16_t en = layout_version_en(version);
     if (!lines->any || seen < lines->ts_least) lines->ts_least = seen;
     if (!lines->any || seen > lines->ts_most) lines->ts_most = seen;
-    if (!lines->any || en_later(en, lines->en_most)) lines->en_most = en;
+    if (!lines->any || recover_en_later(en, lines->en_most)) lines->en_most = en;
     if (seen == ts) {
         lines->has = true;
         lines->en_had = en;
@@ -85,18 +86,18 @@ static uint64_t version_next(const struct lines *lines, uint64_t ts)
 }
 
 /*
- * The version that the cell gets. A header's epoch number is ahead of all lines only where a whole record was being
- * written, and no transaction can have read a version of that number; but it must not be ahead by more.
+ * The version that the cell gets. The primary's header is ahead of all lines only where a whole record was being
+ * written, and no transaction can have read a version of that number; but it must not be ahead by more. Where the
+ * primary is lost what stands in for it has a backup's header still.
  */
-static uint64_t cell_version(const struct recover *run, const struct schema *schema, uint32_t cell, uint64_t ts)
+static uint64_t cell_version(const struct recover *run, const struct schema *schema, struct fabric_addr addr,
+                             uint32_t cell, uint64_t ts)
 {
-    uint32_t replicas = run->catalog->replicas + 1;
-    struct lines lines = cell_lines(run, schema, cell, ts, 0, replicas);
+    struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
     uint64_t version = version_next(&lines, ts);
-    for (uint32_t i = 0; i < replicas && !lines.has && !PLANT(recover_en_kept); i++) {
-        uint16_t en = ((const struct record_wire *)(const void *)run->memory->images[i])->en[cell];
-        if (en_later(en, layout_version_en(version))) version = layout_version_of(layout_en_next(en), ts);
-    }
+    uint16_t en = record_header(run->memory->images[0])->en[cell];
+    bool ahead = !recover_tags_lost(run, addr) && recover_en_later(en, layout_version_en(version));
+    if (ahead && !lines.has && !PLANT(recover_en_kept)) version = layout_version_of(layout_en_next(en), ts);
     return version;
 }
 
@@ -168,7 +169,7 @@ static int redo_cell(struct recover *run, const struct log_write_wire *write, co
         return 0;
     if (lines.ts_most > ts && !PLANT(recover_ts_ignored)) return 0;
     if (PLANT(recover_half_applied) && lines.ts_most == ts) return 0;
-    record_version_set(schema, image, cell, cell_version(run, schema, cell, ts));
+    record_version_set(schema, image, cell, cell_version(run, schema, addr, cell, ts));
     record_value_put(schema, image, cell, value_of(write));
     run->report->redone++;
     if (versions_kept(schema)) return versions_forget(run, addr, schema);
@@ -197,31 +198,13 @@ int recover_deleted_set(struct recover *run, struct fabric_addr addr, uint64_t c
     return recover_batch(run, &op, 1);
 }
 
-/* What the replicas have of an insert's record. */
-enum insert_found { INSERT_OLDER, INSERT_NEWER, INSERT_THERE };
-
-/*
- * A recoverer that died amid its WRITEs may have left it whole on some replicas only, and not tagged. As long as a
- * line is missing on one of them no other has come near the record.
- */
-static enum insert_found insert_find(const struct recover *run, const struct log_write_wire *write,
-                                     const struct schema *schema, uint64_t ts)
+/* Is a line of the record, as read, newer? */
+static bool record_newer(const struct recover *run, const struct schema *schema, uint64_t ts)
 {
-    uint32_t replicas = PLANT(recover_insert_primary) ? 1 : run->catalog->replicas + 1;
-    bool newer = false, there = true;
-    for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
-        struct lines lines = cell_lines(run, schema, cell, ts, 0, replicas);
-        if (lines.ts_least < ts) return INSERT_OLDER;
-        newer = newer || lines.ts_most > ts;
-    }
-    if (newer) return INSERT_NEWER;
-    for (uint32_t i = 0; i < replicas; i++) {
-        const struct record_wire *header = record_header(run->memory->images[i]);
-        bool same = header->key == write->key && header->table_id == write->table_id;
-        bool whole = same && record_whole(schema, run->memory->images[i], schema->all_cells);
-        there = there && whole && !(header->flags & LAYOUT_RECORD_DELETED);
-    }
-    return there ? INSERT_THERE : INSERT_OLDER;
+    bool newer = false;
+    for (uint32_t cell = 0; cell < schema->cell_count; cell++)
+        newer = newer || cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1).ts_most > ts;
+    return newer;
 }
 
 static void insert_build(struct recover *run, const struct log_write_wire *write, const struct schema *schema)
@@ -249,6 +232,25 @@ static int bucket_owned(struct recover *run, const struct cellar_table *table, u
     return rc;
 }
 
+/* Does the primary's chain show the record? Its head is read already. */
+static int chain_shows(struct recover *run, const struct cellar_table *table, uint64_t key, struct fabric_addr addr,
+                       bool *shows)
+{
+    struct bucket_wire *part = &run->memory->buckets[0];
+    *shows = false;
+    for (uint32_t parts = 0; parts < INDEX_CHAIN_MAX; parts++) {
+        uint64_t offset, next = index_next(part);
+        for (uint32_t at = 0; index_find(part, index_fingerprint(key), &at, &offset);)
+            *shows = *shows || offset == fabric_addr_offset(addr);
+        struct fabric_addr next_addr = fabric_addr_of(fabric_addr_node(addr), next);
+        if (*shows || !next || !catalog_in_heap(run->catalog, next_addr, sizeof *part)) return 0;
+        struct fabric_op op = fabric_op_read(next_addr, part, sizeof *part);
+        int rc = recover_batch(run, &op, 1);
+        if (rc) return rc;
+    }
+    return 0;
+}
+
 static int redo_insert(struct recover *run, const struct log_write_wire *write, const struct cellar_table *table,
                        uint64_t ts)
 {
@@ -262,12 +264,13 @@ static int redo_insert(struct recover *run, const struct log_write_wire *write, 
     rc = recover_images_read(run, addr, schema);
     if (rc) return rc;
     uint64_t lock = record_header(run->memory->images[0])->lock;
-    enum insert_found found = insert_find(run, write, schema, ts);
-    bool tagged = recover_owned(run, lock, schema->tag_bits, schema->all_cells) == schema->all_cells;
-    tagged = tagged || recover_tags_lost(run, addr); /* then it may lack on a backup what the primary had */
-    if (found == INSERT_NEWER) return 0;
-    if (found == INSERT_OLDER || tagged) {
-        for (uint32_t cell = 0; cell < schema->cell_count; cell++) versions[cell] = cell_version(run, schema, cell, ts);
+    bool shown = false;
+    if (record_newer(run, schema, ts)) return 0;
+    /* Where the tags are lost the chain is a backup's, which may have been first; but then all stand still. */
+    if (!recover_tags_lost(run, addr)) rc = chain_shows(run, table, write->key, addr, &shown);
+    if (rc == 0 && !shown) {
+        for (uint32_t cell = 0; cell < schema->cell_count; cell++)
+            versions[cell] = cell_version(run, schema, addr, cell, ts);
         insert_build(run, write, schema);
         rc = recover_whole_write(run, addr, schema, versions);
     }
@@ -290,7 +293,7 @@ static int redo_delete(struct recover *run, const struct log_write_wire *write, 
     for (uint32_t cell = 0; cell < schema->cell_count; cell++) {
         struct lines lines = cell_lines(run, schema, cell, ts, 0, run->catalog->replicas + 1);
         if (lines.ts_most > ts) return 0;
-        versions[cell] = cell_version(run, schema, cell, ts);
+        versions[cell] = cell_version(run, schema, addr, cell, ts);
     }
     record_header(run->memory->images[0])->flags |= LAYOUT_RECORD_DELETED;
     rc = recover_whole_write(run, addr, schema, versions);

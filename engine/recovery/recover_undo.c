@@ -48,14 +48,14 @@ static enum shown join(enum shown a, enum shown b)
 }
 
 /*
- * The header's epoch number is written after the cells: while it is the old one the value may lack its end. Any
- * other does: a later holder of the lock, which wrote the whole record, or one that undid that, may have gone on from
- * there.
+ * The header's epoch number is written after the cells: while it is the old one the value may lack its end; or one
+ * before that, on a backup whose header other modes have not written (INV-COMMIT-11). Any later one does: a later
+ * holder of the lock, which wrote the whole record, or one that undid that, may have gone on from there.
  */
 static enum shown line_shown(uint64_t version, uint16_t header_en, uint64_t before, uint64_t ts)
 {
     uint64_t seen = layout_version_ts(version);
-    bool header_old = header_en == layout_version_en(before);
+    bool header_old = !recover_en_later(header_en, layout_version_en(before));
     if (seen == ts) return header_old ? SHOWN_PARTLY : SHOWN_NEW;
     if (seen != layout_version_ts(before)) return SHOWN_OTHER;
     return version == before && header_old ? SHOWN_OLD : SHOWN_PARTLY;

@@ -7,6 +7,7 @@
  */
 #include "tree.h"
 
+#include "draft.h"
 #include "lazy.h"
 #include "plant.h"
 
@@ -49,6 +50,7 @@ int tree_contradiction(struct txn *txn, const struct cellar_index *index, uint64
 void tree_tidy_note(struct txn *txn, const struct cellar_index *index, const uint8_t *key)
 {
     struct tree_note *note = &txn->tree->tidy;
+    if (txn->draft && txn->draft->service != DRAFT_COMPARES) return; /* it would change what is noted here */
     *note = (struct tree_note){.need = TREE_TIDY, .index = index};
     memcpy(note->point.key, key, index->key_bytes);
 }

@@ -72,6 +72,7 @@ struct tree_cursor {
     uint32_t count, given; /* of the batch */
     uint64_t keys[TREE_BATCH];
     int32_t refs[TREE_BATCH];
+    struct treenode_entry *entries; /* of the batch as well, where they are wanted; NULL */
 };
 
 /* What an attempt could not do without. */
@@ -119,6 +120,15 @@ void tree_close(struct txn *txn);
 void tree_end(struct txn *txn);
 /* All is put: what it has changed of indexed records is changed in their indexes, in the same transaction. */
 NODISCARD int tree_flush(struct txn *txn);
+
+/*
+ * The entries of a range, in its order, at most `limit` of them, and the cells `read` of their records: as a cursor, in
+ * one go.
+ */
+NODISCARD int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range,
+                        uint32_t read, uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count);
+/* Is this entry in the range, which is none that a cursor refuses? */
+bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, const uint8_t *entry);
 
 /* ---- between attempts, and after the last one ---- */
 

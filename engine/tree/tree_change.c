@@ -93,6 +93,7 @@ static int change_judge(struct txn *txn, struct tree_change *change)
     if (shape.level || side < 0 || (side > 0 && ++change->hops == TREE_HOPS_MAX))
         return need_of(txn, change, TREE_MEND);
     change->step = side ? TREE_TO_LEAF : TREE_AT_CELL;
+    if (PLANT(tree_insert_blind)) txn_object(txn, change->ref)->check_cells &= ~TREENODE_SHAPE;
     if (side) change->leaf = shape.right;
     change->cell = treenode_cell_of(change->index, &shape, change->key, false);
     return 0;

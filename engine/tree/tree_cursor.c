@@ -5,6 +5,8 @@
  * leaf that covers it; all cells from one end of the range to the other are read, empty ones too, and which they are
  * is said by shapes, which are read as well (INV-TREE-2). All of it is validated like any read.
  */
+#include "draft.h"
+#include "observe.h"
 #include "plant.h"
 #include "tree.h"
 
@@ -106,6 +108,7 @@ static bool entry_take(struct tree_cursor *cursor, const struct treenode_entry *
 {
     if (cursor->count == TREE_BATCH || !cursor->left) return false;
     cursor->left--;
+    if (cursor->entries) cursor->entries[cursor->count] = *entry;
     cursor->keys[cursor->count++] = treenode_record_key(cursor->index, entry->key);
     return true;
 }
@@ -139,6 +142,7 @@ static int leaf_forward(struct txn *txn, struct tree_cursor *cursor, uint64_t le
     if (whole && !count && leaf != TREENODE_ROOT) tree_tidy_note(txn, index, shape->low);
     cursor->next_leaf = leaf;
     if (until < last) {
+        if (PLANT(tree_cell_skipped) && until + 1 < last) until++;
         memcpy(cursor->at.key, shape->separators[until], index->key_bytes);
     } else if (shape->endless || is_above(cursor, &cursor->end, shape->high)) {
         cursor->ended = true;
@@ -181,37 +185,57 @@ static int rows_read(struct txn *txn, struct tree_cursor *cursor)
 {
     if (!(cursor->read | cursor->write) || !cursor->count) return 0;
     for (uint32_t i = 0; i < cursor->count; i++) {
-        int ref = txn_want_counted(txn, cursor->index->base, cursor->keys[i], cursor->read, cursor->write);
+        uint32_t read = cursor->read & ~draft_held_cells(txn->draft, cursor->index->base, cursor->keys[i]);
+        cursor->refs[i] = -1;
+        if (!(read | cursor->write)) continue;
+        int ref = txn_want_counted(txn, cursor->index->base, cursor->keys[i], read, cursor->write);
         if (ref < 0) return ref;
         cursor->refs[i] = ref;
     }
     int rc = tree_fetch(txn);
     for (uint32_t i = 0; i < cursor->count && rc == 0; i++)
-        if (txn_object(txn, cursor->refs[i])->state != CACHE_PRESENT)
+        if (cursor->refs[i] >= 0 && txn_object(txn, cursor->refs[i])->state != CACHE_PRESENT)
             rc = tree_contradiction(txn, cursor->index, cursor->keys[i]);
     return rc;
+}
+
+/* What the batch says: it began at `from`, in the order, and has come to where the cursor is now. */
+static void batch_tell(const struct txn *txn, const struct tree_cursor *cursor, const struct tree_point *from)
+{
+    const struct observer *observer = txn->home->observer;
+    if (!observer || !observer->ranged || cursor->index->sortkey.column_count) return;
+    const struct tree_point *to = cursor->ended ? &cursor->end : &cursor->at;
+    const struct tree_point *low = cursor->backward ? to : from, *above = cursor->backward ? from : to;
+    uint64_t first = treenode_record_key(cursor->index, low->key), end = treenode_record_key(cursor->index, above->key);
+    if (!above->endless && end <= first) return;
+    observer->ranged(observer->arg, txn, cursor->index, first, above->endless ? UINT64_MAX : end - 1, cursor->keys,
+                     cursor->count);
 }
 
 static int batch_read(struct txn *txn, struct tree_cursor *cursor)
 {
     struct treenode_shape shape;
+    const struct tree_point from = cursor->at;
+    bool over = cursor->ended || !cursor->left;
     cursor->count = cursor->given = 0;
     while (!cursor->ended && cursor->left && cursor->count < TREE_BATCH) {
         uint64_t leaf = cursor->next_leaf;
         int32_t ref;
         int rc = tree_leaf(txn, cursor->index, &cursor->at, &leaf, &ref, &shape);
+        if (rc == 0 && PLANT(tree_shape_unread)) txn_object(txn, ref)->check_cells &= ~TREENODE_SHAPE;
         if (rc == 0)
             rc = cursor->backward ? leaf_backward(txn, cursor, ref, &shape)
                                   : leaf_forward(txn, cursor, leaf, ref, &shape);
         if (rc) return rc;
     }
+    if (!over) batch_tell(txn, cursor, &from);
     return rows_read(txn, cursor);
 }
 
 /* Own changes come first: the cursor sees them. */
 static int begin(struct txn *txn, const struct cellar_index *index)
 {
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return txn_doomed(txn);
     if (txn->error) return txn->error;
     if (!index) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_NO_INDEX, 0);
     txn->tree_begun = true;
@@ -256,6 +280,30 @@ int cellar_cursor_open(struct cellar_txn *public_txn, const struct cellar_index 
     return number;
 }
 
+int tree_scan(struct txn *txn, const struct cellar_index *index, const struct cellar_range *range, uint32_t read,
+              uint32_t flags, uint32_t limit, struct treenode_entry *entries, uint32_t *count)
+{
+    int number = cellar_cursor_open(txn_public(txn), index, range, read, 0, flags, limit), rc;
+    if (number < 0) return number;
+    struct tree_cursor *cursor = &txn->tree->cursors[number];
+    *count = 0;
+    do {
+        cursor->entries = entries + *count;
+        rc = batch_read(txn, cursor);
+        *count += cursor->count;
+    } while (rc == 0 && cursor->count);
+    cursor->open = false;
+    return rc;
+}
+
+bool tree_range_has(const struct cellar_index *index, const struct cellar_range *range, const uint8_t *entry)
+{
+    struct tree_point low, high;
+    if (!range_points(index, range, &low, &high)) return false;
+    return treenode_compare(index, entry, low.key) >= 0 &&
+           (high.endless || treenode_compare(index, entry, high.key) < 0);
+}
+
 static struct tree_cursor *cursor_of(struct txn *txn, int number)
 {
     bool open = number >= 0 && number < CELLAR_CURSORS_MAX && txn->tree_begun && txn->tree->cursors[number].open;
@@ -265,7 +313,7 @@ static struct tree_cursor *cursor_of(struct txn *txn, int number)
 int cellar_cursor_next(struct cellar_txn *public_txn, int number, uint64_t *key, int *ref)
 {
     struct txn *txn = txn_of(public_txn);
-    if (txn->doomed) return -CELLAR_ERR_RETRY;
+    if (txn->doomed) return txn_doomed(txn);
     struct tree_cursor *cursor = cursor_of(txn, number);
     if (!cursor) return txn_error(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CURSOR, (uint64_t)(int64_t)number);
     for (;;) {

@@ -1,11 +1,16 @@
 /*
- * apply.c - what a durable transaction does to the pool: index buckets changed, cells written to all replicas, locks
+ * apply.c - what a durable transaction does to the pool: cells and index buckets written to all replicas, locks
  * cleared.
  *
  * INV-COMMIT-2: nothing is applied before the log entry is on f + 1 nodes; nothing is unlocked before all replicas
  *               have it.
  * INV-COMMIT-4: a WRITE names bytes of locked cells and their epoch numbers only, never a neighbour's.
  * INV-COMMIT-5: a WRITE is sent again only while the lock that protects it is known to be ours.
+ * INV-COMMIT-9: an index bucket that may be read shows a new record only when all replicas have that. So the record
+ *               needs no tag while it is written, and is written again only before.
+ * INV-COMMIT-11: epoch numbers are the primary's. A backup's are as its record's first image had them, and are made of
+ *               its lines when it becomes a primary (failover_words.c); but from the loss of a memory node until it is
+ *               replaced they are written to all replicas, since a backup may be what is read.
  */
 #include "settle.h"
 #include "txn.h"
@@ -13,87 +18,55 @@
 
 #include <string.h>
 
-/* ---- the index parts of inserts and deletes, on bucket images ---- */
-
-static int index_insert(struct coro *co, struct txn *txn, struct cache_object *object)
-{
-    struct cache_bucket *part = txn_bucket(txn, object->bucket);
-    uint16_t fingerprint = index_fingerprint(object->key);
-    uint64_t offset = fabric_addr_offset(object->addr);
-
-    part->dirty = true; /* the head: its version covers the chain */
-    for (uint32_t parts = 1; !index_put(part->image, fingerprint, offset); parts++) {
-        if (parts == INDEX_CHAIN_MAX)
-            return txn_error_of(txn, -CELLAR_ERR_FULL, CELLAR_WHY_CHAIN, INDEX_CHAIN_MAX, object);
-        if (part->next < 0) {
-            struct fabric_addr addr;
-            int rc = space_bucket_take(co, txn->home->space, object->table, fabric_addr_node(part->addr), &addr);
-            if (rc) return txn_space_error(co, txn, rc, object);
-            int32_t next = cache_bucket_new(&txn->cache, addr, false);
-            if (next < 0)
-                return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_BUCKETS, CACHE_BUCKETS_MAX, object);
-            memset(txn_bucket(txn, next)->image, 0, sizeof(struct bucket_wire));
-            index_link(part->image, txn_bucket(txn, next)->image, fabric_addr_offset(addr));
-            part->next = next;
-            part->dirty = true;
-        }
-        part = txn_bucket(txn, part->next);
-    }
-    part->dirty = true;
-    return 0;
-}
-
-static int index_delete(struct txn *txn, struct cache_object *object)
-{
-    uint16_t fingerprint = index_fingerprint(object->key);
-    int32_t at = object->bucket;
-
-    txn_bucket(txn, at)->dirty = true;
-    while (at >= 0 && !index_remove(txn_bucket(txn, at)->image, fingerprint, fabric_addr_offset(object->addr)))
-        at = txn_bucket(txn, at)->next;
-    if (at < 0) /* the record was reached through this chain, under its lock */
-        return txn_error_of(txn, -CELLAR_ERR_CORRUPT, CELLAR_WHY_INDEX, 0, object);
-    txn_bucket(txn, at)->dirty = true;
-    if (PLANT(slot_given_early))
-        space_slot_give(txn->home->space, object->table,
-                        (struct space_slot){.addr = object->addr, .used_before = true});
-    return 0;
-}
-
-int txn_index_change(struct coro *co, struct txn *txn)
-{
-    txn_each_object (txn, object) {
-        int rc = txn_is_insert(object)   ? index_insert(co, txn, object)
-                 : txn_is_delete(object) ? index_delete(txn, object)
-                                         : 0;
-        if (rc) return rc;
-    }
-    return 0;
-}
-
 /* ---- apply and unlock ---- */
+
+/* `flags`: enum fabric_op_flags, of these WRITEs. */
+static inline void backups_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset,
+                                 const void *local, uint32_t bytes, uint8_t flags)
+{
+    const struct catalog *catalog = txn->home->catalog;
+    for (uint32_t i = 1; i <= catalog->replicas; i++) {
+        struct fabric_addr backup = catalog_replica(catalog, addr, i);
+        if (txn->lost_nodes >> fabric_addr_node(backup) & 1) continue;
+        txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(backup, offset), local, bytes);
+        txn->ops[txn->op_count - 1].flags = flags;
+    }
+}
 
 static inline void apply_write(struct coro *co, struct txn *txn, struct fabric_addr addr, uint32_t offset,
                                const void *local, uint32_t bytes)
 {
-    const struct catalog *catalog = txn->home->catalog;
-
     txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
-    for (uint32_t i = 1; i <= catalog->replicas && !(PLANT(backup_en_missed) && bytes == 2); i++) {
-        struct fabric_addr backup = catalog_replica(catalog, addr, i);
-        if (!(txn->lost_nodes >> fabric_addr_node(backup) & 1))
-            txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(backup, offset), local, bytes);
-    }
+    backups_write(co, txn, addr, offset, local, bytes, 0);
+}
+
+/* Is a memory node away? It is not known, or known, for all of an apply: only a loss comes amid it (halt.h). */
+static inline bool away_known(const struct txn *txn)
+{
+    return atomic_load_explicit(&txn->home->ep->route, memory_order_acquire);
+}
+
+/*
+ * Epoch numbers behind their cells. Where a transaction may be undone those of the backups, too, tell that the cells
+ * are whole (recover_undo.c).
+ */
+static inline void epochs_write(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t first,
+                                uint32_t count)
+{
+    const uint32_t offset = (uint32_t)offsetof(struct record_wire, en) + 2 * first;
+    bool away = away_known(txn) && !PLANT(away_en_missed);
+    txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(object->addr, offset), object->image + offset, 2 * count);
+    if (away || txn->home->mode->undo)
+        backups_write(co, txn, object->addr, offset, object->image + offset, 2 * count, 0);
 }
 
 /* One changed cell, then its epoch number: by far the most frequent case. */
 static inline void apply_cell(struct coro *co, struct txn *txn, const struct cache_object *object, uint32_t number)
 {
     const struct schema_cell *cell = &object->table->schema.cells[number];
-    uint32_t en = (uint32_t)offsetof(struct record_wire, en) + 2 * number;
 
     apply_write(co, txn, object->addr, cell->offset, object->image + cell->offset, record_cell_bytes(cell));
-    apply_write(co, txn, object->addr, en, object->image + en, 2);
+    epochs_write(co, txn, object, number, 1);
 }
 
 /* The changed cells, neighbours joined where they touch. */
@@ -122,8 +95,7 @@ static void apply_cells(struct coro *co, struct txn *txn, struct cache_object *o
     while (cells) {
         uint32_t first = (uint32_t)__builtin_ctz(cells);
         uint32_t count = (uint32_t)__builtin_ctz(~(cells >> first));
-        uint32_t offset = (uint32_t)offsetof(struct record_wire, en) + 2 * first;
-        apply_write(co, txn, object->addr, offset, object->image + offset, 2 * count);
+        epochs_write(co, txn, object, first, count);
         cells &= ~(((1u << count) - 1) << first);
     }
 }
@@ -142,15 +114,14 @@ static void apply_versions(struct coro *co, struct txn *txn, struct cache_object
 }
 
 /*
- * A whole record but its lock word and old versions, which it has none of. With replicas the record is locked
- * meanwhile, lest the next writer overtake us on a backup; where it is written before it is decided, lest another
- * transaction use what may yet be undone.
+ * A whole record but its lock word and old versions, which it has none of. Where it is written before it is decided
+ * the record is locked meanwhile, lest another transaction use what may yet be undone.
  */
 static void apply_whole(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
 
-    if (txn_is_insert(object) && (txn->home->catalog->replicas || txn->home->mode->undo) && !PLANT(insert_untagged)) {
+    if (txn_is_insert(object) && txn->home->mode->undo && !PLANT(insert_untagged)) {
         uint64_t mask = lockword_mask(schema->tag_bits, schema->all_ones);
         object->held = lockword_tags(schema->all_ones, txn->home->owner);
         object->locked_cells = schema->all_cells;
@@ -206,20 +177,39 @@ static inline void apply_post(struct coro *co, struct txn *txn, struct cache_obj
         apply_cells(co, txn, object);
 }
 
+/* Which replicas of the buckets are written. */
+enum buckets { BUCKETS_NONE, BUCKETS_ALL, BUCKETS_PRIMARY, BUCKETS_BACKUPS };
+
+static inline void bucket_write(struct coro *co, struct txn *txn, enum buckets which, struct fabric_addr addr,
+                                uint32_t offset, const void *local, uint32_t bytes)
+{
+    if (which != BUCKETS_BACKUPS) txn_write(co, txn, CELLAR_PHASE_APPLY, fabric_addr_plus(addr, offset), local, bytes);
+    if (which != BUCKETS_PRIMARY)
+        backups_write(co, txn, addr, offset, local, bytes, which == BUCKETS_BACKUPS ? FABRIC_DIRECT : 0);
+}
+
 /* A chain's changed parts, the head last: its new version says that the whole chain is new. */
-static void bucket_post(struct coro *co, struct txn *txn, struct cache_bucket *head)
+static void bucket_post(struct coro *co, struct txn *txn, const struct cache_bucket *head, enum buckets which)
 {
     for (int32_t at = head->next; at >= 0; at = txn_bucket(txn, at)->next) {
         const struct cache_bucket *part = txn_bucket(txn, at);
-        if (part->dirty) apply_write(co, txn, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+        if (part->dirty) bucket_write(co, txn, which, part->addr, 16, part->image->entries, LAYOUT_BUCKET_CELL_BYTES);
     }
     if (txn->home->ep->fabric->line_atomic) {
-        apply_write(co, txn, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
+        bucket_write(co, txn, which, head->addr, 8, &head->image->version, sizeof(struct bucket_wire) - 8);
         return;
     }
     /* Words are stored and fetched in ascending order: after the new version every reader must find the new entries. */
-    apply_write(co, txn, head->addr, 16, head->image->entries, LAYOUT_BUCKET_CELL_BYTES);
-    apply_write(co, txn, head->addr, 8, &head->image->version, sizeof head->image->version);
+    bucket_write(co, txn, which, head->addr, 16, head->image->entries, LAYOUT_BUCKET_CELL_BYTES);
+    bucket_write(co, txn, which, head->addr, 8, &head->image->version, sizeof head->image->version);
+}
+
+static inline void buckets_post(struct coro *co, struct txn *txn, enum buckets which)
+{
+    for (uint32_t i = 0; which != BUCKETS_NONE && i < txn->cache.bucket_count; i++) {
+        const struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
+        if (head->head && head->dirty) bucket_post(co, txn, head, which);
+    }
 }
 
 /* ---- unlock ---- */
@@ -283,18 +273,28 @@ static bool tags_ours(struct coro *co, struct txn *txn, const struct cache_objec
     return settle_shows(co, txn, object->addr, object->held, mask);
 }
 
+/* How far an apply had come when something of it failed: that step was posted, all before it has run. */
+enum step { STEP_RECORDS, STEP_BUCKETS, STEP_UNLOCK };
+
+/* Is it a new record that has backups, and no tag? Its bucket is shown after it (INV-COMMIT-9). */
+static inline bool shown_late(const struct txn *txn, const struct cache_object *object)
+{
+    return txn_is_insert(object) && txn->home->catalog->replicas && !object->held;
+}
+
 /*
  * Is the object still to be applied or unlocked? Of an insert its bucket tells: once that is free all has run, and as
  * long as it is ours no transaction can have deleted the record again, so that a DELETED in the lock word is the one
  * we are to clear.
  */
-static bool object_open(struct coro *co, struct txn *txn, const struct cache_object *object)
+static bool object_open(struct coro *co, struct txn *txn, const struct cache_object *object, enum step step)
 {
     if (PLANT(apply_sent_again)) return true;
     if (!txn_is_insert(object)) return tags_ours(co, txn, object);
     if (!bucket_ours(co, txn, txn_bucket(txn, object->bucket))) return false;
-    return insert_missing(co, txn, object) || tags_ours(co, txn, object) ||
-           (object->slot_used_before && settle_shows(co, txn, object->addr, LOCKWORD_DELETED, LOCKWORD_DELETED));
+    if (shown_late(txn, object) ? step == STEP_RECORDS : insert_missing(co, txn, object) || tags_ours(co, txn, object))
+        return true;
+    return object->slot_used_before && settle_shows(co, txn, object->addr, LOCKWORD_DELETED, LOCKWORD_DELETED);
 }
 
 /*
@@ -352,29 +352,35 @@ static bool standing_read(struct coro *co, struct txn *txn, const struct cache_o
     return false;
 }
 
-/* Is it still to be unlocked, and to be written again before that? `unlocked`: an unlock was posted. */
-static bool object_due(struct coro *co, struct txn *txn, const struct cache_object *object, bool unlocked, bool *write)
+/* Must a new record be written again? Not once it was reachable: others may have changed it since. */
+static bool insert_due(struct coro *co, struct txn *txn, const struct cache_object *object, enum step step)
+{
+    if (shown_late(txn, object)) return step == STEP_RECORDS;
+    return tags_ours(co, txn, object) || insert_missing(co, txn, object);
+}
+
+/* Is it still to be unlocked, and to be written again before that? */
+static bool object_due(struct coro *co, struct txn *txn, const struct cache_object *object, enum step step, bool *write)
 {
     enum standing standing;
-    if (!object_open(co, txn, object)) return false;
-    /* A new record that is whole and not tagged was reachable: others may have changed it since. */
-    *write = !txn_is_insert(object) || tags_ours(co, txn, object) || insert_missing(co, txn, object);
-    if (!unlocked || !txn->home->mode->shares || PLANT(crest_applied_over)) return true;
+    if (!object_open(co, txn, object, step)) return false;
+    *write = !txn_is_insert(object) || insert_due(co, txn, object, step);
+    if (step != STEP_UNLOCK || !txn->home->mode->shares || PLANT(crest_applied_over)) return true;
     if (!standing_read(co, txn, object, &standing)) return false;
     *write = standing == STANDING_OLDER;
     return standing != STANDING_NEWER;
 }
 
 static __attribute__((cold)) void object_again(struct coro *co, struct txn *txn, struct cache_object *object,
-                                               bool unlocked)
+                                               enum step step)
 {
     struct settle_patience patience = {0};
     bool write;
-    while (patient(txn, &patience, object->addr) && object_due(co, txn, object, unlocked, &write)) {
+    while (patient(txn, &patience, object->addr) && object_due(co, txn, object, step, &write)) {
         if (write) apply_post(co, txn, object);
         if (!settle_await(co, txn, &patience)) continue;
         unlock_object(co, txn, object);
-        unlocked = true;
+        step = STEP_UNLOCK;
         settle_await(co, txn, &patience);
     }
 }
@@ -383,7 +389,7 @@ static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *
 {
     struct settle_patience patience = {0};
     while (patient(txn, &patience, head->addr) && bucket_ours(co, txn, head)) {
-        if (head->dirty) bucket_post(co, txn, head);
+        if (head->dirty) bucket_post(co, txn, head, BUCKETS_ALL);
         if (!settle_await(co, txn, &patience)) continue;
         txn_bucket_unlock(co, txn, head);
         settle_await(co, txn, &patience);
@@ -392,16 +398,16 @@ static void bucket_again(struct coro *co, struct txn *txn, struct cache_bucket *
 
 /*
  * Behind the closed gate: for each record and bucket finds out whether it was unlocked, and if not applies and
- * unlocks it again. `unlocked`: the unlocks were posted, and those that have had their reply have run.
+ * unlocks it again. The unlocks of the last step that have had their reply have run.
  */
-static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn, bool unlocked)
+static __attribute__((cold)) void apply_settle(struct coro *co, struct txn *txn, enum step step)
 {
-    bool alone = settle_begin(co, txn);
+    bool alone = settle_begin(co, txn), unlocked = step == STEP_UNLOCK;
 
     txn_each_object (txn, object) {
         if (unlocked && object->lock_old != UINT64_MAX) continue;
-        if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object)))
-            object_again(co, txn, object, unlocked);
+        if ((object->held || txn_is_insert(object)) && settle_decidable(txn, alone, object_open(co, txn, object, step)))
+            object_again(co, txn, object, step);
     }
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
@@ -430,61 +436,143 @@ static inline void remember(struct txn *txn)
     }
 }
 
+/* Of that batch, what went to the backups' buckets ahead of all others is left out: how many are left. */
+static uint32_t ahead_drop(struct txn *txn, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!(txn->ops[i].flags & FABRIC_DIRECT)) txn->ops[kept++] = txn->ops[i];
+    return kept;
+}
+
 /*
  * The WRITEs. Nothing is unlocked yet, so what has failed of them may run again, until it has: how many have failed
  * for good. When a batch before the last one has failed it is not known what of it, and that is left to apply_settle.
+ * `sent`: of the buckets; what of that was ahead is not tried again.
  */
-static uint32_t writes_await(struct coro *co, struct txn *txn)
+static __attribute__((noinline)) uint32_t writes_again(struct coro *co, struct txn *txn, uint32_t count,
+                                                       uint32_t failed, enum buckets *sent)
 {
-    uint32_t count = txn->op_count, earlier = txn->wait.failed, failed = txn_await(co, txn);
-    if (failed == 0 || earlier || PLANT(apply_reply_lost_ignored)) return failed;
+    if (*sent == BUCKETS_BACKUPS) {
+        count = ahead_drop(txn, count);
+        *sent = BUCKETS_NONE;
+    }
     return settle_rest(co, txn, count) ? 0 : failed;
 }
 
-/* Adds all changes to the batch: records, then buckets. */
-static inline void changes_post(struct coro *co, struct txn *txn, uint64_t ts)
+static inline uint32_t writes_await(struct coro *co, struct txn *txn, enum buckets *sent)
 {
+    uint32_t count = txn->op_count, earlier = txn->wait.failed, failed = txn_await(co, txn);
+    if (failed == 0 || earlier || PLANT(apply_reply_lost_ignored)) return failed;
+    return writes_again(co, txn, count, failed, sent);
+}
+
+/*
+ * INV-COMMIT-10: new records in neighbouring slots that were never used, with images that are neighbours likewise, go
+ * in one WRITE. It covers lock words, which are zero: no transaction has the address of such a slot before a bucket
+ * shows it.
+ */
+struct run {
+    const struct cache_object *first, *last; /* NULL: none */
+};
+
+static inline bool run_may_have(const struct txn *txn, const struct cache_object *object)
+{
+    return txn_is_insert(object) && !object->slot_used_before && !txn->home->mode->undo;
+}
+
+static inline bool run_goes_on(const struct run *run, const struct cache_object *object)
+{
+    const struct cache_object *last = run->last;
+    if (!last || last->table != object->table) return false;
+    uint32_t bytes = object->table->schema.record_bytes;
+    bool neighbour = object->addr.bits == last->addr.bits + bytes || PLANT(run_apart);
+    return neighbour && object->image == last->image + bytes;
+}
+
+static inline void run_post(struct coro *co, struct txn *txn, struct run *run)
+{
+    if (!run->first) return;
+    uint64_t more = (uint64_t)(run->last->image - run->first->image);
+    apply_write(co, txn, run->first->addr, 8, run->first->image + 8,
+                (uint32_t)more + run->last->table->schema.cells_end - 8);
+    run->first = run->last = NULL;
+}
+
+/* Adds the changes of records to the batch, and gives buckets their new versions. True: one is new, and not tagged. */
+static inline bool changes_post(struct coro *co, struct txn *txn, uint64_t ts)
+{
+    struct run run = {NULL, NULL};
+    bool fresh = false;
     txn_each_object (txn, object) {
         if (!object->applier || txn_is_insert(object)) versions_set(object, ts);
-        apply_post(co, txn, object);
+        if (run_may_have(txn, object)) {
+            if (!run_goes_on(&run, object)) {
+                run_post(co, txn, &run);
+                run.first = object;
+            }
+            run.last = object;
+        } else {
+            apply_post(co, txn, object);
+        }
+        fresh = fresh || (txn_is_insert(object) && !object->held);
     }
-    for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
+    run_post(co, txn, &run);
+    for (uint32_t i = 0; i < txn->cache.bucket_count && !PLANT(bucket_version_kept); i++) {
         struct cache_bucket *head = txn_bucket(txn, (int32_t)i);
-        if (!head->head || !head->dirty) continue;
-        if (!PLANT(bucket_version_kept))
+        if (head->head && head->dirty)
             head->image->version = layout_version_of(layout_en_next(layout_version_en(head->image->version)), ts);
-        bucket_post(co, txn, head);
     }
+    return fresh;
+}
+
+/*
+ * Which buckets may go with the records. Of a new record that has backups those of the backups, which no transaction
+ * reads: its primary's follow at the head of the unlocks. But one of the backups may be what is read while a memory
+ * node is away, or be written in its place (fabric_route.h).
+ */
+static inline enum buckets buckets_first(const struct txn *txn, bool fresh)
+{
+    if (!fresh || !txn->home->catalog->replicas || PLANT(insert_shown_early)) return BUCKETS_ALL;
+    return away_known(txn) && !PLANT(insert_shown_away) ? BUCKETS_NONE : BUCKETS_BACKUPS;
 }
 
 void txn_apply(struct coro *co, struct txn *txn, uint64_t ts)
 {
     uint32_t failed = 0;
-    bool unlocked = false;
+    enum step step = STEP_RECORDS;
 
     if (PLANT(unlock_early)) {
         unlock_all(co, txn);
         failed = txn_await(co, txn);
         if (txn->home->mode->end) txn->home->mode->end(co, txn);
     }
-    changes_post(co, txn, ts);
+    enum buckets sent = buckets_first(txn, changes_post(co, txn, ts));
+    buckets_post(co, txn, sent);
     /* Without replicas the unlock may ride in the same batch: it goes to the node of its record, after the WRITEs. */
-    if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = writes_await(co, txn);
+    if (txn->home->catalog->replicas && !PLANT(unlock_before_backups)) failed = writes_await(co, txn, &sent);
+    if (!failed && sent == BUCKETS_NONE) {
+        step = STEP_BUCKETS;
+        buckets_post(co, txn, BUCKETS_ALL);
+        failed = writes_await(co, txn, &(enum buckets){BUCKETS_ALL});
+    }
     if (!failed) {
         /* Behind WRITEs of the same batch that fail the unlock has not run either: rule 5 of fabric.h. */
+        if (sent == BUCKETS_BACKUPS) buckets_post(co, txn, BUCKETS_PRIMARY);
         unlock_all(co, txn);
         failed = txn_await(co, txn);
-        unlocked = true;
+        step = STEP_UNLOCK;
     }
-    if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, unlocked);
+    if (failed && !PLANT(apply_reply_lost_ignored)) apply_settle(co, txn, step);
     remember(txn);
 }
 
 int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
 {
     changes_post(co, txn, ts);
+    buckets_post(co, txn, BUCKETS_ALL);
     if (PLANT(ford_unlock_early)) unlock_all(co, txn);
-    if (!writes_await(co, txn)) return 0;
+    if (!writes_await(co, txn, &(enum buckets){BUCKETS_ALL})) return 0;
     /* What is written where cannot be told here: the log tells it. */
     gate_fail(txn->home->gate);
     return -CELLAR_ERR_INDETERMINATE;
@@ -493,6 +581,6 @@ int txn_apply_first(struct coro *co, struct txn *txn, uint64_t ts)
 void txn_apply_last(struct coro *co, struct txn *txn)
 {
     if (!PLANT(ford_unlock_early)) unlock_all(co, txn);
-    if (txn_await(co, txn)) apply_settle(co, txn, true);
+    if (txn_await(co, txn)) apply_settle(co, txn, STEP_UNLOCK);
     remember(txn);
 }

@@ -13,7 +13,9 @@ int draft_open(struct draft *draft)
     draft->hash = lazy_map(CACHE_SLOTS * sizeof *draft->hash);
     draft->arena = lazy_map(DRAFT_ARENA_BYTES);
     draft->wanted = lazy_map(DRAFT_RECORDS_MAX * sizeof *draft->wanted);
-    return draft->records && draft->hash && draft->arena && draft->wanted ? 0 : -CELLAR_ERR_NOMEM;
+    draft->entries = lazy_map(DRAFT_ENTRIES_MAX * sizeof *draft->entries);
+    bool all = draft->records && draft->hash && draft->arena && draft->wanted && draft->entries;
+    return all ? 0 : -CELLAR_ERR_NOMEM;
 }
 
 void draft_close(struct draft *draft)
@@ -22,6 +24,7 @@ void draft_close(struct draft *draft)
     lazy_unmap(draft->hash, CACHE_SLOTS * sizeof *draft->hash);
     lazy_unmap(draft->arena, DRAFT_ARENA_BYTES);
     lazy_unmap(draft->wanted, DRAFT_RECORDS_MAX * sizeof *draft->wanted);
+    lazy_unmap(draft->entries, DRAFT_ENTRIES_MAX * sizeof *draft->entries);
     *draft = (struct draft){0};
 }
 
@@ -34,7 +37,7 @@ void draft_reset(struct draft *draft)
     draft->count = draft->wanted_count = draft->blocks = draft->changes = draft->savepoint_count = 0;
     draft->arena_used = 0;
     draft->undo = NULL;
-    draft->conflict = draft->look_first = false;
+    draft->conflict = draft->look_first = draft->uncompared = false;
 }
 
 /* 8-byte aligned, not zeroed; NULL when it is full. */
@@ -103,6 +106,25 @@ void draft_want_nothing(struct draft *draft)
     draft->wanted_count = 0;
 }
 
+/* Planted: only the records that were found are noted, and no node of the index: they say that there are no others. */
+static bool is_left_out(const struct cache_object *object)
+{
+    return PLANT(draft_gap_unnoted) && object->table->orders.of;
+}
+
+int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why)
+{
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        const struct cache_object *object = txn_object(txn, (int32_t)i);
+        if (is_left_out(object)) continue;
+        struct draft_record *record = draft_record(draft, object->table, object->key);
+        *why = record ? CELLAR_WHY_COPIES : CELLAR_WHY_RECORDS_MAX;
+        if (!record || draft_want(draft, record, object->read_cells) < 0) return CELLAR_ERR_TOO_LARGE;
+        record->ref = (int32_t)i;
+    }
+    return 0;
+}
+
 static void conflict_note(struct draft *draft, const struct draft_record *record)
 {
     draft->conflict = true;
@@ -149,8 +171,9 @@ static bool same(uint64_t noted, uint64_t read)
     return layout_version_ts(noted) == layout_version_ts(read);
 }
 
+/* Of the cells that are noted, these. */
 static enum compared compare_cells(const struct txn *txn, const struct draft_record *record,
-                                   const struct cache_object *object)
+                                   const struct cache_object *object, uint32_t cells)
 {
     const struct mode *mode = txn->home->mode;
     const struct schema *schema = &record->table->schema;
@@ -158,8 +181,9 @@ static enum compared compare_cells(const struct txn *txn, const struct draft_rec
     if (object->state != CACHE_PRESENT) return COMPARED_UNREAD;
     uint32_t known = object->fetched_cells;
     if (mode->cells_read) known &= mode->cells_read(object);
-    if (record->note_cells & ~known) return COMPARED_UNREAD;
-    for (uint32_t cells = record->note_cells; cells; cells &= cells - 1) {
+    cells &= record->note_cells;
+    if (cells & ~known) return COMPARED_UNREAD;
+    for (; cells; cells &= cells - 1) {
         uint32_t cell = (uint32_t)__builtin_ctz(cells);
         if (!same(record_version(schema, record->image, cell), record_version(schema, object->image, cell)))
             return COMPARED_OTHER;
@@ -167,22 +191,39 @@ static enum compared compare_cells(const struct txn *txn, const struct draft_rec
     return COMPARED_SAME;
 }
 
+bool draft_is_same(const struct txn *txn, const struct draft_record *record, int32_t ref, uint32_t cells)
+{
+    return compare_cells(txn, record, txn_object(txn, ref), cells) != COMPARED_OTHER;
+}
+
 static enum compared compare_absence(const struct txn *txn, const struct draft_record *record,
                                      const struct cache_object *object)
 {
     bool there = object->refused || (object->state == CACHE_PRESENT && object->kind != CACHE_INSERT);
     if (there) return COMPARED_OTHER;
-    if (object->state == CACHE_DECLARED || object->bucket < 0) return COMPARED_UNREAD;
-    return record->bucket_version == txn_bucket(txn, object->bucket)->image->version ? COMPARED_SAME : COMPARED_OTHER;
+    /* An insert that finds no room has looked in an earlier block, or has the bucket now. */
+    int32_t number = object->absent_bucket >= 0 ? object->absent_bucket : object->bucket;
+    if (number < 0) return COMPARED_UNREAD;
+    const struct cache_bucket *bucket = txn_bucket(txn, number);
+    bool looked = object->state != CACHE_DECLARED || object->absent_bucket >= 0 || bucket->held;
+    if (!looked || PLANT(draft_insert_unread)) return COMPARED_UNREAD;
+    return record->bucket_version == bucket->image->version ? COMPARED_SAME : COMPARED_OTHER;
 }
 
 static enum compared compare(const struct txn *txn, const struct draft_record *record)
 {
-    if (!record->note_cells && !record->noted_absent) return COMPARED_SAME;
+    uint32_t held = txn->draft->beside ? record->hold_cells : 0; /* locked: what was noted stands */
+    if (!(record->note_cells & ~held) && !record->noted_absent) return COMPARED_SAME;
     if (PLANT(draft_uncompared) || (record->noted_absent && PLANT(draft_absence_unnoted))) return COMPARED_SAME;
     if (record->ref < 0) return COMPARED_UNREAD;
     const struct cache_object *object = txn_object(txn, record->ref);
-    return record->noted_absent ? compare_absence(txn, record, object) : compare_cells(txn, record, object);
+    return record->noted_absent ? compare_absence(txn, record, object) : compare_cells(txn, record, object, ~held);
+}
+
+/* Does it end with a fact about what it has read? One about room another attempt would meet, too. */
+static bool concludes(const struct txn *txn)
+{
+    return !txn->error || txn->error == -CELLAR_ERR_NOT_FOUND || txn->error == -CELLAR_ERR_EXISTS;
 }
 
 /* INV-DRAFT-2. What could not be read, because the attempt ends with an error before it, is read by the next one. */
@@ -198,13 +239,37 @@ static int compare_all(struct coro *co, struct txn *txn)
         conflict_note(draft, record);
         return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
     }
+    draft->uncompared = false;
     if (!unread) return 0;
+    draft->uncompared = draft->look_first && !concludes(txn) && !PLANT(draft_insert_unread);
+    if (draft->uncompared) return 0;
     draft->look_first = true;
     return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
 }
 
+/* INV-DRAFT-3. What a scan has read that was noted before: another version ends the transaction. */
+static int compare_again(struct coro *co, struct txn *txn)
+{
+    struct draft *draft = txn->draft;
+    for (uint32_t i = 0; i < txn->cache.object_count; i++) {
+        const struct cache_object *object = txn_object(txn, (int32_t)i);
+        const struct draft_record *record = draft_find(draft, object->table, object->key);
+        if (!record || (!record->note_cells && !record->noted_absent)) continue;
+        enum compared compared = record->noted_absent ? compare_absence(txn, record, object)
+                                                      : compare_cells(txn, record, object, object->read_cells);
+        if (compared != COMPARED_OTHER) continue;
+        conflict_note(draft, record);
+        return txn_abort(co, txn, CELLAR_ABORT_VALIDATION);
+    }
+    return 0;
+}
+
 int draft_serialized(struct coro *co, struct txn *txn)
 {
+    if (txn->draft->service == DRAFT_SCANS) {
+        int rc = compare_again(co, txn);
+        if (rc) return rc;
+    }
     if (txn->draft->service == DRAFT_COMPARES) return compare_all(co, txn);
     take(txn->draft, txn);
     return 0;

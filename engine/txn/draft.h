@@ -11,14 +11,19 @@
  *              has read itself are those of all notes. Timestamps are compared: a client may think until epoch numbers
  *              have come full circle.
  * INV-DRAFT-3: the first note of a cell stands until the transaction ends, whatever is rolled back.
+ * INV-DRAFT-4: a scan notes all cells that its attempt has read, those of the index's nodes too: the commit compares
+ *              the gaps between the records like the records.
+ * INV-DRAFT-5: an attempt that ends for lack of room ends the commit, too, even where it has not read all notes.
  *
  * Memory is mapped once and touched as it is needed; nothing is allocated by a call.
  */
 #pragma once
 
+#include "treenode.h"
 #include "txn.h"
 
 #define DRAFT_RECORDS_MAX CACHE_OBJECTS_MAX
+#define DRAFT_ENTRIES_MAX (3 * DRAFT_RECORDS_MAX) /* of a scan: found, found and changed here, and come from here */
 #define DRAFT_ARENA_BYTES TXN_ARENA_BYTES
 
 enum draft_change { DRAFT_NONE, DRAFT_PUT, DRAFT_INSERT, DRAFT_DELETE };
@@ -45,6 +50,9 @@ struct draft_record {
     uint32_t want_cells, taken_cells;
     bool wanted, taken_absent;
     int32_t ref; /* of the running attempt */
+    /* locked for update: cells that are to be; of the attempt that holds: those that are, and its reference */
+    uint32_t hold_cells, locked_cells;
+    int32_t hold_ref;
     /* changes */
     struct draft_change_state now;
     uint8_t *row; /* a row struct: the columns that were put, or a whole row */
@@ -58,7 +66,7 @@ struct draft_undo {
     int32_t column; /* whose bytes follow; -1: the whole row's; -2: none */
 };
 
-enum draft_service { DRAFT_TAKES, DRAFT_COMPARES };
+enum draft_service { DRAFT_TAKES, DRAFT_SCANS, DRAFT_COMPARES };
 
 struct draft {
     struct draft_record *records; /* DRAFT_RECORDS_MAX */
@@ -70,16 +78,19 @@ struct draft {
     uint8_t *arena;
     uint32_t *wanted; /* records that the next read is to note */
     uint32_t wanted_count;
-    uint32_t blocks;  /* reads that have noted something: what one has noted was true at one moment */
-    uint32_t changes; /* records with one, or with an expectation */
+    uint32_t blocks;                /* reads that have noted something: what one has noted was true at one moment */
+    uint32_t changes;               /* records with one, or with an expectation */
+    struct treenode_entry *entries; /* DRAFT_ENTRIES_MAX; of the scan that runs */
     /* savepoints */
     struct draft_undo *undo;
     struct draft_undo *savepoints[CELLAR_SAVEPOINTS_MAX];
     uint32_t savepoint_count;
     /* of the attempt that it serves */
     enum draft_service service;
+    bool beside;     /* ... beside a hold (hold.h) */
     bool conflict;   /* it has met another version than a note's: the transaction is over */
     bool look_first; /* an attempt ended with EXISTS before it had read what is noted: the next one looks first */
+    bool uncompared; /* it ended, even so, with an error that is no conclusion before it had read what is noted */
     struct cellar_detail met; /* of a conflict */
 };
 
@@ -102,6 +113,11 @@ struct draft_record *draft_record(struct draft *draft, const struct cellar_table
 
 /* These cells are to be read, less those that are noted. False: there is nothing to read. NOMEM as TOO_LARGE: -1. */
 int draft_want(struct draft *draft, struct draft_record *record, uint32_t cells);
+/*
+ * At the end of a procedure that scans: all that its attempt has read is wanted. 0; or TOO_LARGE, positive,
+ * and in *why what is.
+ */
+NODISCARD int draft_want_all(struct draft *draft, const struct txn *txn, enum cellar_why *why);
 /* Of what is wanted nothing is noted: the read has failed. */
 void draft_want_nothing(struct draft *draft);
 /* The read has ended well: what it has taken are notes. False: a record that was noted as present is gone (met). */
@@ -112,6 +128,15 @@ NODISCARD bool draft_note(struct draft *draft);
  * compares them. 0, or RETRY: the attempt is aborted.
  */
 NODISCARD int draft_serialized(struct coro *co, struct txn *txn);
+
+/* Of a record that is noted: has this attempt, by that reference, the same versions of these cells? */
+bool draft_is_same(const struct txn *txn, const struct draft_record *record, int32_t ref, uint32_t cells);
+/* Cells that an attempt beside the hold does not touch: they are locked, and noted. */
+static inline uint32_t draft_held_cells(const struct draft *draft, const struct cellar_table *table, uint64_t key)
+{
+    const struct draft_record *record = draft && draft->beside ? draft_find(draft, table, key) : NULL;
+    return record ? record->hold_cells : 0;
+}
 
 /* ---- changing: 0, or a code that is positive, and nothing has changed ---- */
 

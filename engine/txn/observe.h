@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+struct cellar_index;
 struct txn;
 
 struct observer {
@@ -33,4 +34,10 @@ struct observer {
      * that neither was about to be logged nor has a validated conclusion ends without a call.
      */
     void (*ended)(void *arg, const struct txn *txn, int code, uint64_t ts);
+    /*
+     * A cursor of an index over the records' own keys has read on: from `low` to `high`, both included, it has found
+     * these records and no others, the transaction's own changes seen. Not validated yet.
+     */
+    void (*ranged)(void *arg, const struct txn *txn, const struct cellar_index *index, uint64_t low, uint64_t high,
+                   const uint64_t *keys, uint32_t count);
 };

@@ -494,6 +494,18 @@ void txn_bucket_unlock(struct coro *co, struct txn *txn, struct cache_bucket *bu
                    TXN_BUCKET_TAG_MASK, 0, TXN_BUCKET_TAG_MASK);
 }
 
+/* The last one first: so they are taken again in the order of their addresses, as neighbours. */
+static void slots_give(struct txn *txn)
+{
+    for (uint32_t i = txn->cache.object_count; i-- > 0;) {
+        struct cache_object *object = txn_object(txn, (int32_t)i);
+        if (object->slot_taken)
+            space_slot_give(txn->home->space, object->table,
+                            (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
+        object->slot_taken = false;
+    }
+}
+
 void txn_release_own(struct coro *co, struct txn *txn)
 {
     bool blindly = settle_return_begin(txn);
@@ -501,11 +513,8 @@ void txn_release_own(struct coro *co, struct txn *txn)
     txn_each_object (txn, object) {
         if (object->held && blindly) txn_unlock(co, txn, object);
         if (object->held) settle_leave(txn, object);
-        if (object->slot_taken)
-            space_slot_give(txn->home->space, object->table,
-                            (struct space_slot){.addr = object->addr, .used_before = object->slot_used_before});
-        object->slot_taken = false;
     }
+    if (txn->index_count) slots_give(txn);
     for (uint32_t i = 0; i < txn->cache.bucket_count; i++) {
         struct cache_bucket *bucket = txn_bucket(txn, (int32_t)i);
         if (bucket->held) txn_bucket_unlock(co, txn, bucket);

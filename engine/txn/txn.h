@@ -263,8 +263,8 @@ NODISCARD int txn_want_counted(struct txn *txn, const struct cellar_table *table
                                uint32_t write);
 
 /*
- * The bucket images with this transaction's inserts and deletes in them (apply.c): 0 or an error of the procedure's
- * doing.
+ * The bucket images with this transaction's inserts and deletes in them (index_change.c): 0, or an error of
+ * the procedure's doing.
  */
 NODISCARD int txn_index_change(struct coro *co, struct txn *txn);
 /* Applies a durable transaction to all replicas, and unlocks (apply.c). */

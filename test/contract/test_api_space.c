@@ -3,6 +3,9 @@
  */
 #include "api.h"
 
+#include "plant.h"
+#include "sessions.h"
+
 #include <inttypes.h>
 
 struct rows {
@@ -49,6 +52,40 @@ static uint64_t sum_to(uint64_t count) { return 3 * count * (count - 1) / 2; }
 /* ---- full ---- */
 
 #define TOGETHER 7
+
+/* An interactive transaction that looks for a key, and inserts it where there is no room: its commit ends. */
+static int look_and_insert(struct api *api, struct cellar_session *session, uint64_t key)
+{
+    const struct cellar_txn_options options = {.timeout_ns = 500000000};
+    struct item item = item_of(key);
+    struct cellar_txn *txn;
+    uint64_t a;
+    assert_code(cellar_begin(session, &options, &txn), 0);
+    assert_code(cellar_txn_get(txn, api->items, key, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    assert_code(cellar_txn_insert(txn, api->items, key, &item), 0);
+    return cellar_commit(txn, NULL);
+}
+
+static void a_commit_without_room_ends(void **state)
+{
+    struct api api;
+    uint64_t key = 0;
+    int rc = 0;
+    if (!sessions_possible(*state)) skip();
+    api_open_with(&api, *state, (struct cellar_config){.pool_bytes = 2 << 20, .coros = 1});
+    struct cellar_session *session = sessions_opened(&api);
+    for (; rc == 0 && key < 100000; key++) rc = look_and_insert(&api, session, key);
+    assert_code(rc, -CELLAR_ERR_FULL);
+    assert_code(look_and_insert(&api, session, key), -CELLAR_ERR_FULL);
+#ifdef CELLAR_PLANTS
+    assert_true(plant_choose("draft_insert_unread"));
+    assert_code(look_and_insert(&api, session, key), -CELLAR_ERR_DEADLINE);
+    assert_true(plant_choose(NULL));
+#endif
+    cellar_session_close(session);
+    api_audit_clean(&api);
+    api_close(&api);
+}
 
 static void a_full_pool_loses_nothing(void **state)
 {
@@ -380,10 +417,15 @@ static void backups_are_equal_and_audited(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST(a_full_pool_loses_nothing),           API_TEST(loading_into_a_full_pool_ends_clearly),
-        API_TEST(a_table_far_beyond_its_size_is_full), API_TEST(a_key_is_loaded_once),
-        API_TEST(a_scan_ends_when_it_is_told),         API_TEST(memory_is_measured),
-        API_TEST(the_audit_names_what_is_damaged),     API_TEST(backups_are_equal_and_audited),
+        API_TEST(a_full_pool_loses_nothing),
+        API_TEST(a_commit_without_room_ends),
+        API_TEST(loading_into_a_full_pool_ends_clearly),
+        API_TEST(a_table_far_beyond_its_size_is_full),
+        API_TEST(a_key_is_loaded_once),
+        API_TEST(a_scan_ends_when_it_is_told),
+        API_TEST(memory_is_measured),
+        API_TEST(the_audit_names_what_is_damaged),
+        API_TEST(backups_are_equal_and_audited),
     };
     return api_main("api_space", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -292,6 +292,53 @@ static void the_same_again(void **state)
     for (int i = 0; i < 2; i++) done(&r[i]);
 }
 
+/* ---- sessions ---- */
+
+static int session_commit(struct recorded *r, struct cellar_session *session, uint64_t key, uint64_t other)
+{
+    struct cellar_txn *txn;
+    uint64_t a;
+    assert_code(cellar_begin(session, NULL, &txn), 0);
+    assert_code(cellar_txn_get(txn, r->api.items, key, ITEM_A, &a), 0);
+    if (other != key) assert_code(cellar_txn_get(txn, r->api.items, other, ITEM_A, &a), -CELLAR_ERR_NOT_FOUND);
+    if (other == key) /* meanwhile */
+        assert_code(RUN(&r->api, {ACCESS, key, 0, CELL_A, 0}, {FETCH, 0, 0, 0, 0}, {PUT, key, 0, CELL_A, 50}), 0);
+    a = 77;
+    assert_code(cellar_txn_put(txn, r->api.items, key, ITEM_N, &a), 0);
+    return cellar_commit(txn, NULL);
+}
+
+/* What an interactive transaction has noted it has read; its coordinator is one behind those of its compute node. */
+static void notes_are_reads(void **state)
+{
+    struct recorded r;
+    struct cellar_session *sessions[2];
+    if (((const struct api_variant *)*state)->cc == CELLAR_CC_TWOPL) skip(); /* which has no sessions */
+    record(&r, *state, (struct cellar_config){.cns = 2, .threads = 1, .coros = 2, .sessions = 3}, 100);
+    for (int i = 0; i < 2; i++) MUST(&r.api.error, cellar_session_open(r.api.db, &sessions[i], &r.api.error));
+    uint64_t bucket = bucket_version(&r.api, 12);
+    assert_code(session_commit(&r, sessions[1], 3, 12), 0);
+    assert_code(session_commit(&r, sessions[0], 4, 4), -CELLAR_ERR_RETRY);
+    stop(&r);
+
+    assert_int_equal(r.history.txn_count, 5);
+    EXPECT(&r.history, 0, LOADED(3, ITEM_A, 9));
+    EXPECT(&r.history, 1, ABSENT(12, layout_version_en(bucket), layout_version_ts(bucket)));
+    EXPECT(&r.history, 2, LOADED(3, ITEM_N, 3), LOADED(3, ITEM_A, 9),
+           ABSENT(12, layout_version_en(bucket), layout_version_ts(bucket)),
+           WRITE(3, ITEM_N, 2, r.history.txns[2].ts, 1, 77));
+    EXPECT(&r.history, 3, LOADED(4, ITEM_A, 12));
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r.history.txns[i].cn, 1);
+        assert_int_equal(r.history.txns[i].coordinator, 2);
+    }
+    assert_int_equal(r.history.txns[3].cn, 0);
+    assert_int_equal(r.history.txns[3].coordinator, 2);
+    assert_int_equal(r.history.txns[4].outcome, HISTORY_COMMITTED);
+    for (int i = 0; i < 2; i++) cellar_session_close(sessions[i]);
+    done(&r);
+}
+
 /* ---- no room ---- */
 
 struct crowd {
@@ -339,11 +386,17 @@ static void what_finds_no_room_has_read(void **state)
 int main(int argc, char **argv)
 {
     const struct api_entry tests[] = {
-        API_TEST_EXACT(reads_and_writes),      API_TEST_EXACT(blocks),
-        API_TEST_EXACT(inserts_and_deletes),   API_TEST_EXACT(presence_without_cells),
-        API_TEST_EXACT(what_fails_has_read),   API_TEST_EXACT(what_aborts_is_not_there),
-        API_TEST_EXACT(what_is_unknown),       API_TEST_EXACT(many_at_once),
-        API_TEST(what_finds_no_room_has_read), API_TEST(the_same_again),
+        API_TEST_EXACT(reads_and_writes),
+        API_TEST_EXACT(blocks),
+        API_TEST_EXACT(inserts_and_deletes),
+        API_TEST_EXACT(presence_without_cells),
+        API_TEST_EXACT(what_fails_has_read),
+        API_TEST_EXACT(what_aborts_is_not_there),
+        API_TEST_EXACT(what_is_unknown),
+        API_TEST_EXACT(many_at_once),
+        API_TEST_EXACT(notes_are_reads),
+        API_TEST(what_finds_no_room_has_read),
+        API_TEST(the_same_again),
     };
     return api_main("history_recorder", tests, sizeof tests / sizeof *tests, argc, argv);
 }

@@ -117,6 +117,7 @@ static const char *where(const struct plants_search *search)
     bool any = search->method == PLANTS_CRASH || search->method == PLANTS_BOTH_LOST;
     if (any && !search->template) return "crashes";
     if (search->method == PLANTS_LOCKS) return search->lock;
+    if (search->method == PLANTS_CLUSTER && search->shape.workload) return search->shape.workload;
     return search->method == PLANTS_CLUSTER ? "cells"
            : search->method == PLANTS_ENTRY ? "entry"
            : search->method == PLANTS_RING  ? "ring"

@@ -14,7 +14,7 @@ enum plants_method {
     PLANTS_PCT,     /* likewise, by PCT */
     PLANTS_EXHAUST, /* a template under all schedules with two preemptions */
     PLANTS_FAULTY,  /* a template, preempted, while a few operations do not run or their replies are lost */
-    PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells` */
+    PLANTS_CLUSTER, /* each seed is a plan (sim_plan.h) of the workload `cells`, or another one */
     /*
      * a template, or any of the quick ones; a compute node dies at an operation, perhaps its recoverer too; others
      * recover them
@@ -49,6 +49,7 @@ struct plants_search {
     enum plants_method method;
     const char *template; /* of sim_templates.h, or of plants_scenarios.h */
     const char *checker;  /* the one that is to complain: what others say does not count; NULL: any */
+    bool apart;           /* with a template: each client has a compute node of its own, whatever the variant says */
     uint32_t en_bits;     /* of epoch numbers, with a template; 0: 16 */
     /* PLANTS_STANDING_CRASH: amid which WRITE to its log the first worker's node dies; 0: at any operation */
     uint32_t torn_log;
@@ -58,12 +59,14 @@ struct plants_search {
     bool lock_long; /* ... which often hold one for long, and ask for as long a lease; nothing else happens */
     /* ... which have one lock, hold it for long, in a chain of three switches that fail and lose packets */
     bool lock_chain;
-    bool lock_lose; /* ... whose lock server or switch is lost for good (lock_run_lose) */
-    bool lock_join; /* ... of which one comes when the others are at work (lock_run_join) */
-    bool lock_late; /* ... which have one lock, hold it for long now and then, and often hear late of what they did */
+    bool lock_heirs; /* ... of which one dies while others hold a lock of its shard and wait for another one, */
+    bool lock_lose;  /* ... whose lock server or switch is lost for good (lock_run_lose) */
+    bool lock_join;  /* ... of which one comes when the others are at work (lock_run_join) */
+    bool lock_late;  /* ... which have one lock, hold it for long now and then, and often hear late of what they did */
     /* Of a cluster: what is not drawn. 0 or NULL: it is */
     struct plants_shape {
-        const char *faults; /* as of `cellar sim --faults` */
+        const char *workload; /* NULL: cells */
+        const char *faults;   /* as of `cellar sim --faults` */
         uint32_t cns, threads, coros, mns, replicas, txns, keys, cells, cell_bytes;
         uint32_t accesses;
         uint32_t lease_us;        /* 0: losses are told */

@@ -33,7 +33,7 @@ static void plan_draw(const struct plants_shape *shape, uint64_t seed, struct si
     plan->reopen = (enum sim_reopen)shape->reopen;
     plan->schedule = shape->words ? SIM_SCHEDULE_RANDOM : SIM_SCHEDULE_TIME;
     plan->lease_ns = shape->lease_us * 1000ull;
-    plan->workload = "cells";
+    plan->workload = shape->workload ? shape->workload : "cells";
     plan->cc = shape->cellar  ? CELLAR_CC_CELLAR
                : shape->motor ? CELLAR_CC_MOTOR
                : shape->ford  ? CELLAR_CC_FORD
@@ -158,6 +158,28 @@ static void shape_chain(struct lock_run_plan *plan)
     plan->faults = (struct fabric_sim_faults){0};
 }
 
+/*
+ * Homes die while clients hold one of their locks and wait for another one, which they soon give up: what they hold is
+ * released while it is reported to the next home.
+ */
+static void shape_heirs(struct lock_run_plan *plan)
+{
+    plan->schedule = SIM_SCHEDULE_TIME;
+    plan->cns = 3;
+    plan->workers = 1;
+    plan->clients = 3;
+    plan->locks = 3;
+    plan->read_percent = 0;
+    plan->pair_percent = 100;
+    plan->rounds = 12;
+    plan->cs_ops = 4;
+    plan->detect_ns = 1000;
+    plan->timeout_percent = 80;
+    plan->timeout_ns = 15000;
+    plan->faults = (struct fabric_sim_faults){.cn_losses_max = 1, .each_max = 1, .retry_ns = 1000000000};
+    plan->faults.rate[FABRIC_SIM_FAULT_cn_crash] = 0.003;
+}
+
 /* Its checker is what stands before the colon. */
 void plants_run_locks(const struct plants_search *search, uint64_t seed, struct plants_found *found)
 {
@@ -185,6 +207,7 @@ void plants_run_locks(const struct plants_search *search, uint64_t seed, struct 
         plan.faults = (struct fabric_sim_faults){0};
     }
     if (search->lock_chain) shape_chain(&plan);
+    if (search->lock_heirs) shape_heirs(&plan);
     if (search->lock_lose) lock_run_lose(&plan);
     if (search->lock_join) lock_run_join(&plan);
     bool chain = lockmgr_switches_max(search->lock) > 1;

@@ -52,6 +52,7 @@ static struct setting setting_of(const struct plants_search *search)
 {
     struct setting setting = {.template = template_of(search)};
     setting.options = setting.template.variant->options;
+    if (search->apart) setting.options.clients_per_cn = 0;
     return setting;
 }
 
@@ -74,8 +75,11 @@ static void befall(struct setting *setting, fabric_sim_fault_fn fault, void *arg
 /* All of them at once, so that PCT may learn how long a schedule is. */
 void plants_run_template(const struct plants_search *search, uint64_t last, struct plants_found *found)
 {
-    struct sim_template template = template_of(search);
+    struct setting setting = setting_of(search);
+    struct sim_scenarios_variant variant = {setting.template.variant->name, setting.options};
+    struct sim_template template = setting.template;
     struct sim_templates_result result;
+    template.variant = &variant;
     int code = search->method == PLANTS_PCT       ? sim_templates_pct(&template, PCT_DEPTH, 1, last, &result)
                : search->method == PLANTS_EXHAUST ? sim_templates_exhaust(&template, 2, last, &result)
                                                   : sim_templates_preempt(&template, 1, last, &result);

@@ -17,7 +17,6 @@ static const struct plants_search searches[] = {
     {.plant = "abort_forgets_locks", .method = PLANTS_PREEMPT, .template = "transfers/crest"},
     {.plant = "en_kept", .method = PLANTS_PREEMPT, .template = "snapshot_two_blocks/crest"},
     {.plant = "neighbour_en", .method = PLANTS_PREEMPT, .template = "neighbour_cells/crest"},
-    {.plant = "backup_en_missed", .method = PLANTS_PREEMPT, .template = "lost_update/crest-two-replicas"},
     {.plant = "unlock_before_backups", .method = PLANTS_PCT, .template = "lost_update_three/crest-two-replicas"},
     {.plant = "existence_unchecked", .method = PLANTS_PREEMPT, .template = "exists_skew/crest"},
     {.plant = "absence_unchecked", .method = PLANTS_PREEMPT, .template = "phantom_skew/crest"},

@@ -12,8 +12,7 @@ static const struct plants_search searches[] = {
     {.plant = "recover_deleted_unset", .method = PLANTS_CRASH},
     {.plant = "recover_deleted_kept", .method = PLANTS_CRASH},
     {.plant = "recover_tags_first", .method = PLANTS_CRASH},
-    {.plant = "recover_insert_primary", .method = PLANTS_CRASH, .template = "insert_insert/crest-two-replicas"},
-    {.plant = "insert_unfenced", .method = PLANTS_PASSING, .template = "insert_update_if_there/cell-replicas"},
+    {.plant = "insert_unfenced", .method = PLANTS_PASSING, .template = "insert_update_if_there/ford", .apart = true},
     /* which entries count, and where they are */
     {.plant = "recover_watermark_ignored",
      .method = PLANTS_CLUSTER,

@@ -33,6 +33,10 @@ int twopl_check(const struct cellar_config *config, struct cellar_error *error)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "lock algorithm %s locks in a switch, which a database does not run: `cellar bench lock` does",
                        name);
+    if (lockmgr_numbered(name))
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "lock algorithm %s numbers its locks, which a database does not: `cellar bench lock` does",
+                       name);
     if (strcmp(name, "rpc") == 0 || strcmp(name, "ncosed") == 0)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "lock algorithm %s needs a lock server, which a database does not run: `cellar bench lock` does",

@@ -1,0 +1,66 @@
+/* interactive_update.c - reading for update: what is read is locked for a bounded time (hold.h, cellar.h). */
+#include "interactive.h"
+
+#define UPDATE_TRIES 64 /* reads that another transaction has overtaken before the lock; then RETRY */
+
+/*
+ * What is noted, and locked. Where modes lock or share whole records, another cell of it could not be read beside the
+ * hold.
+ */
+static uint32_t cells_to_lock(const struct cellar_session *session, const struct cellar_table *table, uint32_t column)
+{
+    const struct mode *mode = mode_of(session->db->config.cc);
+    bool whole = mode->whole_records || mode->shares;
+    return whole ? table->schema.all_cells : 1u << table->schema.columns[column].cell;
+}
+
+/* The hold was lost, or could not be had: the transaction is over. */
+static int lost(struct cellar_session *session, const struct draft_record *record, int code)
+{
+    enum cellar_why why;
+    int over = hold_over(session, &why);
+    struct cellar_detail detail = interactive_detail(over ? why : CELLAR_WHY_CODE, record->table, record->key);
+    if (over) code = over;
+    if (code == -CELLAR_ERR_DEADLINE) detail.limit = over ? session->hold.bound_ns : session->options.timeout_ns;
+    if (code == -CELLAR_ERR_DEADLINE && !over) detail.why = CELLAR_WHY_TIMEOUT;
+    hold_end(session);
+    session->over = code;
+    return interactive_failed(session, code, detail);
+}
+
+/*
+ * Notes the cells, and locks them. What another transaction has changed in between is read anew, unless the client
+ * knows it already: then that is the end.
+ */
+static int lock(struct cellar_session *session, struct draft_record *record, uint32_t cells)
+{
+    uint32_t noted = record->note_cells, held = record->hold_cells;
+    for (uint32_t tries = 1;; tries++) {
+        int rc = interactive_read(session, record, cells);
+        if (rc || record->noted_absent) return rc;
+        record->hold_cells |= cells;
+        rc = hold_lock(session);
+        if (rc == 0) return 0;
+        bool changed = atomic_load(&session->hold.state) == HOLD_CHANGED;
+        if (!changed || (noted & cells) || tries == UPDATE_TRIES) return lost(session, record, rc);
+        hold_end(session);
+        record->note_cells = noted; /* the client was not told */
+        record->hold_cells = held;
+    }
+}
+
+int cellar_txn_get_for_update(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, int column,
+                              void *value)
+{
+    int rc;
+    struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
+    if (!session) return rc;
+    if (session->inside) return interactive_refused(session, -CELLAR_ERR_UNSUPPORTED, CELLAR_WHY_CODE);
+    if ((uint32_t)column >= table->schema.column_count) return cellar_txn_get(txn, table, key, column, value);
+    struct draft_record *record = draft_record(&session->draft, table, key);
+    if (!record) return interactive_many_records(session, table, key);
+    uint32_t cells = cells_to_lock(session, table, (uint32_t)column);
+    bool own = record->now.change == DRAFT_INSERT || draft_known(record) == DRAFT_ABSENT; /* nothing to lock */
+    rc = own || !(cells & ~record->hold_cells) ? 0 : lock(session, record, cells);
+    return rc ? rc : cellar_txn_get(txn, table, key, column, value);
+}

@@ -1,0 +1,289 @@
+/*
+ * sim_sessions.c - interactive transactions of simulated clients (sim_sessions.h).
+ *
+ * What a client is shown while its transaction goes on must agree with itself, whatever others do: a cell that it has
+ * read does not change, and what it has put it reads. So that is judged at once. What it has read of others may be of
+ * different moments until the commit: values are judged once it has committed, and versions by the history.
+ */
+#include "sim_sessions.h"
+
+#include "client.h"
+#include "prng.h"
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STREAM_CLIENTS 0x73657373696f6eull
+#define THOUGHT_SHARE 4 /* a call may take this many times longer than its client thinks, and its own time */
+
+struct sim_sessions {
+    uint32_t count;
+    struct cellar_session sessions[];
+};
+
+/* One transaction of a client, made anew until it commits. */
+struct dialog {
+    struct cells *cells;
+    struct cellar_client *client;
+    struct cellar_session *session;
+    const struct cells_txn *todo;
+    struct cellar_txn *txn;
+    struct prng prng;    /* of the client's manners: drawn anew by each try */
+    uint32_t writer;     /* its number, from 1 */
+    uint64_t thought_ns; /* so far */
+    uint64_t digest;     /* of all that this try has read */
+    bool found;          /* by the last access that looked */
+    char complaint[120]; /* about a value read; counts if it commits */
+};
+
+/* ---- sessions ---- */
+
+int sim_sessions_open(struct cells *cells, struct cellar_error *error)
+{
+    uint32_t count = sim_plan_clients(cells->load.plan);
+    cells->sessions = calloc(1, sizeof *cells->sessions + count * sizeof cells->sessions->sessions[0]);
+    if (!cells->sessions) return err_set(error, CELLAR_ERR_NOMEM, "no memory for sessions");
+    cells->sessions->count = count;
+    return 0;
+}
+
+void sim_sessions_end(struct sim_sessions *sessions)
+{
+    for (uint32_t i = 0; sessions && i < sessions->count; i++)
+        if (sessions->sessions[i].open) session_close_inside(&sessions->sessions[i]);
+}
+
+void sim_sessions_close(struct sim_sessions *sessions)
+{
+    sim_sessions_end(sessions);
+    free(sessions);
+}
+
+/* ---- manners ---- */
+
+/* Most clients go on at once, some stop for a moment, a few for so long that leases end and nodes are replaced. */
+static void think(struct dialog *dialog)
+{
+    static const uint64_t lengths_ns[] = {500, 2000, 2000, 10000, 10000, 50000, 300000, 2000000, 8000000};
+    uint64_t at = prng_below(&dialog->prng, 3 * sizeof lengths_ns / sizeof *lengths_ns);
+    if (at >= sizeof lengths_ns / sizeof *lengths_ns) return;
+    struct coordinator *coordinator = dialog->client->coordinator;
+    dialog->thought_ns += lengths_ns[at];
+    sched_sleep(dialog->client->co, &coordinator->worker->sched, &coordinator->task, lengths_ns[at]);
+}
+
+static bool once_in(struct dialog *dialog, uint32_t count) { return prng_below(&dialog->prng, count) == 0; }
+
+static void complain(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const char *what)
+{
+    sim_load_complain(&dialog->cells->load, "transaction %u, interactive: table %s, key %u, cell %u: %s",
+                      dialog->writer - 1, dialog->cells->tables[access->table].name, access->key, cell, what);
+}
+
+/* ---- reading ---- */
+
+static int get(struct dialog *dialog, const struct cells_access *access, uint32_t cell, uint8_t *value)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    return cellar_txn_get(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
+}
+
+/* What it has been shown it is shown again. */
+static int look_again(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const uint8_t *value)
+{
+    uint8_t again[SIM_CELLS_VALUE_BYTES_MAX];
+    int code = get(dialog, access, cell, again);
+    if (code == -CELLAR_ERR_NOT_FOUND)
+        complain(dialog, access, cell, "it has read a record that it does not find again");
+    else if (code == 0 && memcmp(again, value, dialog->cells->tables[access->table].columns[cell].bytes) != 0)
+        complain(dialog, access, cell, "it does not read the same twice");
+    return code;
+}
+
+/* Savepoints take back what is behind them: bytes that no client may ever see. */
+static int change_mind(struct dialog *dialog, const struct cells_access *access, uint32_t cell, const uint8_t *value)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint8_t never[SIM_CELLS_ROW_BYTES_MAX];
+    uint64_t key = sim_cells_key(access->key);
+    int savepoint = cellar_savepoint(dialog->txn), code;
+    if (savepoint < 0) return savepoint;
+    memset(never, 0xee, sizeof never);
+    if (once_in(dialog, 3))
+        code = cellar_txn_delete(dialog->txn, table->table, key);
+    else
+        code = cellar_txn_put(dialog->txn, table->table, key, (int)cell, never);
+    if (code) return code;
+    think(dialog);
+    code = cellar_rollback_to(dialog->txn, savepoint);
+    return code ? code : look_again(dialog, access, cell, value);
+}
+
+static int take_cell(struct dialog *dialog, const struct cells_access *access, uint32_t cell)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
+    uint64_t id;
+    int code = get(dialog, access, cell, value);
+    dialog->found = code == 0;
+    if (code) return code;
+    memcpy(&id, value, sizeof id);
+    dialog->digest = sim_cells_mix(dialog->digest, id);
+    if (!sim_cells_value_sound(value, table->columns[cell].bytes, access->table, access->key, cell))
+        snprintf(dialog->complaint, sizeof dialog->complaint,
+                 "table %s, key %u, cell %u: a value that no client wrote so, beginning with %#llx", table->name,
+                 access->key, cell, (unsigned long long)id);
+    if (once_in(dialog, 8)) think(dialog);
+    if (once_in(dialog, 8)) code = look_again(dialog, access, cell, value);
+    if (code == 0 && once_in(dialog, 12)) code = change_mind(dialog, access, cell, value);
+    return code;
+}
+
+/* That a record is there is seen by a cell of it. */
+static int take(struct dialog *dialog, const struct cells_access *access)
+{
+    cellar_cells cells = access->read ? access->read : access->kind == CELLS_READ ? 1 : 0;
+    int code = 0;
+    for (; cells && code == 0; cells &= cells - 1) code = take_cell(dialog, access, (uint32_t)__builtin_ctz(cells));
+    return code;
+}
+
+/* All that it will read, at once. */
+static int prefetch(struct dialog *dialog)
+{
+    struct cellar_txn_read reads[SIM_ACCESSES_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < dialog->todo->count; i++) {
+        const struct cells_access *access = &dialog->todo->accesses[i];
+        if (!access->read) continue;
+        reads[count++] = (struct cellar_txn_read){.table = dialog->cells->tables[access->table].table,
+                                                  .key = sim_cells_key(access->key),
+                                                  .cells = access->read};
+    }
+    return count ? cellar_prefetch(dialog->txn, reads, count) : 0;
+}
+
+/* ---- writing ---- */
+
+static int put(struct dialog *dialog, const struct cells_access *access)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint8_t value[SIM_CELLS_VALUE_BYTES_MAX];
+    int code = 0;
+    for (cellar_cells cells = access->write; cells && code == 0; cells &= cells - 1) {
+        uint32_t cell = (uint32_t)__builtin_ctz(cells);
+        sim_cells_value_make(value, table->columns[cell].bytes,
+                             sim_cells_identity(dialog->writer, access->table, access->key, cell), dialog->digest);
+        code = cellar_txn_put(dialog->txn, table->table, sim_cells_key(access->key), (int)cell, value);
+        if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, cell, value);
+    }
+    return code;
+}
+
+static int insert(struct dialog *dialog, const struct cells_access *access)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    uint8_t row[SIM_CELLS_ROW_BYTES_MAX];
+    sim_cells_row_make(table, access->table, access->key, dialog->writer, dialog->digest, row);
+    int code = cellar_txn_insert(dialog->txn, table->table, sim_cells_key(access->key), row);
+    if (code == 0 && once_in(dialog, 6)) code = look_again(dialog, access, 0, row + table->columns[0].offset);
+    return code;
+}
+
+/* ---- a transaction ---- */
+
+static int step(struct dialog *dialog, const struct cells_access *access)
+{
+    const struct cells_table *table = &dialog->cells->tables[access->table];
+    if (access->block) think(dialog);
+    if (access->kind == CELLS_INSERT) return access->if_absent && dialog->found ? 0 : insert(dialog, access);
+    int code = take(dialog, access);
+    if (code == 0 && access->kind == CELLS_DELETE)
+        return cellar_txn_delete(dialog->txn, table->table, sim_cells_key(access->key));
+    return code ? code : put(dialog, access);
+}
+
+/* What a client does with a record that is not there, or is. */
+static bool goes_on(const struct cells_access *access, int code)
+{
+    return access->optional && (code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS);
+}
+
+static int play(struct dialog *dialog)
+{
+    const struct cells_txn *todo = dialog->todo;
+    int code = once_in(dialog, 4) ? prefetch(dialog) : 0;
+    for (uint32_t i = 0; i < todo->count && code == 0; i++) {
+        code = step(dialog, &todo->accesses[i]);
+        if (goes_on(&todo->accesses[i], code)) code = 0;
+        if (code == 0 && once_in(dialog, 24)) code = cellar_check(dialog->txn);
+    }
+    think(dialog);
+    return code == 0 && todo->user_abort ? CELLAR_USER_ABORT : code;
+}
+
+/* An end that a client tells of rests on what it has read, which is to have been true at one moment. */
+static int told(struct dialog *dialog, int code, struct cellar_result *result)
+{
+    int rc = code == -CELLAR_ERR_NOT_FOUND || code == -CELLAR_ERR_EXISTS || code == CELLAR_USER_ABORT
+                 ? cellar_check(dialog->txn)
+                 : 0;
+    (void)cellar_abort(dialog->txn);
+    return result->code = rc ? rc : code;
+}
+
+/* It goes away in the midst of it, and the next one takes its place. */
+static int leave(struct dialog *dialog)
+{
+    session_close_inside(dialog->session);
+    return CELLAR_USER_ABORT;
+}
+
+static int try_once(struct dialog *dialog, uint64_t left_ns, struct cellar_result *result)
+{
+    const struct cellar_txn_options options = {.timeout_ns = left_ns};
+    bool leaves = once_in(dialog, 16);
+    dialog->digest = dialog->complaint[0] = 0;
+    dialog->found = false;
+    int code = dialog->session->open ? 0 : session_open_inside(dialog->client, dialog->session);
+    if (code == 0) code = cellar_begin(dialog->session, &options, &dialog->txn);
+    if (code) return result->code = code;
+    code = play(dialog);
+    if (leaves) return result->code = leave(dialog);
+    return code ? told(dialog, code, result) : cellar_commit(dialog->txn, result);
+}
+
+static uint64_t gone_ns(const struct dialog *dialog, uint64_t begin_ns)
+{
+    return fabric_now_ns(dialog->client->coordinator->worker->ep) - begin_ns;
+}
+
+int sim_sessions_next(struct cells *cells, struct cellar_client *client, uint32_t index,
+                      const struct cellar_call_options *options, struct cellar_result *result)
+{
+    const struct sim_plan *plan = cells->load.plan;
+    uint32_t number = cellar_client_index(client), tries = 0;
+    uint64_t begin_ns = fabric_now_ns(client->coordinator->worker->ep), left_ns = options->timeout_ns;
+    struct cells_txn todo;
+    struct dialog dialog = {.cells = cells,
+                            .client = client,
+                            .session = &cells->sessions->sessions[number],
+                            .todo = &todo,
+                            .writer = sim_plan_txn(plan, number, index) + 1};
+    int code;
+    sim_cells_draw(cells, number, index, &todo);
+    prng_seed_stream(&dialog.prng, plan->seed ^ STREAM_CLIENTS, (uint64_t)index << 32 | (number + 1));
+    for (;;) {
+        code = try_once(&dialog, left_ns, result);
+        result->attempts = ++tries;
+        if (code != -CELLAR_ERR_RETRY || tries == options->attempts_max) break;
+        coordinator_pause(client->co, client->coordinator, tries);
+        uint64_t gone = gone_ns(&dialog, begin_ns), most_ns = options->timeout_ns + THOUGHT_SHARE * dialog.thought_ns;
+        if (gone >= most_ns) return result->code = -CELLAR_ERR_DEADLINE;
+        left_ns = most_ns - gone;
+    }
+    if (code == 0 && dialog.complaint[0])
+        sim_load_complain(&cells->load, "transaction %u read %s", dialog.writer - 1, dialog.complaint);
+    return code;
+}
