@@ -181,6 +181,7 @@
     X(motor_reads_newest, "a reader takes the newest versions, whatever its snapshot")                                 \
     X(motor_gone_ignored, "where an old version is gone a reader takes the one that it has")                           \
     X(motor_bar_overlaps, "a tuple stays when its old values are overwritten")                                         \
+    X(motor_head_at_once, "the header and the tuples that vouch for old values are one READ")                          \
     X(motor_bar_unlooked, "old values count although their record is locked")                                          \
     X(motor_absence_unversioned, "a reader takes a key for absent that was deleted since its snapshot")                \
     X(motor_absence_misled, "a reader takes a key for absent whose record was deleted after its bucket's READ")        \

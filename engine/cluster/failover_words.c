@@ -172,8 +172,16 @@ static uint64_t lock_of(const struct chunk_wire *header, const uint8_t *slot)
     return ((const struct record_wire *)(const void *)slot)->flags & LAYOUT_RECORD_DELETED ? LOCKWORD_DELETED : 0;
 }
 
+/* Of neighbouring records: a failover has all transactions wait, so their WRITEs go together. */
+#define EPOCHS_BATCH 16
+
+struct epochs {
+    struct fabric_op ops[EPOCHS_BATCH];
+    uint32_t count;
+};
+
 /* INV-COMMIT-11: backups' headers lack epoch numbers; the lines have them, and what was due is redone by now. */
-static int epochs_rebuild(struct recover *run, const struct schema *schema, struct fabric_addr addr, uint8_t *slot)
+static void epochs_rebuild(struct epochs *epochs, const struct schema *schema, struct fabric_addr addr, uint8_t *slot)
 {
     struct record_wire *header = record_header(slot);
     const uint32_t first = offsetof(struct record_wire, en);
@@ -183,9 +191,17 @@ static int epochs_rebuild(struct recover *run, const struct schema *schema, stru
         same = same && header->en[cell] == en;
         header->en[cell] = en;
     }
-    if (same || PLANT(failover_en_kept)) return 0;
-    struct fabric_op op = fabric_op_write(fabric_addr_plus(addr, first), slot + first, 2 * schema->cell_count);
-    return recover_batch(run, &op, 1);
+    if (same || PLANT(failover_en_kept)) return;
+    epochs->ops[epochs->count++] = fabric_op_write(fabric_addr_plus(addr, first), slot + first, 2 * schema->cell_count);
+}
+
+/* Before the slots that they are written from are read anew. */
+static int epochs_post(struct recover *run, const struct heap_walk *walk, struct epochs *epochs)
+{
+    uint32_t count = epochs->count;
+    if (count == 0 || (count < EPOCHS_BATCH && walk->slot != walk->read_end)) return 0;
+    epochs->count = 0;
+    return recover_batch(run, epochs->ops, count);
 }
 
 static int word_rebuild(struct recover *run, const struct chunk_wire *header, struct fabric_addr addr, uint8_t *slot)
@@ -200,6 +216,7 @@ static int run_rebuild(struct recover *run, struct heap_walk *walk)
 {
     const struct chunk_wire *header = &walk->memory->run;
     const struct cellar_table *table = NULL;
+    struct epochs epochs = {.count = 0};
     uint32_t tries = 0, refusals = 0;
     uint8_t *slot;
     uint64_t offset;
@@ -215,9 +232,11 @@ static int run_rebuild(struct recover *run, struct heap_walk *walk)
         tries = refusals = 0;
         struct fabric_addr addr = fabric_addr_of(walk->node, offset);
         rc = word_rebuild(run, header, addr, slot);
-        if (rc == 0 && table) rc = epochs_rebuild(run, &table->schema, addr, slot);
+        if (rc == 0 && table) epochs_rebuild(&epochs, &table->schema, addr, slot);
+        if (rc == 0) rc = epochs_post(run, walk, &epochs);
         if (rc) return rc;
     }
+    must(epochs.count == 0);
     return 0;
 }
 

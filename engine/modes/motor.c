@@ -155,7 +155,12 @@ enum mode_absence motor_absent(const struct txn *txn, const struct cache_object 
 
 /* ---- old values ---- */
 
-/* The bar, and after it header and tuples; where lines may be torn those before it, too. */
+/*
+ * INV-MOTOR-3: the bar, after it the header's line, and after that the tuples: a writer that has changed the bar has
+ * unlocked the record before the header is found unlocked, so that the tuples are its own or later ones. One READ of
+ * header and tuples fetches its lines in any order (fabric.h, rule 2). Where lines may be torn both are read before the
+ * bar, too.
+ */
 static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *object)
 {
     const struct schema *schema = &object->table->schema;
@@ -166,7 +171,11 @@ static bool undo_post(struct coro *co, struct txn *txn, struct cache_object *obj
     uint8_t *before = motor_of(object)->again + head_bytes, *bar = before + head_bytes;
     if (!txn->home->ep->fabric->line_atomic) txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, before, head_bytes);
     txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, schema->cells_end), bar, schema->bar_bytes);
-    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, motor_of(object)->again, head_bytes);
+    uint32_t first = PLANT(motor_head_at_once) ? head_bytes : LAYOUT_LINE;
+    txn_read(co, txn, CELLAR_PHASE_EXECUTE, object->addr, motor_of(object)->again, first);
+    if (first < head_bytes)
+        txn_read(co, txn, CELLAR_PHASE_EXECUTE, fabric_addr_plus(object->addr, first), motor_of(object)->again + first,
+                 head_bytes - first);
     return true;
 }
 

@@ -5,7 +5,8 @@
  * INV-MOTOR-1: a writer's TS is drawn after all its locks were taken and before any of its reads is checked.
  * INV-MOTOR-2: a reader's snapshot is drawn after it began and before its first read; it takes nothing of a record
  *              that shows a tag.
- * INV-MOTOR-3: old values count if a READ posted after theirs shows no tag, and the tuple that leads to them.
+ * INV-MOTOR-3: old values count if a READ of the header posted after theirs shows no tag, and a READ of the tuples
+ *              posted after that the tuple that leads to them.
  * INV-MOTOR-4: under a record's lock its bar is written first, then its cells, then epoch numbers and tuples.
  */
 #pragma once

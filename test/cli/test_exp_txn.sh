@@ -127,7 +127,7 @@ backups=1
 # Turns that end when few are inside: SmallBank's are short then, YCSB's are not.
 run cellar 1 smallbank --theta 0.99 --threads 40 && usual_tps=$tps usual_p99=$p99
 run cellar 1 smallbank --theta 0.99 --threads 40 --hot tries=6,inside=20
-holds "SmallBank, turns until few are inside" "$p99 <= 0.4 * $usual_p99 && $tps >= 0.85 * $usual_tps"
+holds "SmallBank, turns until few are inside" "$p99 <= 0.4 * $usual_p99 && $tps >= 0.82 * $usual_tps"
 run cellar 1 $ycsb --threads 40 && usual_tps=$tps
 run cellar 1 $ycsb --threads 40 --hot tries=6,inside=20
 holds "YCSB, turns until few are inside" "$tps >= 0.95 * $usual_tps"

@@ -34,8 +34,10 @@ static const struct plants_search searches[] = {
     CLUSTER("motor_bar_overlaps", .faults = "none"),
     CLUSTER("motor_bar_unlooked", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 2, .cells = 2,
             .txns = 200),
+    CLUSTER("motor_head_at_once", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 2, .cells = 2,
+            .txns = 200),
     CLUSTER("motor_absence_unversioned", .faults = "none"),
-    CLUSTER("motor_absence_misled", .faults = "none"),
+    CLUSTER("motor_absence_misled", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 2, .txns = 200),
     {.plant = "recover_versions_kept", .method = PLANTS_OUTLASTED, .template = "old_behind_redone/motor-apart"},
     {.plant = "failover_clock_kept", .method = PLANTS_LAGGING, .template = "write_then_read/motor-replicas"},
 };
