@@ -102,8 +102,6 @@
     X(walk_unwatched, "what other processes change under a walk of a table is not noticed")                            \
     /* index and space */                                                                                              \
     X(existence_unchecked, "a record that was asked for without a cell is not validated")                              \
-    X(witness_not_read_again,                                                                                          \
-      "a record that was asked for, and then written, is written over what was read before the lock")                  \
     X(checked_tag_unwatched, "a foreign tag that only the check of a read meets is not watched")                       \
     X(absence_half_seen, "a key counts as absent whose record is just being inserted")                                 \
     X(crest_existence_unchecked, "the same, of one that others of the compute node have, too")                         \

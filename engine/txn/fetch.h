@@ -117,7 +117,7 @@ FETCH_INLINE int fetch_record_post(struct coro *co, struct txn *txn, struct cach
     object->fetching_cells = rules->read_cells ? rules->read_cells(txn, object)
                                                : (object->read_cells | object->write_cells) & ~object->fetched_cells;
     /* A witness that is written, too, was read before it was locked: another one may have written it since. */
-    if (!PLANT(witness_not_read_again)) object->fetching_cells |= lock & object->write_cells;
+    object->fetching_cells |= lock & object->write_cells;
     object->fetching = object->image;
     if ((object->kind != CACHE_ACCESS || object->fetched_cells) && !fetch_elsewhere(txn, object))
         return txn_error_of(txn, -CELLAR_ERR_TOO_LARGE, CELLAR_WHY_COPIES, TXN_ARENA_BYTES, object);

@@ -20,8 +20,6 @@ static const struct plants_search searches[] = {
     {.plant = "lock_behind_read", .method = PLANTS_PREEMPT, .template = "lost_update/motor"},
     {.plant = "torn_accepted", .method = PLANTS_PREEMPT, .template = "snapshot_one_record/motor"},
     CLUSTER("unlock_foreign", .faults = "none"),
-    CLUSTER("witness_not_read_again", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 2, .cells = 2,
-            .txns = 200),
     CLUSTER("motor_reads_locked", .faults = "none", .cns = 3, .threads = 1, .coros = 2, .keys = 3, .txns = 100),
     {.plant = "log_reply_lost_ignored", .method = PLANTS_CLUSTER, .shape = {.motor = true}},
     CLUSTER("chain_head_only", .faults = "none"),
