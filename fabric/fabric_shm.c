@@ -424,8 +424,7 @@ static int open_own_memory(struct fabric_shm *shm, const struct fabric_shm_confi
     shm->fabric.cn_count = shm->cns = config->cn_count;
     shm->fabric.fresh = true;
     if (config->pool_path) {
-        code = fabric_shm_map_pool(&shm->regions[0], config->pool_path, config->mn_bytes, &shm->pool_fd,
-                                   &shm->fabric.fresh, error);
+        code = fabric_shm_map_pool(&shm->regions[0], config, &shm->pool_fd, &shm->fabric.fresh, error);
         shm->fabric.mn_bytes = shm->regions[0].bytes;
         shm->fabric.kept = true;
     } else {

@@ -14,6 +14,7 @@ struct fabric_shm_config {
     uint32_t mn_count, cn_count;
     uint64_t mn_bytes;
     const char *pool_path;     /* NULL: anonymous; else a file (mn_count must be 1): created, or mapped as it is */
+    bool pool_private;         /* the file is there, and stays as it is: what is written is this process's alone */
     bool one_may_miss;         /* attached: a formatted pool does without one of its memory nodes */
     const char *memnode_paths; /* NULL, or comma-separated socket paths: attach; mn_count and mn_bytes are theirs */
     uint32_t cn_index, cns;    /* with memnode_paths: the CN indexes [cn_index, cn_index + cns) this process claims */

@@ -42,7 +42,7 @@ NODISCARD int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint6
  * Opens or makes the file, locked against other processes; *fd stays open as long as it is mapped. *bytes 0: the
  * file's own size.
  */
-NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd,
+NODISCARD int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const struct fabric_shm_config *config, int *fd,
                                   bool *fresh, struct cellar_error *error);
 /* A sealed memfd of exactly that size. */
 NODISCARD int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error);

@@ -56,9 +56,9 @@ int fabric_shm_map_anonymous(struct fabric_shm_mapping *mapping, uint64_t bytes,
     return 0;
 }
 
-static int map_shared(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, struct cellar_error *error)
+static int map_file(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes, int flags, struct cellar_error *error)
 {
-    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 
     if (base == MAP_FAILED) return map_failed(error, bytes);
     *mapping = (struct fabric_shm_mapping){.base = base, .bytes = bytes};
@@ -83,13 +83,14 @@ int fabric_shm_map_fd(struct fabric_shm_mapping *mapping, int fd, uint64_t bytes
         return err_set(error, CELLAR_ERR_CORRUPT,
                        "the memory node handed out a descriptor that is not a sealed memfd of %" PRIu64 " bytes",
                        bytes);
-    return map_shared(mapping, fd, bytes, error);
+    return map_file(mapping, fd, bytes, MAP_SHARED, error);
 }
 
 /* ---- pool file ---- */
 
 struct pool_file {
     const char *path;
+    bool private; /* it is only read; several may do that at once */
     int fd;
     bool created, fresh;
     uint64_t bytes; /* its size; 0 until it has one */
@@ -102,15 +103,15 @@ static int file_failed(const struct pool_file *file, const char *what, struct ce
 
 static int open_file(struct pool_file *file, struct cellar_error *error)
 {
-    int flags = O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int flags = (file->private ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
     file->fd = open(file->path, flags);
-    if (file->fd < 0 && errno == ENOENT) {
+    if (file->fd < 0 && errno == ENOENT && !file->private) {
         file->fd = open(file->path, flags | O_CREAT | O_EXCL, 0600);
         file->created = file->fd >= 0;
     }
     if (file->fd >= 0) return 0;
-    if (errno != EEXIST) return file_failed(file, "open", error);
+    if (errno != EEXIST || file->private) return file_failed(file, "open", error);
     return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is a symbolic link to nothing, or was made just now",
                    file->path);
 }
@@ -122,7 +123,7 @@ static int lock_file(struct pool_file *file, struct cellar_error *error)
     if (fstat(file->fd, &status) != 0) return file_failed(file, "look at", error);
     if (!S_ISREG(status.st_mode))
         return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is not a regular file", file->path);
-    if (flock(file->fd, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(file->fd, (file->private ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) return file_failed(file, "lock", error);
         return err_set(error, CELLAR_ERR_EXISTS, "pool file %.120s is in use by another database; only one may open it",
                        file->path);
@@ -136,6 +137,8 @@ static int lock_file(struct pool_file *file, struct cellar_error *error)
 
 static int choose_size(struct pool_file *file, uint64_t wanted, struct cellar_error *error)
 {
+    if (file->fresh && file->private)
+        return err_set(error, CELLAR_ERR_NOT_FOUND, "pool file %.120s is empty", file->path);
     if (file->fresh && wanted == 0)
         return err_set(error, CELLAR_ERR_INVALID, "pool file %.120s is new: its size must be given", file->path);
     if (file->fresh) file->bytes = wanted;
@@ -151,6 +154,7 @@ static int allocate_blocks(struct pool_file *file, struct cellar_error *error)
 {
     struct statvfs fs;
 
+    if (file->private) return 0; /* its stores go to memory */
     if (fallocate(file->fd, 0, 0, (off_t)file->bytes) == 0) return 0;
     if (errno == EOPNOTSUPP) { /* such a file system promises nothing: what is free now must do */
         if (!file->fresh) return 0;
@@ -169,22 +173,23 @@ static void abandon_file(struct pool_file *file)
 {
     if (file->created)
         unlink(file->path);
-    else if (file->fresh && ftruncate(file->fd, 0) != 0)
+    else if (file->fresh && !file->private && ftruncate(file->fd, 0) != 0)
         file->fresh = false;
     close(file->fd);
 }
 
-int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const char *path, uint64_t bytes, int *fd, bool *fresh,
-                        struct cellar_error *error)
+int fabric_shm_map_pool(struct fabric_shm_mapping *mapping, const struct fabric_shm_config *config, int *fd,
+                        bool *fresh, struct cellar_error *error)
 {
-    struct pool_file file = {.path = path};
+    struct pool_file file = {.path = config->pool_path, .private = config->pool_private};
     int code = open_file(&file, error);
 
     if (code != 0) return code;
     code = lock_file(&file, error);
-    if (code == 0) code = choose_size(&file, bytes, error);
+    if (code == 0) code = choose_size(&file, config->mn_bytes, error);
     if (code == 0) code = allocate_blocks(&file, error);
-    if (code == 0) code = map_shared(mapping, file.fd, file.bytes, error);
+    int flags = file.private ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+    if (code == 0) code = map_file(mapping, file.fd, file.bytes, flags, error);
     if (code != 0) {
         abandon_file(&file);
         return code;

@@ -176,6 +176,12 @@ struct cellar_config {
     uint64_t pool_bytes; /* memory of each memory node (64 MiB) */
     const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
     /*
+     * Of a pool file that is there: what changes stays in this process's memory and is gone when it closes. The file may
+     * be read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none while it is in
+     * use.
+     */
+    bool pool_private;
+    /*
      * NULL: own memory. Else the socket paths of `cellar memnode` processes, comma separated; on verbs their
      * ADDRESS[:PORT].
      */
@@ -288,6 +294,18 @@ CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_
 /* The table of that name, or NULL. */
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
 
+/*
+ * The tables that this process knows, in the order in which they were made: the one after that one, or (NULL) the first.
+ * NULL: there are no more.
+ */
+const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after);
+/*
+ * As what it was created, to create another like it. `columns` has room for CELLAR_COLUMNS_MAX; names stay valid until
+ * cellar_close.
+ */
+void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
+                           struct cellar_column *columns);
+
 typedef uint32_t cellar_cells; /* a set of cells of one table: bit i is cell i */
 #define CELLAR_ALL ((cellar_cells)(~0u >> 1))
 #define CELLAR_CELLS_UNKNOWN ((cellar_cells)1u << 31)
@@ -341,6 +359,10 @@ CELLAR_NODISCARD int cellar_index_create(struct cellar *db, const struct cellar_
                                          struct cellar_error *error);
 /* The table's index of that name, or NULL. */
 const struct cellar_index *cellar_index_find(const struct cellar_table *table, const char *name);
+/* The table's indexes, and what they were created as; `columns` has room for CELLAR_INDEX_COLUMNS_MAX. */
+const struct cellar_index *cellar_index_next(const struct cellar_table *table, const struct cellar_index *after);
+void cellar_index_describe(const struct cellar_index *index, struct cellar_index_def *def,
+                           struct cellar_index_column *columns);
 
 /* ---- stored procedures ----------------------------------------------------------------------------- */
 

@@ -1,4 +1,4 @@
-/* check.c - `cellar check`: judges what other runs have left. So far that is a history in a file. */
+/* check.c - `cellar check --history`: judges the histories that other runs have left. */
 #include "program.h"
 #include "err.h"
 #include "history_check.h"
@@ -63,8 +63,13 @@ static const struct options options = {
 static void print_help(void)
 {
     fputs(
-        "Usage: cellar check --history FILE[,FILE...] [options]\n\n"
-        "Judges the history of a run (docs/history.md), as cellar bench --history records it: is it strictly "
+        "Usage: cellar check POOL [--json FILE]\n"
+        "       cellar check --history FILE[,FILE...] [options]\n\n"
+        "Judges a pool file at rest: its checksums, records, indexes and their agreement. It is read, never written; "
+        "one "
+        "that\n"
+        "was not closed is recovered in memory first.\n\n"
+        "Or judges the history of a run (docs/history.md), as cellar bench --history records it: is it strictly "
         "serializable,\n"
         "and is the pool what its last versions say? A violation is told in words: who read and wrote which versions,\n"
         "and why that cannot be. A run of several processes has left one file of each: give all of them. A run that "
@@ -73,11 +78,12 @@ static void print_help(void)
         stdout);
     options_print(&options, stdout);
     fputs("\nExamples\n"
+          "  cellar check bank.pool\n"
           "  cellar check --history run.jsonl\n"
           "  cellar check --history run.jsonl --no-realtime --json verdict.json\n"
           "  cellar check --history part0.jsonl,part1.jsonl\n"
           "  cellar check --history part0.jsonl,part1.jsonl.recording\n"
-          "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no history.\n",
+          "\nExit status: 0 all is in order, 1 a violation, 2 wrong usage or a file that is no pool or history.\n",
           stdout);
 }
 
@@ -87,7 +93,7 @@ static int parse(int count, char *const *arguments, struct check *check, struct 
     check->memory_bytes = 1ull << 30;
     int code = options_parse(&options, count, arguments, check, &given, error);
     if (code == 0 && !check->history_path)
-        return err_set(error, CELLAR_ERR_INVALID, "--history FILE is missing: it is all that can be checked so far");
+        return err_set(error, CELLAR_ERR_INVALID, "name what is to be checked: a pool file, or --history FILE");
     return code;
 }
 
@@ -271,6 +277,7 @@ static void finish(struct check *check)
 
 int program_check(int count, char *const *arguments, struct watch *watch)
 {
+    if (count > 0 && arguments[0][0] != '-') return program_check_pool(count, arguments, watch);
     struct cellar_error error = {0};
     struct check *check = calloc(1, sizeof *check);
     int code = check ? parse(count, arguments, check, &error) : -CELLAR_ERR_NOMEM;

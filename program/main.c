@@ -22,7 +22,9 @@ static const struct command bench_lock = {"lock", "cellar bench lock", NULL, loc
 static const struct command commands[] = {
     {"bench", "cellar bench", "run a workload, check the data it leaves, and report both", bench_main, &bench_lock},
     {"sim", "cellar sim", "run seeded clusters with faults in virtual time, and check all they do", program_sim, NULL},
-    {"check", "cellar check", "judge a recorded history", program_check, NULL},
+    {"check", "cellar check", "judge a pool file, or a recorded history", program_check, NULL},
+    {"inspect", "cellar inspect", "print what a pool file holds: tables, a record, its locks, the log", program_inspect,
+     NULL},
     {"memnode", "cellar memnode", "run a memory node for compute nodes of other processes", program_memnode, NULL},
     {"recover", "cellar recover", "recover a compute node that ended without closing its pool", program_recover, NULL},
     {"replace", "cellar replace", "fill a fresh memory node in the place of a lost one", program_replace, NULL},
@@ -30,9 +32,6 @@ static const struct command commands[] = {
     {"list", "cellar list", "print the fabrics, modes, workloads and experiments of this build", program_list, NULL},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* Names of the whole program that this version does not have. */
-static const char *const not_built[] = {"inspect"};
 
 static void print_help(void)
 {
@@ -99,7 +98,5 @@ int main(int argc, char **argv)
     }
     for (uint32_t i = 0; i < COMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return run_command(&commands[i], argc - 2, argv + 2);
-    for (uint32_t i = 0; i < sizeof(not_built) / sizeof(not_built[0]); i++)
-        if (!strcmp(name, not_built[i])) return refuse("the command '%s' is not built yet", name);
     return refuse("unknown command '%.60s' (see cellar --help)", name);
 }

@@ -3,10 +3,9 @@
 #include "cellar.h"
 #include "err.h"
 #include "options.h"
+#include "pool_file.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct rescue {
     const char *fabric, *memnodes, *secret_path, *pool_path;
@@ -103,24 +102,12 @@ static void log_line(void *arg, enum cellar_log_level level, const char *text)
     puts(text);
 }
 
-/* How large it is: none is made here. */
-static int pool_file_look(const char *path, uint64_t *bytes, struct cellar_error *error)
-{
-    struct stat status;
-    if (stat(path, &status) != 0) return err_set(error, CELLAR_ERR_INVALID, "--pool %.200s: %s", path, strerror(errno));
-    if (!S_ISREG(status.st_mode) || status.st_size == 0)
-        return err_set(error, CELLAR_ERR_INVALID, "--pool %.200s: %s", path,
-                       S_ISREG(status.st_mode) ? "an empty file, not a pool" : "no regular file");
-    *bytes = (uint64_t)status.st_size;
-    return 0;
-}
-
 /* To open the pool as the dead node is to recover it first; one that is alive is in the way. */
 static int run(struct rescue *rescue, struct cellar_error *error)
 {
     struct cellar *db;
     uint64_t bytes = 0;
-    int code = rescue->pool_path ? pool_file_look(rescue->pool_path, &bytes, error) : 0;
+    int code = rescue->pool_path ? pool_file_look("--pool ", rescue->pool_path, &bytes, error) : 0;
     if (code != 0) return code;
     const struct cellar_config config = {.fabric = rescue->fabric,
                                          .cc =
@@ -136,7 +123,7 @@ static int run(struct rescue *rescue, struct cellar_error *error)
                                          .existing = true,
                                          .log = log_line,
                                          .log_arg = rescue};
-    code = cellar_open(&config, &db, error);
+    code = pool_file_open(&config, &db, error);
     if (code != 0) return code;
     cellar_close(db);
     if (rescue->recovered == 0) puts("nothing was left to be recovered");

@@ -103,6 +103,8 @@ static int bytes_check(const struct cellar_config *config, struct cellar_error *
     if (config->rtt_ns > RTT_NS_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "a delay of %llu ns of each completion: at most %llu",
                        (unsigned long long)config->rtt_ns, (unsigned long long)RTT_NS_MAX);
+    if (config->pool_private && !config->pool_path)
+        return err_set(error, CELLAR_ERR_INVALID, "pool_private is for a pool file: pool_path names none");
     if (config->pool_path && (config->mns != 1 || config->memnodes))
         return err_set(error, CELLAR_ERR_INVALID,
                        "a pool file holds one memory node of this process: %u were asked for", config->mns);
@@ -147,6 +149,7 @@ static int fabric_open_shm(const struct cellar_config *config, struct fabric **o
                                     .cn_count = config->cn_index + config->cns,
                                     .mn_bytes = config->pool_bytes,
                                     .pool_path = config->pool_path,
+                                    .pool_private = config->pool_private,
                                     .memnode_paths = config->memnodes,
                                     .one_may_miss = config->replicas > 0,
                                     .cn_index = config->cn_index,

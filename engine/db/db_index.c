@@ -190,6 +190,26 @@ const struct cellar_index *cellar_index_find(const struct cellar_table *table, c
     return NULL;
 }
 
+const struct cellar_index *cellar_index_next(const struct cellar_table *table, const struct cellar_index *after)
+{
+    uint32_t i = 0;
+    while (after && i < table->ordered_count && table->ordered[i++] != after) continue;
+    return i < table->ordered_count ? table->ordered[i] : NULL;
+}
+
+void cellar_index_describe(const struct cellar_index *index, struct cellar_index_def *def,
+                           struct cellar_index_column *columns)
+{
+    for (uint32_t i = 0; i < index->sortkey.column_count; i++) {
+        const struct sortkey_column *column = &index->sortkey.columns[i];
+        columns[i] = (struct cellar_index_column){.column = index->base->schema.columns[index->columns[i]].name,
+                                                  .sort = (enum cellar_sort)column->type,
+                                                  .descending = column->descending};
+    }
+    *def = (struct cellar_index_def){
+        .name = index->name, .columns = columns, .column_count = index->sortkey.column_count, .flags = index->flags};
+}
+
 /* ---- creating ---- */
 
 static int others_check(struct coro *co, struct worker *worker, struct cellar_error *error)

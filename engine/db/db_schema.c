@@ -42,6 +42,30 @@ const struct cellar_table *cellar_table_find(struct cellar *db, const char *name
     return table && table->orders.of ? NULL : table; /* nodes of an index are no table of the user's */
 }
 
+const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after)
+{
+    for (uint32_t i = after ? after->id : 0; i < db->catalog->table_count; i++)
+        if (!db->catalog->tables[i]->orders.of) return db->catalog->tables[i];
+    return NULL;
+}
+
+void cellar_table_describe(const struct cellar_table *table, struct cellar_schema *schema,
+                           struct cellar_column *columns)
+{
+    const struct schema *from = &table->schema;
+    for (uint32_t i = 0; i < from->column_count; i++)
+        columns[i] = (struct cellar_column){.name = from->columns[i].name,
+                                            .offset = from->columns[i].row_offset,
+                                            .bytes = from->columns[i].bytes,
+                                            .cell = from->columns[i].cell};
+    *schema = (struct cellar_schema){.name = table->name,
+                                     .row_bytes = from->row_bytes,
+                                     .columns = columns,
+                                     .column_count = from->column_count,
+                                     .records_max = table->records_max,
+                                     .cluster_bits = table->index.cluster_bits};
+}
+
 int cellar_column_of(const struct cellar_table *table, const char *column)
 {
     int found = schema_column_find(&table->schema, column, (uint32_t)strlen(column));
