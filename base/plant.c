@@ -7,7 +7,7 @@
 #define EN_BITS 16
 #define EN_BITS_SMALL 4
 
-struct plant_choice plant_choice = {PLANT_none, EN_BITS, 0};
+struct plant_choice plant_choice = {PLANT_none, EN_BITS, 0, 0};
 
 bool plant_choose(const char *name)
 {

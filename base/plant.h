@@ -41,6 +41,9 @@
     X(hold_unlocked, "what is read for update is not locked")                                                          \
     X(hold_unbounded, "what is locked for update is kept as long as its client thinks")                                \
     X(hold_in_the_way, "what is locked for update is kept though its compute node is to stand still")                  \
+    X(bytekey_twin_taken, "a key is found by its hash: its bytes are not compared")                                    \
+    X(bytekey_twins_uncounted, "the first record of a hash is not told that another one is there")                     \
+    X(bytekey_gap, "a record of several with one hash is removed, and the last one does not take its place")           \
     X(draft_savepoint_keeps, "rolling back to a savepoint keeps the first write behind it")                            \
     X(draft_doubt_repeated, "cellar_transact repeats what may have committed")                                         \
     /* locks and reads */                                                                                              \
@@ -424,6 +427,7 @@ extern struct plant_choice {
     enum plant plant;
     uint32_t en_bits;
     uint32_t ring_bytes; /* of a coordinator's log; 0: its whole segment */
+    uint32_t key_bits;   /* of hashes of byte-string keys; 0: all */
 } plant_choice;
 
 /* By name; NULL: none. False when there is no such plant. */
@@ -434,10 +438,12 @@ void plant_choose_en_small(bool small);
 #define PLANT(name) (plant_choice.plant == PLANT_##name)
 #define PLANT_EN_BITS plant_choice.en_bits
 #define PLANT_RING_BYTES(bytes) (plant_choice.ring_bytes ? plant_choice.ring_bytes : (bytes))
+#define PLANT_KEY_HASH(hash) (plant_choice.key_bits ? (hash) << (64 - plant_choice.key_bits) : (hash))
 #else
 #define PLANT(name) (PLANT_##name == PLANT_none)
 #define PLANT_EN_BITS 16u
 #define PLANT_RING_BYTES(bytes) (bytes)
+#define PLANT_KEY_HASH(hash) (hash)
 #define PLANT_BUILD false
 static inline void plant_choose_en_small(bool small) { (void)small; }
 #endif

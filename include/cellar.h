@@ -8,7 +8,8 @@
  * Transactions are strictly serializable.
  *
  * Limits
- *   keys                 64-bit unsigned integers; ranges and secondary keys by ordered indexes (at most
+ *   keys                 64-bit unsigned integers; or, in interactive transactions, byte strings of at most
+ *                        CELLAR_KEY_BYTES_MAX bytes. Ranges and secondary keys by ordered indexes (at most
  *                        CELLAR_INDEXES_MAX a table; not in mode motor)
  *   columns              fixed width, 1..CELLAR_COLUMN_BYTES_MAX bytes; at most CELLAR_COLUMNS_MAX a table
  *   cells                at most CELLAR_CELLS_MAX a table; columns that share a cell are locked together
@@ -47,6 +48,7 @@ extern "C" {
 #define CELLAR_COLUMN_BYTES_MAX 4096
 #define CELLAR_TXN_RECORDS_MAX 2048
 #define CELLAR_NAME_BYTES 32
+#define CELLAR_KEY_BYTES_MAX 512
 
 #if defined(__GNUC__)
 #define CELLAR_NODISCARD __attribute__((warn_unused_result))
@@ -176,9 +178,9 @@ struct cellar_config {
     uint64_t pool_bytes; /* memory of each memory node (64 MiB) */
     const char *pool_path; /* NULL: anonymous. Else a file that keeps the data over a clean close; mns must be 1 */
     /*
-     * Of a pool file that is there: what changes stays in this process's memory and is gone when it closes. The file may
-     * be read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none while it is in
-     * use.
+     * Of a pool file that is there: what changes stays in this process's memory and is gone when it closes. The file
+     * may be read-only, and stays as it is, even if it has to be recovered. Several may look at one so, none while it
+     * is in use.
      */
     bool pool_private;
     /*
@@ -286,7 +288,21 @@ struct cellar_schema {
     uint32_t column_count;
     uint64_t records_max;  /* sizes the index; a table may hold somewhat more before it is full */
     uint32_t cluster_bits; /* keys that differ only in so many low bits share neighbouring index buckets (0..8) */
+    /*
+     * 0: keys are integers. Else byte strings of 1 to so many bytes: the table's first column is a CELLAR_KEY of at
+     * least that size, in a cell of its own, and records are added, found and removed by cellar_txn_add,
+     * cellar_txn_find and cellar_txn_remove alone.
+     */
+    uint32_t key_bytes;
 };
+/* A key of at most n bytes, as a member of a row struct. cellar_key_set fills it; `twins` is the engine's. */
+#define CELLAR_KEY(n)                                                                                                  \
+    struct {                                                                                                           \
+        uint16_t bytes, twins;                                                                                         \
+        uint8_t text[n];                                                                                               \
+    }
+/* `capacity`: sizeof the member. TOO_LARGE: it does not fit. INVALID: a key has a byte at least. */
+CELLAR_NODISCARD int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes);
 
 /* Creates a table, or returns the existing one of that name if its schema is the same (else MISMATCH). */
 CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_schema *schema,
@@ -295,8 +311,8 @@ CELLAR_NODISCARD int cellar_table_create(struct cellar *db, const struct cellar_
 const struct cellar_table *cellar_table_find(struct cellar *db, const char *name);
 
 /*
- * The tables that this process knows, in the order in which they were made: the one after that one, or (NULL) the first.
- * NULL: there are no more.
+ * The tables that this process knows, in the order in which they were made: the one after that one, or (NULL) the
+ * first. NULL: there are no more.
  */
 const struct cellar_table *cellar_table_next(struct cellar *db, const struct cellar_table *after);
 /*
@@ -324,6 +340,32 @@ enum cellar_sort {
     CELLAR_SORT_SIGNED,   /* likewise, in two's complement */
     CELLAR_SORT_BYTES     /* byte by byte, all of the column */
 };
+
+/*
+ * Tuples as keys: typed parts, packed into bytes that compare as the parts do, one after the other. For keys of tables
+ * and for anything else that is compared by its bytes.
+ */
+struct cellar_key_part {
+    enum cellar_sort sort;
+    bool descending;
+    uint64_t number;  /* UNSIGNED, or SIGNED in two's complement */
+    const void *data; /* BYTES */
+    uint32_t bytes;
+};
+/* Returns how many bytes. TOO_LARGE: more than the capacity; INVALID. */
+CELLAR_NODISCARD int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *parts, uint32_t count);
+/*
+ * The reverse: each part's `sort` and `descending` say what it is; numbers are filled in, and strings copied to
+ * `strings`, one after the other, where `data` leads. INVALID: these bytes are no such tuple, or the strings do not
+ * fit.
+ */
+CELLAR_NODISCARD int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *parts, uint32_t count,
+                                       void *strings, uint32_t capacity);
+/*
+ * For people: printable ASCII as it is, other bytes and backslashes as \\x1b. Cut, and terminated, at `capacity`;
+ * returns the length of all of it.
+ */
+uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes);
 
 /* A column of an ordered index; the first of them counts most. */
 struct cellar_index_column {
@@ -512,6 +554,11 @@ struct cellar_call_options {
     X(THREAD, "the session belongs to another thread, or is closed")                                                   \
     X(SAVEPOINT, "the transaction has no such savepoint")                                                              \
     X(SAVEPOINTS_MAX, "more savepoints than a transaction may have")                                                   \
+    X(KEYED, "the table's keys are byte strings: add, find and remove its records")                                    \
+    X(NOT_KEYED, "the table's keys are integers")                                                                      \
+    X(KEY_BYTES, "a key has 1 byte at least, and no more than the table's key_bytes")                                  \
+    X(TWINS, "a key and the number of its record contradict each other")                                               \
+    X(TWINS_MAX, "more keys of one hash than there may be")                                                            \
     X(OPTIONS, "unknown flags")                                                                                        \
     X(SCAN_LIMIT, "a scan wants room for 1 to 2,048 keys")                                                             \
     X(LOCK_NS, "lock_ns is more than a second")                                                                        \
@@ -695,6 +742,21 @@ CELLAR_NODISCARD int cellar_txn_put(struct cellar_txn *txn, const struct cellar_
 CELLAR_NODISCARD int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key,
                                        const void *row);
 CELLAR_NODISCARD int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key);
+
+/*
+ * Tables whose keys are byte strings (cellar_schema.key_bytes). Their records have numbers, which stand for the key in
+ * the calls above; a number holds within its transaction, until that removes a record of the table. What these calls
+ * say is as serializable as any read.
+ *
+ * cellar_txn_find: the number of the record with this key, or NOT_FOUND. cellar_txn_add: inserts a row, by the key in
+ * its first column; EXISTS, TOO_LARGE. cellar_txn_remove: deletes the record of that number. The key's column is not to
+ * be put. INVALID: the table's keys are integers.
+ */
+CELLAR_NODISCARD int cellar_txn_find(struct cellar_txn *txn, const struct cellar_table *table, const void *key,
+                                     uint32_t bytes, uint64_t *record);
+CELLAR_NODISCARD int cellar_txn_add(struct cellar_txn *txn, const struct cellar_table *table, const void *row,
+                                    uint64_t *record);
+CELLAR_NODISCARD int cellar_txn_remove(struct cellar_txn *txn, const struct cellar_table *table, uint64_t record);
 
 /* A savepoint's number, from 0. */
 CELLAR_NODISCARD int cellar_savepoint(struct cellar_txn *txn);

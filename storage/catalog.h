@@ -28,6 +28,7 @@ struct cellar_table {
     char name[CELLAR_NAME_BYTES];
     uint64_t records_max;
     struct schema schema;
+    uint32_t key_bytes; /* 0: its keys are integers (bytekey.h) */
     struct index_geometry index;
     struct catalog_index orders;
     /* Ordered indexes of this table; set while nothing else runs. */

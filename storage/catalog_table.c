@@ -1,4 +1,5 @@
 /* catalog_table.c - catalog entries: reading tables out of untrusted bytes, and creating them. */
+#include "bytekey.h"
 #include "catalog_internal.h"
 #include "lazy.h"
 #include "versions.h"
@@ -48,6 +49,16 @@ static int entry_schema(const struct catalog_entry_wire *entry, struct schema *s
     return rc;
 }
 
+/* Is the first column a key of so many bytes, alone in its cell? */
+static bool key_sane(const struct schema *schema, uint32_t key_bytes)
+{
+    uint32_t bytes = schema->columns[0].bytes;
+    bool alone =
+        key_bytes <= CELLAR_KEY_BYTES_MAX && bytes >= BYTEKEY_HEAD_BYTES + key_bytes && bytes <= sizeof(struct bytekey);
+    for (uint32_t i = 1; i < schema->column_count; i++) alone = alone && schema->columns[i].cell;
+    return alone || !key_bytes;
+}
+
 /* Do the buckets lie in a run of the heap, and suffice for the arithmetic of index_bucket_addr? */
 static bool geometry_sane(const struct catalog *catalog, const struct index_geometry *geometry)
 {
@@ -74,6 +85,7 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
     table->id = index + 1;
     memcpy(table->name, entry->name, sizeof(table->name));
     table->records_max = entry->records_max;
+    table->key_bytes = entry->key_bytes;
     table->index = (struct index_geometry){.buckets_per_node = entry->buckets_per_node,
                                            .mn_count = catalog->mn_count,
                                            .cluster_bits = entry->cluster_bits};
@@ -83,7 +95,8 @@ static int entry_decode(const struct catalog *catalog, const struct catalog_entr
                                            .column_count = entry->index_column_count,
                                            .ready = entry->index_ready == LAYOUT_INDEX_READY};
     memcpy(table->orders.columns, entry->index_columns, sizeof(table->orders.columns));
-    if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index))
+    if (entry_schema(entry, &table->schema, &why) != 0 || !geometry_sane(catalog, &table->index) ||
+        !key_sane(&table->schema, entry->key_bytes))
         return err_set(error, CELLAR_ERR_CORRUPT, "catalog entry %u: %.180s", index, why.text);
     return 0;
 }
@@ -137,6 +150,7 @@ static void entry_encode(const struct cellar_table *table, struct catalog_entry_
                                          .buckets_per_node = table->index.buckets_per_node,
                                          .cluster_bits = table->index.cluster_bits,
                                          .versions = versions_kept(&table->schema),
+                                         .key_bytes = table->key_bytes,
                                          .index_of = table->orders.of,
                                          .index_flags = table->orders.flags,
                                          .index_column_count = table->orders.column_count};
@@ -184,6 +198,7 @@ static int table_compare(const struct cellar_table *table, const struct cellar_s
         {"bytes a row", table->schema.row_bytes, want->row_bytes},
         {"records at most", table->records_max, from->records_max},
         {"cluster bits", table->index.cluster_bits, from->cluster_bits},
+        {"bytes of a key", table->key_bytes, from->key_bytes},
     };
     if (versions_kept(&table->schema) != versions_kept(want))
         return err_set(error, CELLAR_ERR_MISMATCH, "table %s exists and keeps %s: it is for %s", table->name,
@@ -273,6 +288,7 @@ static int table_make(struct coro *co, struct fabric_ep *ep, struct catalog *cat
     memcpy(table->name, from->name, strnlen(from->name, CELLAR_NAME_BYTES - 1));
     table->records_max = from->records_max;
     table->schema = *schema;
+    table->key_bytes = from->key_bytes;
     if (orders) table->orders = *orders;
     table->index = (struct index_geometry){
         .buckets_per_node = index_buckets_for(from->records_max, catalog->mn_count, from->cluster_bits),
@@ -342,6 +358,11 @@ int catalog_nodes_create(struct coro *co, struct fabric_ep *ep, struct catalog *
         return err_set(error, CELLAR_ERR_INVALID,
                        "table %s: with its old versions a record would take more than %d bytes", from->name,
                        LAYOUT_RECORD_BYTES_MAX);
+    if (!key_sane(&schema, from->key_bytes))
+        return err_set(error, CELLAR_ERR_INVALID,
+                       "table %s: keys of %u bytes: 1 to %d are possible, and the first column must be a key of that "
+                       "size (CELLAR_KEY), in a cell of its own",
+                       from->name, from->key_bytes, CELLAR_KEY_BYTES_MAX);
     if (from->records_max == 0 || from->records_max > RECORDS_MAX_MAX)
         return err_set(error, CELLAR_ERR_INVALID, "table %s: records_max is %llu; 1 to %llu are possible", from->name,
                        TEXT(from->records_max), TEXT(RECORDS_MAX_MAX));

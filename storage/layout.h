@@ -172,7 +172,9 @@ enum layout_member_state {
     F(of, 3676, uint32_t, index_pad, )                                    /* zero */                                   \
     /* column's number (16 bits) | enum cellar_sort << 16 | descending << 24 */                                        \
     F(of, 3680, uint32_t, index_columns, [LAYOUT_INDEX_COLUMNS_MAX])                                                   \
-    F(of, 3712, uint8_t, rest, [376])                                     /* zero */                                   \
+    /* of keys that are byte strings, at most (bytekey.h); 0: they are integers */                                     \
+    F(of, 3712, uint32_t, key_bytes, )                                                                                 \
+    F(of, 3716, uint8_t, rest, [372])                                     /* zero */                                   \
     /* LAYOUT_INDEX_READY: its nodes are whole; not in the checksum, as it is written when they are */                 \
     F(of, 4088, uint64_t, index_ready, )
 /* clang-format on */

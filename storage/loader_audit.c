@@ -2,6 +2,7 @@
  * loader_audit.c - the invariants INV-STORE-n of docs/storage.md, checked over a whole pool at rest: first the runs of
  * each heap, then every index chain, then every slot, then the backups.
  */
+#include "bytekey.h"
 #include "loader_internal.h"
 
 #include <stdlib.h>
@@ -25,6 +26,8 @@ struct audit {
     struct loader *loader;
     const struct catalog *catalog;
     struct cellar_error *error;
+    /* of tables whose keys are byte strings, by id - 1: twins that records tell of, and that there are */
+    uint64_t twins_told[LAYOUT_CATALOG_TABLES_MAX], twins_met[LAYOUT_CATALOG_TABLES_MAX];
     struct audit_node nodes[LAYOUT_NODES_MAX];
     uint64_t keys[LOADER_CHAIN_MAX * LAYOUT_BUCKET_ENTRIES]; /* of the records of one chain */
     uint32_t key_count;
@@ -228,6 +231,30 @@ static int index_check(struct coro *co, struct audit *audit, const struct cellar
 
 /* ---- slots ---- */
 
+/* INV-KEY-1, but for gaps: as many twins as numbers 0 speak of. */
+static int key_check(struct audit *audit, const struct cellar_table *table, struct fabric_addr addr, uint8_t *slot)
+{
+    struct bytekey key = {0};
+    uint64_t number = record_header(slot)->key;
+    record_column_get(&table->schema, slot, 0, &key);
+    if (!bytekey_sane(&key, table->key_bytes, number))
+        return audit_error(audit, "INV-KEY-1", table, addr, "the number of a record and its key disagree", number,
+                           bytekey_number(key.text, key.bytes > table->key_bytes ? 0 : key.bytes));
+    audit->twins_told[table->id - 1] += key.twins;
+    audit->twins_met[table->id - 1] += bytekey_twin(number) > 0;
+    return 0;
+}
+
+static int twins_check(struct audit *audit)
+{
+    for (uint32_t i = 0; i < audit->catalog->table_count; i++)
+        if (audit->twins_told[i] != audit->twins_met[i])
+            return audit_error(audit, "INV-KEY-1", audit->catalog->tables[i], fabric_addr_of(0, 0),
+                               "records that are not the first of their hash", audit->twins_met[i],
+                               audit->twins_told[i]);
+    return 0;
+}
+
 static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *walk)
 {
     const struct cellar_table *table = audit->catalog->tables[walk->memory->run.table_id - 1];
@@ -238,6 +265,10 @@ static int slots_check(struct coro *co, struct audit *audit, struct heap_walk *w
         struct fabric_addr addr = fabric_addr_of(walk->node, offset);
         rc = loader_record_check(table, addr, slot, audit->error);
         if (rc < 0) return rc;
+        if (rc == 1 && table->key_bytes) {
+            int wrong = key_check(audit, table, addr, slot);
+            if (wrong) return wrong;
+        }
         uint64_t bit = reached_bit(audit, addr, &word);
         if (rc == 1 && !(*word & bit))
             return audit_error(audit, "INV-STORE-6", table, addr, "no index entry leads to the live record of key",
@@ -326,6 +357,7 @@ static int audit_all(struct coro *co, struct audit *audit)
         for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++)
             rc = index_check(co, audit, catalog->tables[t], node);
     for (uint32_t node = 0; rc == 0 && node < catalog->mn_count; node++) rc = heap_check(co, audit, node);
+    if (rc == 0) rc = twins_check(audit);
     for (uint32_t node = 0; rc == 0 && catalog->replicas && node < catalog->mn_count; node++)
         rc = backups_check(co, audit, node);
     return rc;

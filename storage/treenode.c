@@ -44,10 +44,10 @@ void treenode_key_of_row(const struct cellar_index *index, const void *row, uint
 
 void treenode_key_of_image(const struct cellar_index *index, const uint8_t *image, uint64_t key, uint8_t *entry)
 {
-    uint8_t value[SORTKEY_BYTES_MAX];
+    uint8_t value[CELLAR_COLUMN_BYTES_MAX];
     for (uint32_t i = 0; i < index->sortkey.column_count; i++) {
         record_column_get(&index->base->schema, image, index->columns[i], value);
-        sortkey_encode_column(&index->sortkey.columns[i], value, entry);
+        sortkey_encode_column(&index->sortkey.columns[i], value + index->heads[i], entry);
         entry += index->sortkey.columns[i].bytes;
     }
     treenode_number_put(entry, key);

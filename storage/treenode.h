@@ -37,6 +37,7 @@ struct cellar_index {
     const struct cellar_table *base, *nodes;
     struct sortkey sortkey;
     uint16_t columns[SORTKEY_COLUMNS_MAX]; /* of the base table */
+    uint16_t heads[SORTKEY_COLUMNS_MAX];   /* bytes of these columns that are not compared: of a key, its lengths */
     uint32_t flags;                        /* enum cellar_index_flags */
     uint32_t cells;                        /* of the base table, that hold these columns */
     uint32_t key_bytes;                    /* of an entry: the columns' and the record's key */

@@ -89,6 +89,9 @@ int cellar_load(struct cellar_client *client, const struct cellar_table *table, 
                 struct cellar_error *error)
 {
     struct bulk bulk = {.kind = GATE_LOAD, .table = table};
+    if (table->key_bytes)
+        return err_set(error, CELLAR_ERR_UNSUPPORTED,
+                       "table %s has byte strings for keys: add its records in transactions", table->name);
     if (table->ordered_count)
         return err_set(error, CELLAR_ERR_UNSUPPORTED,
                        "table %s has an ordered index: load it before that is created, or insert in transactions",

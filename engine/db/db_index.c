@@ -8,6 +8,7 @@
 #include "db_index.h"
 
 #include "bulk.h"
+#include "bytekey.h"
 #include "member.h"
 #include "client.h"
 #include "tree.h"
@@ -44,6 +45,8 @@ static int column_encode(const struct index_create *create, uint32_t i, struct c
         return REFUSED(create, CELLAR_ERR_INVALID, "column %s: no such sort: %d", name, (int)column->sort);
     if (column->sort != CELLAR_SORT_BYTES && bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8)
         return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a number has 1, 2, 4 or 8 bytes, not %u", name, bytes);
+    if (column->sort != CELLAR_SORT_BYTES && create->table->key_bytes && number == 0)
+        return REFUSED(create, CELLAR_ERR_INVALID, "column %s: a key is sorted as bytes", name);
     for (uint32_t k = 0; k < i; k++)
         if ((orders->columns[k] & 0xffff) == (uint32_t)number)
             return REFUSED(create, CELLAR_ERR_INVALID, "column %s twice", name);
@@ -75,10 +78,12 @@ static bool def_decode(const struct cellar_table *base, const struct catalog_ind
         uint32_t number = orders->columns[i] & 0xffff;
         if (number >= base->schema.column_count) return false;
         const struct schema_column *column = &base->schema.columns[number];
+        uint32_t head = base->key_bytes && number == 0 ? BYTEKEY_HEAD_BYTES : 0; /* keys are compared by their bytes */
         index->columns[i] = (uint16_t)number;
+        index->heads[i] = (uint16_t)head;
         index->cells |= 1u << column->cell;
-        index->sortkey.columns[i] = (struct sortkey_column){.offset = column->row_offset,
-                                                            .bytes = column->bytes,
+        index->sortkey.columns[i] = (struct sortkey_column){.offset = column->row_offset + head,
+                                                            .bytes = head ? base->key_bytes : column->bytes,
                                                             .type = orders->columns[i] >> 16 & 0xff,
                                                             .descending = orders->columns[i] >> 24 & 1};
     }

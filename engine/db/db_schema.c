@@ -63,7 +63,8 @@ void cellar_table_describe(const struct cellar_table *table, struct cellar_schem
                                      .columns = columns,
                                      .column_count = from->column_count,
                                      .records_max = table->records_max,
-                                     .cluster_bits = table->index.cluster_bits};
+                                     .cluster_bits = table->index.cluster_bits,
+                                     .key_bytes = table->key_bytes};
 }
 
 int cellar_column_of(const struct cellar_table *table, const char *column)

@@ -82,6 +82,11 @@ static bool has_column(const struct cellar_table *table, int column)
     return (uint32_t)column < table->schema.column_count; /* or negative */
 }
 
+static int keyed(struct cellar_session *session, const struct cellar_table *table, uint64_t key)
+{
+    return interactive_failed(session, -CELLAR_ERR_INVALID, interactive_detail(CELLAR_WHY_KEYED, table, key));
+}
+
 static int no_column(struct cellar_session *session, const struct cellar_table *table, uint64_t key, int column)
 {
     struct cellar_detail detail = interactive_detail(CELLAR_WHY_NO_COLUMN, table, key);
@@ -198,7 +203,7 @@ static uint64_t log_bytes_of(const struct cellar_session *session)
     return bytes;
 }
 
-static int written(struct cellar_session *session, const struct draft_record *record, int code)
+int interactive_written(struct cellar_session *session, const struct draft_record *record, int code)
 {
     if (code == CELLAR_ERR_TOO_LARGE) return interactive_no_copies(session, record->table, record->key);
     return code ? interactive_failed(session, -code, interactive_detail(CELLAR_WHY_CODE, record->table, record->key))
@@ -212,9 +217,10 @@ int cellar_txn_put(struct cellar_txn *txn, const struct cellar_table *table, uin
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
     if (!has_column(table, column)) return no_column(session, table, key, column);
+    if (table->key_bytes && column == 0) return keyed(session, table, key);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    return written(session, record, draft_put(&session->draft, record, (uint32_t)column, value));
+    return interactive_written(session, record, draft_put(&session->draft, record, (uint32_t)column, value));
 }
 
 int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key, const void *row)
@@ -222,9 +228,10 @@ int cellar_txn_insert(struct cellar_txn *txn, const struct cellar_table *table, 
     int rc;
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
+    if (table->key_bytes) return keyed(session, table, key);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    return written(session, record, draft_insert(&session->draft, record, row));
+    return interactive_written(session, record, draft_insert(&session->draft, record, row));
 }
 
 int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, uint64_t key)
@@ -232,9 +239,10 @@ int cellar_txn_delete(struct cellar_txn *txn, const struct cellar_table *table, 
     int rc;
     struct cellar_session *session = interactive_going_to_write(txn, table, &rc);
     if (!session) return rc;
+    if (table->key_bytes) return keyed(session, table, key);
     struct draft_record *record = draft_record(&session->draft, table, key);
     if (!record) return interactive_many_records(session, table, key);
-    return written(session, record, draft_delete(&session->draft, record));
+    return interactive_written(session, record, draft_delete(&session->draft, record));
 }
 
 int cellar_savepoint(struct cellar_txn *txn)

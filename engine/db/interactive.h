@@ -24,6 +24,9 @@ struct cellar_session *interactive_going_to(const struct cellar_txn *txn, const 
 struct cellar_session *interactive_going_to_write(const struct cellar_txn *txn, const struct cellar_table *table,
                                                   int *rc);
 
+/* Of a change that the draft has taken, or not: draft.h's code. */
+int interactive_written(struct cellar_session *session, const struct draft_record *record, int code);
+
 /* ---- attempts ---- */
 
 struct interactive_service {

@@ -228,6 +228,8 @@ int cellar_access(struct cellar_txn *public_txn, const struct cellar_table *tabl
     write = write == CELLAR_ALL ? all : write;
     if (((read | write) & ~all) || (flags & ~(uint32_t)(CELLAR_OPTIONAL | CELLAR_DELETE)))
         return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_CELLS, 0, object);
+    if (__builtin_expect(table->key_bytes, 0) && ((write & SCHEMA_WITNESS) || (flags & CELLAR_DELETE)) && !txn->draft)
+        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_KEYED, 0, object);
     /* A later block may add cells to a record; a cell stands once, and inserts and deletes stand alone. */
     bool whole = object->kind != CACHE_ACCESS || ((flags & CELLAR_DELETE) && !made);
     uint32_t declared =
@@ -307,6 +309,8 @@ int cellar_insert(struct cellar_txn *public_txn, const struct cellar_table *tabl
     int ref = declare(txn, table, key, &made);
     if (ref < 0) return ref;
 
+    if (__builtin_expect(table->key_bytes, 0) && !txn->draft)
+        return txn_error_of(txn, -CELLAR_ERR_INVALID, CELLAR_WHY_KEYED, 0, txn_object(txn, ref));
     /* Look first, then insert what was absent: the one way a record may stand twice. */
     struct cache_object *object = txn_object(txn, ref);
     if (!made && !(object->kind == CACHE_ACCESS && object->state == CACHE_ABSENT))

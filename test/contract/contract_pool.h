@@ -158,7 +158,7 @@ static const struct cellar_column columns[] = {
 
 static inline struct cellar_schema schema_of(const char *name, uint64_t records_max, uint32_t cluster_bits)
 {
-    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits};
+    return (struct cellar_schema){name, sizeof(struct row), columns, 4, records_max, cluster_bits, 0};
 }
 
 static inline const struct cellar_table *table_make(struct pool *pool, const char *name, uint64_t records_max,

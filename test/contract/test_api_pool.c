@@ -176,7 +176,7 @@ static void refused_otherwise(const struct place *place, struct cellar_config co
     struct cellar_error error;
     const struct cellar_table *table;
     const struct cellar_proc *proc;
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 1};
     word = mode_of(place->cc)->versions ? "it is for mode motor" : "it is for other modes than motor";
     MUST(&error, cellar_open(&config, &db, &error));
@@ -309,7 +309,7 @@ static int work_client(struct cellar_client *client, void *arg)
 static int work_and_die(const struct place *place)
 {
     struct api api = {.config = place_config(place)};
-    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0};
+    struct cellar_schema schema = {"items", sizeof(struct item), item_columns, ITEM_COLUMNS, 4000, 0, 0};
     struct cellar_proc_def def = {.name = "any", .fn = api_any, .records_max = 64, .writes_max = 64};
     if (cellar_open(&api.config, &api.db, NULL) || cellar_table_create(api.db, &schema, &api.items, NULL) ||
         cellar_proc_register(api.db, &def, &api.any, NULL))

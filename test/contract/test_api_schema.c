@@ -32,7 +32,7 @@ static void tables_are_listed(void **state)
 {
     struct api api;
     const struct cellar_table *wide;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0};
     api_open(&api, *state);
     assert_ptr_equal(cellar_table_next(api.db, NULL), api.items);
     assert_null(cellar_table_next(api.db, api.items));
@@ -47,7 +47,7 @@ static void a_table_tells_its_schema(void **state)
 {
     struct api api;
     const struct cellar_table *wide, *again;
-    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3};
+    const struct cellar_schema schema = {"wide", sizeof(struct wide), wide_columns, WIDE_COLUMNS, 700, 3, 0};
     struct cellar_schema told;
     struct cellar_column columns[CELLAR_COLUMNS_MAX];
     api_open(&api, *state);

@@ -185,7 +185,7 @@ static void puts_merge_by_column(void **state)
     };
     static const struct cellar_column columns[] = {CELLAR_COLUMN_IN(0, struct couple, left),
                                                    CELLAR_COLUMN_IN(0, struct couple, right)};
-    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0};
+    struct cellar_schema schema = {"couples", sizeof(struct couple), columns, 2, 100, 0, 0};
     const struct cellar_table *couples;
     struct sessions_pair pair;
     uint64_t five = 5, six = 6, value;

@@ -1,0 +1,136 @@
+/* db_keys.c - keys as an embedder makes and reads them (cellar.h; docs/keys.md): tuples as bytes. Pure functions. */
+#include "bytekey.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+int cellar_key_set(void *key, size_t capacity, const void *text, size_t bytes)
+{
+    struct bytekey to = {.bytes = (uint16_t)bytes};
+    if (bytes == 0) return -CELLAR_ERR_INVALID;
+    if (bytes > CELLAR_KEY_BYTES_MAX || capacity < BYTEKEY_HEAD_BYTES + bytes) return -CELLAR_ERR_TOO_LARGE;
+    memcpy(to.text, text, bytes);
+    memcpy(key, &to, capacity < sizeof to ? capacity : sizeof to);
+    return 0;
+}
+
+/* ---- tuples ---- */
+
+/*
+ * A number is 8 bytes, most significant first, a signed one's with its sign bit turned over. Bytes stand as they are,
+ * each 0 followed by 255, and end with two zeros: so no tuple's bytes begin with those of another of the same types,
+ * and a shorter string comes first. All bytes of a descending part are turned over.
+ */
+struct packing {
+    uint8_t *to;
+    uint32_t capacity, bytes;
+    uint8_t turn; /* 255 in a descending part */
+};
+
+static void byte_add(struct packing *packing, uint8_t byte)
+{
+    if (packing->bytes < packing->capacity) packing->to[packing->bytes] = byte ^ packing->turn;
+    packing->bytes++;
+}
+
+static void number_add(struct packing *packing, uint64_t number)
+{
+    for (int shift = 56; shift >= 0; shift -= 8) byte_add(packing, (uint8_t)(number >> shift));
+}
+
+int cellar_key_pack(void *key, uint32_t capacity, const struct cellar_key_part *parts, uint32_t count)
+{
+    struct packing packing = {.to = key, .capacity = capacity};
+    for (uint32_t i = 0; i < count; i++) {
+        const struct cellar_key_part *part = &parts[i];
+        packing.turn = part->descending ? 255 : 0;
+        if ((uint32_t)part->sort > CELLAR_SORT_BYTES || (part->bytes && !part->data)) return -CELLAR_ERR_INVALID;
+        if (part->sort != CELLAR_SORT_BYTES)
+            number_add(&packing, part->number ^ (part->sort == CELLAR_SORT_SIGNED ? 1ull << 63 : 0));
+        for (uint32_t k = 0; part->sort == CELLAR_SORT_BYTES && k < part->bytes; k++) {
+            uint8_t byte = ((const uint8_t *)part->data)[k];
+            byte_add(&packing, byte);
+            if (byte == 0) byte_add(&packing, 255);
+        }
+        for (int k = 0; part->sort == CELLAR_SORT_BYTES && k < 2; k++) byte_add(&packing, 0);
+        if (packing.bytes > capacity) return -CELLAR_ERR_TOO_LARGE;
+    }
+    return (int)packing.bytes;
+}
+
+struct unpacking {
+    const uint8_t *from;
+    uint32_t bytes, at;
+    uint8_t turn;
+};
+
+/* The next byte; -1: there is none. */
+static int byte_take(struct unpacking *unpacking)
+{
+    if (unpacking->at == unpacking->bytes) return -1;
+    return unpacking->from[unpacking->at++] ^ unpacking->turn;
+}
+
+static bool number_take(struct unpacking *unpacking, uint64_t *number)
+{
+    *number = 0;
+    for (int i = 0; i < 8; i++) {
+        int byte = byte_take(unpacking);
+        if (byte < 0) return false;
+        *number = *number << 8 | (uint64_t)byte;
+    }
+    return true;
+}
+
+/* Into `to`; false: it does not end, or not there. */
+static bool string_take(struct unpacking *unpacking, uint8_t *to, uint32_t capacity, uint32_t *bytes)
+{
+    *bytes = 0;
+    for (;;) {
+        int byte = byte_take(unpacking);
+        int after = byte == 0 ? byte_take(unpacking) : 255;
+        if (byte < 0 || (after != 255 && after != 0)) return false;
+        if (byte == 0 && after == 0) return true;
+        if (*bytes == capacity) return false;
+        to[(*bytes)++] = (uint8_t)byte;
+    }
+}
+
+int cellar_key_unpack(const void *key, uint32_t bytes, struct cellar_key_part *parts, uint32_t count, void *strings,
+                      uint32_t capacity)
+{
+    struct unpacking unpacking = {.from = key, .bytes = bytes};
+    uint8_t *to = strings;
+    for (uint32_t i = 0; i < count; i++) {
+        struct cellar_key_part *part = &parts[i];
+        unpacking.turn = part->descending ? 255 : 0;
+        if ((uint32_t)part->sort > CELLAR_SORT_BYTES) return -CELLAR_ERR_INVALID;
+        if (part->sort == CELLAR_SORT_BYTES) {
+            if (!string_take(&unpacking, to, capacity, &part->bytes)) return -CELLAR_ERR_INVALID;
+            part->data = to;
+            to += part->bytes;
+            capacity -= part->bytes;
+        } else if (!number_take(&unpacking, &part->number)) {
+            return -CELLAR_ERR_INVALID;
+        } else if (part->sort == CELLAR_SORT_SIGNED) {
+            part->number ^= 1ull << 63;
+        }
+    }
+    return unpacking.at == bytes ? 0 : -CELLAR_ERR_INVALID;
+}
+
+uint32_t cellar_key_print(char *text, uint32_t capacity, const void *key, uint32_t bytes)
+{
+    uint32_t length = 0;
+    for (uint32_t i = 0; i < bytes; i++) {
+        char piece[5];
+        uint8_t byte = ((const uint8_t *)key)[i];
+        bool plain = isprint(byte) && byte != '\\';
+        int size = plain ? snprintf(piece, sizeof piece, "%c", byte) : snprintf(piece, sizeof piece, "\\x%02x", byte);
+        for (int k = 0; k < size; k++, length++)
+            if (length + 1 < capacity) text[length] = piece[k];
+    }
+    if (capacity) text[length < capacity ? length : capacity - 1] = 0;
+    return length;
+}
