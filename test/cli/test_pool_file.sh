@@ -49,13 +49,9 @@ done
 made
 run "as JSON" check "$pool" --json "$folder/json"
 ends 0 "^ok "
-python3 - "$folder/json" <<'END' || fail "the JSON verdict: $(cat "$folder/json")"
-import json, sys
-verdict = json.load(open(sys.argv[1]))
-table, = verdict["tables"]
-assert verdict["ok"] and verdict["recovered"] == [] and verdict["pool_bytes"] == 32 << 20, verdict
-assert table["name"] == "account" and table["records"] == 500 and table["payload_bytes"] == 500 * 24, table
-END
+for part in '"ok":true' '"recovered":[]' '"pool_bytes":33554432' '"tables":[{"name":"account","records":500,' '"payload_bytes":12000,'; do
+    tr -d ' \n' <"$folder/json" | grep -qF -- "$part" || fail "the JSON verdict lacks $part: $(cat "$folder/json")"
+done
 run "a table" inspect "$pool" --table account
 ends 0 "column savings +8 bytes  cell 0" "column checking +8 bytes  cell 1"
 run "a record" inspect "$pool" --table account --key 17

@@ -71,3 +71,15 @@ static inline void sessions_pair_close(struct sessions_pair *pair)
     api_audit_clean(&pair->api);
     api_close(&pair->api); /* session two is left open */
 }
+
+#ifdef CELLAR_PLANTS
+/* With that bug, is what is good no longer so? */
+static inline bool sessions_show(struct sessions_pair *pair, const char *plant,
+                                 bool (*good)(struct sessions_pair *pair))
+{
+    assert_true(plant_choose(plant));
+    bool met = good(pair);
+    assert_true(plant_choose(NULL));
+    return !met;
+}
+#endif

@@ -412,24 +412,16 @@ static void bad_locks_are_refused(void **state)
 }
 
 #ifdef CELLAR_PLANTS
-static bool shows(struct sessions_pair *pair, const char *plant, bool (*good)(struct sessions_pair *pair))
-{
-    assert_true(plant_choose(plant));
-    bool met = good(pair);
-    assert_true(plant_choose(NULL));
-    return !met;
-}
-
 static void its_plants_are_met(void **state)
 {
     struct sessions_pair pair;
     const struct api_variant *variant = *state;
     if (!opened(&pair, variant)) skip();
-    assert_true(shows(&pair, "hold_in_the_way", makes_way));
+    assert_true(sessions_show(&pair, "hold_in_the_way", makes_way));
     /* In mode crest others wait within their attempt: for what one transaction alone reads, too, and without end. */
     bool waits = variant->cc == CELLAR_CC_CREST;
-    if (!waits) assert_true(shows(&pair, "hold_unlocked", others_wait_for_the_bound));
-    if (!waits) assert_true(shows(&pair, "hold_unbounded", others_wait_for_the_bound));
+    if (!waits) assert_true(sessions_show(&pair, "hold_unlocked", others_wait_for_the_bound));
+    if (!waits) assert_true(sessions_show(&pair, "hold_unbounded", others_wait_for_the_bound));
     sessions_pair_close(&pair);
 }
 #endif
