@@ -27,6 +27,7 @@ missing_packages() {
     command -v clang >/dev/null || echo clang
     command -v clang-format >/dev/null || echo clang-format
     command -v g++ >/dev/null || echo g++
+    command -v python3 >/dev/null || echo python3
     command -v spin >/dev/null || echo spin
     command -v valgrind >/dev/null || echo valgrind
     if [ "$kind" = aarch64 ]; then

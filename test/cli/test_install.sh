@@ -24,7 +24,7 @@ libraries=$(flags --variable=libdir)
 
 [ "$(flags --modversion)" = "$("$folder/usr/bin/cellar" --version | sed 's/^cellar //')" ] ||
     fail "pkg-config says $(flags --modversion), the program $("$folder/usr/bin/cellar" --version)"
-[ "$(find "$folder/usr" -name '*.h' | wc -l)" -eq 1 ] || fail "more than cellar.h was installed: $(find "$folder/usr" -name '*.h')"
+[ "$(find "$folder/usr" -name '*.h*' | wc -l)" -eq 2 ] || fail "not cellar.h and cellar.hpp were installed: $(find "$folder/usr" -name '*.h*')"
 
 # A build with sanitizers needs them at the link too.
 sanitizers=$(sed -n 's/^\(ASAN\|TSAN\|UBSAN\):BOOL=ON/\1/p' "$build/CMakeCache.txt" |
@@ -106,11 +106,89 @@ int main()
     return code != 0;
 }
 CC
+# The owners of cellar.hpp: what is not committed is aborted, what is moved is closed once, codes and errors come through.
+cat >"$folder/owners.cc" <<'CC'
+#include <cellar.hpp>
+#include <cstdio>
+
+#define WANTS(what)                                                                                                    \
+    if (!(what)) {                                                                                                     \
+        std::fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what);                                                \
+        return 1;                                                                                                      \
+    }
+
+struct pair_of {
+    double x;
+    std::uint32_t y;
+};
+
+int main()
+{
+    constexpr cellar_column columns[] = {{"x", offsetof(pair_of, x), sizeof(double), -1},
+                                         {"y", offsetof(pair_of, y), sizeof(std::uint32_t), -1}};
+    cellarpp::error error{};
+    cellarpp::config config{};
+    config.pool_path = "nowhere/at/all";
+    WANTS(!cellarpp::database::open(config, error) && error.code != 0 && error.text[0]);
+    config.pool_path = nullptr;
+    auto opened = cellarpp::database::open(config, error);
+    WANTS(opened);
+    auto db = std::move(opened);
+    WANTS(!opened && db);
+    cellar_schema schema{};
+    schema.name = "pairs";
+    schema.row_bytes = sizeof(pair_of);
+    schema.columns = columns;
+    schema.column_count = 2;
+    WANTS(!db.create(schema, error) && error.code == CELLAR_ERR_INVALID);
+    schema.records_max = 100;
+    cellarpp::table pairs = db.create(schema, error);
+    WANTS(pairs && db.find("pairs") == pairs && !db.find("others"));
+    cellar_index_def def{};
+    def.name = "by_key";
+    cellarpp::index by_key = db.create(pairs, def, error);
+    WANTS(by_key);
+
+    auto session = cellarpp::session::open(db, error);
+    WANTS(session);
+    {
+        auto dropped = session.begin();
+        WANTS(dropped.insert(pairs, 1, pair_of{1.5, 2}) == 0);
+        WANTS(!session.begin());
+        WANTS(session.last_error().code == CELLAR_ERR_INVALID);
+    }
+    auto txn = session.begin();
+    WANTS(txn.get<double>(pairs, 1, 0).code == -CELLAR_ERR_NOT_FOUND);
+    WANTS(txn.insert(pairs, 1, pair_of{1.5, 2}) == 0 && txn.insert(pairs, 2, pair_of{2.5, 3}) == 0);
+    int savepoint = txn.savepoint();
+    WANTS(txn.remove(pairs, 1) == 0 && txn.rollback_to(savepoint) == 0);
+    auto moved = std::move(txn);
+    WANTS(!txn && moved.commit() == 0);
+    int runs = 0;
+    WANTS(session.transact([&](cellarpp::transaction &going) {
+        auto y = going.get_for_update<std::uint32_t>(pairs, 2, 1);
+        return ++runs == 1 ? -CELLAR_ERR_RETRY : y ? going.put(pairs, 2, 1, y.value + 1) : y.code;
+    }) == 0 && runs == 2);
+    WANTS(session.transact([&](cellarpp::transaction &) { return CELLAR_USER_ABORT; }) == CELLAR_USER_ABORT);
+    auto last = session.begin();
+    std::uint64_t keys[4];
+    const cellar_txn_read reads[] = {{pairs, 1, CELLAR_ALL}, {pairs, 2, CELLAR_ALL}};
+    WANTS(last.prefetch(reads) == 0 && last.check() == 0);
+    cellar_range all{};
+    all.high_key = UINT64_MAX;
+    WANTS(last.scan(by_key, all, keys) == 2 && keys[0] == 1 && keys[1] == 2);
+    WANTS(last.get<std::uint32_t>(pairs, 2, 1).value == 4 && last.commit() == 0);
+    return 0;
+}
+CC
 for cxx in g++ clang++; do
     command -v $cxx >/dev/null || continue
     case $cc:$cxx in *clang*:g++ | *gcc*:clang++ | */cc:clang++ | cc:clang++) [ -n "$sanitizers" ] && continue ;; esac
     # shellcheck disable=SC2086,SC2046
     embeds "C++ with $cxx" $cxx -std=c++11 $warnings -Wno-missing-field-initializers $sanitizers "$folder/embed.cc" $(flags --cflags --libs)
+    embeds "owners with $cxx" $cxx -std=c++20 $warnings $sanitizers "$folder/owners.cc" -pthread $(flags --cflags --libs)
+    embeds "bank.cpp with $cxx" $cxx -std=c++20 $warnings $sanitizers "$source_folder/examples/bank.cpp" -pthread $(flags --cflags --libs)
+    grep -q "^20000 cents in all" "$folder/out" || fail "no sum: $(cat "$folder/out")"
 done
 
 timeout -k 5 240 "$folder/usr/bin/cellar" bench smallbank --accounts 100 --txns 200 >"$folder/out" 2>&1 ||

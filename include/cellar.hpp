@@ -1,0 +1,216 @@
+/*
+ * cellar.hpp - cellar.h for C++20: owners that close what they own, spans for bytes, codes instead of exceptions. Adds
+ * no behaviour: what a call promises is in cellar.h, under its name there.
+ *
+ *     cellarpp::config config{};
+ *     config.pool_path = "bank.pool";
+ *     auto db = cellarpp::database::open(config, error);
+ *     auto session = cellarpp::session::open(db, error);
+ *     int code = session.transact([&](cellarpp::transaction &txn) {
+ *         auto cents = txn.get<int64_t>(accounts, 7, CENTS);
+ *         return cents ? txn.put(accounts, 7, CENTS, cents.value - 100) : cents.code;
+ *     });
+ *
+ * Each call returns a code, 0 or more when it went well. An owner that could not be opened is false, and `error` says
+ * why. The function handed to transact may run several times and must not throw: exceptions do not cross the engine.
+ */
+#pragma once
+
+#include "cellar.h"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+namespace cellarpp
+{ /* `cellar` is the database's type in C */
+
+using error = ::cellar_error;
+using config = ::cellar_config;
+using table = const ::cellar_table *;
+using index = const ::cellar_index *;
+using bytes = std::span<const std::byte>;
+
+/* A value, or why there is none. */
+template <typename T> struct result {
+    int code;
+    T value;
+    explicit operator bool() const { return code >= 0; }
+};
+
+/* What lies in a column as it is. */
+template <typename T>
+concept column_value = std::is_trivially_copyable_v<T>;
+
+/* An owner of a handle that is closed by `close`; moved, not copied. */
+template <typename T, auto close> class owner
+{
+  public:
+    owner() = default;
+    explicit owner(T *handle) : handle_(handle) {}
+    owner(owner &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+    owner &operator=(owner &&other) noexcept
+    {
+        if (this != &other) reset(std::exchange(other.handle_, nullptr));
+        return *this;
+    }
+    ~owner() { reset(nullptr); }
+    explicit operator bool() const { return handle_ != nullptr; }
+    T *get() const { return handle_; }
+    T *release() { return std::exchange(handle_, nullptr); }
+    void reset(T *handle)
+    {
+        if (handle_) (void)close(handle_);
+        handle_ = handle;
+    }
+
+  private:
+    T *handle_ = nullptr;
+};
+
+class database
+{
+  public:
+    static database open(const config &settings, error &why)
+    {
+        ::cellar *db = nullptr;
+        return database(::cellar_open(&settings, &db, &why) == 0 ? db : nullptr);
+    }
+    explicit operator bool() const { return static_cast<bool>(handle_); }
+    ::cellar *get() const { return handle_.get(); }
+    /* NULL, with the error: it cannot be. */
+    table create(const ::cellar_schema &schema, error &why) const
+    {
+        table made = nullptr;
+        return ::cellar_table_create(get(), &schema, &made, &why) == 0 ? made : nullptr;
+    }
+    table find(const char *name) const { return ::cellar_table_find(get(), name); }
+    index create(table of, const ::cellar_index_def &def, error &why) const
+    {
+        index made = nullptr;
+        return ::cellar_index_create(get(), of, &def, &made, &why) == 0 ? made : nullptr;
+    }
+
+  private:
+    explicit database(::cellar *db) : handle_(db) {}
+    owner<::cellar, ::cellar_close> handle_;
+};
+
+/* Aborts when it goes, unless it was committed. Lent by transact, it does neither. */
+class transaction
+{
+  public:
+    explicit transaction(::cellar_txn *txn, bool lent = false) : txn_(txn), lent_(lent) {}
+    transaction(transaction &&other) noexcept : txn_(std::exchange(other.txn_, nullptr)), lent_(other.lent_) {}
+    transaction &operator=(transaction &&) = delete;
+    ~transaction()
+    {
+        if (txn_ && !lent_) (void)::cellar_abort(txn_);
+    }
+    explicit operator bool() const { return txn_ != nullptr; }
+    ::cellar_txn *get() const { return txn_; }
+
+    template <column_value T> result<T> get(table of, std::uint64_t key, int column) const
+    {
+        result<T> got{};
+        got.code = ::cellar_txn_get(txn_, of, key, column, &got.value);
+        return got;
+    }
+    template <column_value T> result<T> get_for_update(table of, std::uint64_t key, int column) const
+    {
+        result<T> got{};
+        got.code = ::cellar_txn_get_for_update(txn_, of, key, column, &got.value);
+        return got;
+    }
+    template <column_value T> int put(table of, std::uint64_t key, int column, const T &value) const
+    {
+        return ::cellar_txn_put(txn_, of, key, column, &value);
+    }
+    template <column_value Row> int insert(table of, std::uint64_t key, const Row &row) const
+    {
+        return ::cellar_txn_insert(txn_, of, key, &row);
+    }
+    int remove(table of, std::uint64_t key) const { return ::cellar_txn_delete(txn_, of, key); }
+    int prefetch(std::span<const ::cellar_txn_read> reads) const
+    {
+        return ::cellar_prefetch(txn_, reads.data(), static_cast<std::uint32_t>(reads.size()));
+    }
+    /* How many keys were found; their first ones are in `keys`. */
+    int scan(index of, const ::cellar_range &range, std::span<std::uint64_t> keys, ::cellar_cells cells = 0,
+             std::uint32_t flags = 0) const
+    {
+        return ::cellar_txn_scan(txn_, of, &range, cells, flags, keys.data(), keys.size());
+    }
+
+    /* Tables whose keys are byte strings. */
+    result<std::uint64_t> find(table of, bytes key) const
+    {
+        result<std::uint64_t> record{};
+        record.code = ::cellar_txn_find(txn_, of, key.data(), static_cast<std::uint32_t>(key.size()), &record.value);
+        return record;
+    }
+    template <column_value Row> result<std::uint64_t> add(table of, const Row &row) const
+    {
+        result<std::uint64_t> record{};
+        record.code = ::cellar_txn_add(txn_, of, &row, &record.value);
+        return record;
+    }
+    int remove_record(table of, std::uint64_t record) const { return ::cellar_txn_remove(txn_, of, record); }
+
+    int savepoint() const { return ::cellar_savepoint(txn_); }
+    int rollback_to(int savepoint) const { return ::cellar_rollback_to(txn_, savepoint); }
+    int check() const { return ::cellar_check(txn_); }
+    int commit() { return ::cellar_commit(std::exchange(txn_, nullptr), nullptr); }
+
+  private:
+    ::cellar_txn *txn_;
+    bool lent_;
+};
+
+/* Of the thread that opens it. */
+class session
+{
+  public:
+    static session open(const database &db, error &why)
+    {
+        ::cellar_session *handle = nullptr;
+        return session(::cellar_session_open(db.get(), &handle, &why) == 0 ? handle : nullptr);
+    }
+    explicit operator bool() const { return static_cast<bool>(handle_); }
+    ::cellar_session *get() const { return handle_.get(); }
+    /* False: it could not begin; last_error says why. */
+    transaction begin(const ::cellar_txn_options &options = {}) const
+    {
+        ::cellar_txn *txn = nullptr;
+        return transaction(::cellar_begin(get(), &options, &txn) == 0 ? txn : nullptr);
+    }
+    /* Runs `work` until it commits; another negative code of it ends it without effect. */
+    template <std::invocable<transaction &> F> int transact(F &&work) const
+    {
+        return ::cellar_transact(
+            get(),
+            [](::cellar_txn *txn, void *arg) -> int {
+                transaction lent(txn, true);
+                return (*static_cast<std::remove_reference_t<F> *>(arg))(lent);
+            },
+            &work);
+    }
+    error last_error() const
+    {
+        error why{};
+        ::cellar_session_error(get(), &why);
+        return why;
+    }
+
+  private:
+    explicit session(::cellar_session *handle) : handle_(handle) {}
+    owner<::cellar_session, ::cellar_session_close> handle_;
+};
+
+/* The bytes of a text, as a key. */
+inline bytes key_of(std::span<const char> text) { return std::as_bytes(text); }
+
+} // namespace cellarpp

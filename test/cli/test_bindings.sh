@@ -1,0 +1,16 @@
+#!/bin/bash
+# test_bindings.sh - the Python module (python/cellar.py) against this build's shared library, and what it has left in a
+# pool file. C++ is tested by test_install.sh.
+set -u
+source_folder=$(cd "$(dirname "$0")/../.." && pwd)
+build=${CELLAR_BUILD:?}
+command -v python3 >/dev/null || { echo "no python3"; exit 77; }
+grep -qE '^(ASAN|TSAN|UBSAN):BOOL=ON' "$build/CMakeCache.txt" && { echo "Python does not load libraries with sanitizers"; exit 77; }
+folder=$(mktemp -d) || exit 2
+trap 'rm -rf "$folder"' EXIT
+export CELLAR_LIBRARY=$build/libcellar.so PYTHONPATH=$source_folder/python PYTHONDONTWRITEBYTECODE=1
+
+timeout -k 5 240 python3 -W error "$source_folder/test/cli/bindings.py" "$folder/pool" >"$folder/out" 2>&1 || { echo "bindings.py:"; cat "$folder/out"; exit 1; }
+[ -s "$folder/out" ] && { echo "bindings.py says:"; cat "$folder/out"; exit 1; }
+"$build/cellar" check "$folder/pool" >"$folder/out" 2>&1 || { cat "$folder/out"; exit 1; }
+grep -qE "words +3 +2 +1 " "$folder/out" || { echo "not what was left:"; cat "$folder/out"; exit 1; }
