@@ -591,7 +591,7 @@ void cellar_result_error(const struct cellar_result *result, struct cellar_error
 
 /*
  * Runs a procedure from any thread, on this one or on a worker's, and waits for it. `args` must stay valid
- * until the return. Returns result->code.
+ * until the return. Returns result->code; result may be NULL.
  */
 CELLAR_NODISCARD int cellar_call(struct cellar *db, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
@@ -655,7 +655,7 @@ uint32_t cellar_client_cn(const struct cellar_client *client); /* its compute no
 uint64_t cellar_client_now_ns(struct cellar_client *client);   /* the fabric's clock: virtual in sim */
 /* Lets other coordinators of this worker run. */
 void cellar_client_yield(struct cellar_client *client);
-/* Runs a procedure on this coordinator. Returns result->code. */
+/* Runs a procedure on this coordinator. Returns result->code; result may be NULL. */
 CELLAR_NODISCARD int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                                  const struct cellar_call_options *options, struct cellar_result *result);
 

@@ -405,5 +405,6 @@ void cellar_client_yield(struct cellar_client *client)
 int cellar_exec(struct cellar_client *client, const struct cellar_proc *proc, void *args,
                 const struct cellar_call_options *options, struct cellar_result *result)
 {
-    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result);
+    struct cellar_result unused;
+    return coordinator_exec(client->co, client->coordinator, proc, args, options, 0, result ? result : &unused);
 }

@@ -1,0 +1,108 @@
+/*
+ * session_cost.c - for test_session_instructions.sh: reads, changes and writes one record, N times, as a procedure by
+ * cellar_exec or cellar_call, or as interactive transactions. Arguments: exec, call or session, and N.
+ */
+#include <cellar.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORDS 1000
+
+struct row {
+    uint64_t value;
+};
+static const struct cellar_column columns[] = {CELLAR_COLUMN(struct row, value)};
+
+struct work {
+    const struct cellar_table *table;
+    const struct cellar_proc *proc;
+    uint64_t turns, key;
+};
+
+static int load(struct cellar_client *client, void *arg)
+{
+    const struct work *work = arg;
+    int code = 0;
+    for (uint64_t key = 0; key < RECORDS && code == 0; key++) {
+        struct row row = {key};
+        code = cellar_load(client, work->table, key, &row, NULL);
+    }
+    return code;
+}
+
+static int add_proc(struct cellar_txn *txn, void *arg)
+{
+    const struct work *work = arg;
+    uint64_t value = 0;
+    int ref = cellar_access(txn, work->table, work->key, 1, 1, 0);
+    if (ref < 0) return ref;
+    int code = cellar_fetch(txn);
+    if (code == 0) code = cellar_get(txn, ref, 0, &value);
+    value++;
+    return code ? code : cellar_put(txn, ref, 0, &value);
+}
+
+static int exec_all(struct cellar_client *client, void *arg)
+{
+    struct work *work = arg;
+    int code = 0;
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) {
+        work->key = i * 7 % RECORDS;
+        code = cellar_exec(client, work->proc, work, NULL, NULL);
+    }
+    return code;
+}
+
+static int call_all(struct cellar *db, struct work *work)
+{
+    int code = 0;
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) {
+        work->key = i * 7 % RECORDS;
+        code = cellar_call(db, work->proc, work, NULL, NULL);
+    }
+    return code;
+}
+
+static int add_session(struct cellar_session *session, const struct work *work, uint64_t key)
+{
+    struct cellar_txn *txn;
+    uint64_t value = 0;
+    int code = cellar_begin(session, NULL, &txn);
+    if (code) return code;
+    code = cellar_txn_get(txn, work->table, key, 0, &value);
+    value++;
+    if (code == 0) code = cellar_txn_put(txn, work->table, key, 0, &value);
+    return code ? code : cellar_commit(txn, NULL);
+}
+
+static int session_all(struct cellar *db, const struct work *work)
+{
+    struct cellar_session *session;
+    int code = cellar_session_open(db, &session, NULL);
+    for (uint64_t i = 0; i < work->turns && code == 0; i++) code = add_session(session, work, i * 7 % RECORDS);
+    cellar_session_close(session);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct cellar *db;
+    struct cellar_error error = {0};
+    struct work work = {.turns = argc == 3 ? strtoull(argv[2], NULL, 10) : 0};
+    const struct cellar_schema schema = {"rows", sizeof(struct row), columns, 1, RECORDS, 0, 0};
+    const struct cellar_proc_def def = {.name = "add", .fn = add_proc, .records_max = 1, .writes_max = 1};
+    if (!work.turns) return 2;
+    int code = cellar_open(&(struct cellar_config){.coros = 1}, &db, &error);
+    if (code == 0) code = cellar_table_create(db, &schema, &work.table, &error);
+    if (code == 0) code = cellar_proc_register(db, &def, &work.proc, &error);
+    if (code == 0) code = cellar_run(db, load, &work);
+    if (code == 0)
+        code = strcmp(argv[1], "exec") == 0   ? cellar_run(db, exec_all, &work)
+               : strcmp(argv[1], "call") == 0 ? call_all(db, &work)
+                                              : session_all(db, &work);
+    if (code) fprintf(stderr, "%s: %s %s\n", argv[1], cellar_error_text(code), error.text);
+    cellar_close(db);
+    return code != 0;
+}

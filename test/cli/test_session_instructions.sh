@@ -1,0 +1,35 @@
+#!/bin/bash
+# Instructions of an interactive transaction that reads, changes and writes one record, against the same as a procedure
+# by cellar_exec, which is wanted to be twice as many at most (and is not yet), and by cellar_call. Counted by callgrind
+# as the difference of two lengths of run, on one thread.
+set -u
+source "$(dirname "$0")/prelude.sh"
+MOST_THOUSANDTHS=2330 # of cellar_exec; 2,252 with gcc 12
+source_folder=$(cd "$(dirname "$0")/../.." && pwd)
+
+cache=${CELLAR_BUILD:?}/CMakeCache.txt
+if ! command -v valgrind >/dev/null || ! grep -q '^CMAKE_BUILD_TYPE:.*=Release' "$cache" ||
+    grep -qE '^(PLANTS|ASAN|UBSAN|TSAN):BOOL=(ON|1|TRUE)|^CMAKE_C_COMPILER:.*clang' "$cache"; then
+    echo "needs valgrind, and a release build by gcc as it is meant to be used: skipped"
+    exit 77
+fi
+${CC:-cc} -std=gnu11 -O2 -Wall -Wextra -I"$source_folder/include" "$source_folder/test/cli/session_cost.c" -o "$folder/cost" \
+    -L"$CELLAR_BUILD" -lcellar -Wl,-rpath,"$CELLAR_BUILD" -pthread || exit 1
+
+total() { # KIND TURNS: instructions of the whole run
+    timeout -k 5 240 valgrind --tool=callgrind --callgrind-out-file="$folder/$1.$2" "$folder/cost" "$1" "$2" >"$folder/log" 2>&1 ||
+        { tail -n 5 "$folder/log" >&2; return 1; }
+    awk '/^(summary|totals):/ { print $2; exit }' "$folder/$1.$2"
+}
+
+declare -A each
+for kind in exec call session; do
+    few=$(total $kind 1000) && many=$(total $kind 4000) || { fail "counting $kind failed"; exit 1; }
+    each[$kind]=$(((many - few) / 3000))
+    [ "${each[$kind]}" -gt 500 ] || fail "$kind: ${each[$kind]} instructions cannot be"
+done
+ratio=$((each[session] * 1000 / each[exec]))
+echo "instructions of a change of one record: cellar_exec ${each[exec]}, cellar_call ${each[call]}, interactive ${each[session]}:" \
+    "$ratio thousandths of cellar_exec, wanted 2000"
+[ $ratio -le $MOST_THOUSANDTHS ] || fail "more than $MOST_THOUSANDTHS thousandths"
+[ $failures -eq 0 ]
